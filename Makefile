@@ -22,7 +22,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed subtopics learned-choice curves models clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named learned-choice curves models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -35,7 +35,7 @@ help:
 	@echo "make kills   kill commands at random moments, run them again, compare; its options: ARGS=--help"
 	@echo "make pretrain  the weights of relational-pretrained, made again; its options: ARGS=--help"
 	@echo "make speed   the speed table; its options: ARGS=--help"
-	@echo "make subtopics       the table of what named subtopics bring, right and wrong"
+	@echo "make named           the table of what named subtopics bring, of judges and of a language model"
 	@echo "make learned-choice  a learned choice of ranker, on collections that it has not seen"
 	@echo "make models  train what the README's table shows, a folder each in models/"
 	@echo "make curves  train with the other libraries, and draw how soon they become good"
@@ -136,7 +136,7 @@ pretrain speed: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
 
 # They read the real files, below $SRD_DATA_DIR, and write the pages of these names in docs/results.
-subtopics learned-choice: $(READY)
+named learned-choice: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies.$(subst -,_,$@)
 
 clean:

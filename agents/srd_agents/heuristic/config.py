@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.training.options import Config, CountFromZero, MeasureOption, NotNegative, Positive, Share
+from srd_agents.training.options import Config, CountFromZero, MeasureOption, Positive, Share
 
 Relevance = Literal["auto", "cosine", "scores", "raw_scores", "rank"]
 """What relevance may be."""
@@ -45,22 +45,17 @@ class ExplicitConfig(Config):
 
     lambda_: Share = 0.5
     """xQuAD: weight of relevance, 0 (only subtopics) to 1 (only relevance). PM-2: weight of the subtopic whose turn it
-    is, 0 to 1; the others share the rest."""
-    coverage: Literal["topic", "subtopic", "cosine", "standardised"] = "topic"
-    """How far a document covers a subtopic: their cosine, "cosine" (below 0 is 0), "topic" (scaled to [0, 1] over all
-    pairs of the topic), "subtopic" (scaled to [0, 1] over the candidates, for each subtopic), or "standardised" (how
-    far it stands out of both: e to the power of its standard score among all pairs and half of that for its subtopic,
-    by the largest of the topic)."""
+    is, 0 to 1; the others (and with coverage "named" the order) share the rest."""
+    coverage: Literal["named", "topic", "subtopic", "cosine"] = "named"
+    """How far a document covers a subtopic: "named" (estimates that bear missing, irrelevant and repeated subtopics,
+    and count the order of the scores beside them; `srd_agents.heuristic.named`), or as the papers have it, by their
+    cosine: "cosine" (below 0 is 0), "topic" (scaled to [0, 1] over all pairs of the topic), or "subtopic" (scaled to
+    [0, 1] over the candidates, for each subtopic)."""
     sharpness: Positive = 1.0
     """Power that this is raised to: above 1, documents that resemble many subtopics a little cover them less."""
-    order_weight: NotNegative = 0.0
-    """Weight of the order of the scores as one more subtopic, which the document at rank r (from 0) covers by
-    exp(-r / 25): 1 is that of a subtopic on average, so that the order counts the more, the fewer are named. Without
-    scores it is that of the query's vector. Above 0, subtopics that are wrong, or miss most of what the query means,
-    do less harm."""
-    novel: bool = False
-    """Multiply what a document covers by how new it is, 1 less its largest cosine with a chosen one (below 0 is 0):
-    documents then differ where the subtopics do not tell them apart, those that nobody named among them."""
+    ordered: bool = True
+    """Of coverage "named", for topics without subtopic weights: whether subtopics are listed likeliest first, as a
+    language model lists them, so that earlier ones count a little more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +63,7 @@ class XQuADConfig(ExplicitConfig):
     """Options of xQuAD."""
 
     relevance: Relevance = "auto"
-    """What relevance is, as for MMR."""
+    """What relevance is, as for MMR; "auto" with coverage "named": the order, as far as it is trusted."""
 
 
 @dataclass(frozen=True, kw_only=True)

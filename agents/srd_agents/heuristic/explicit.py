@@ -4,27 +4,43 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import ExplicitConfig, XQuADConfig
-from srd_agents.heuristic.greedy import Choice, Greedy, Rows, rows_of
-from srd_agents.heuristic.trade_off import min_max, relevance_of, standardised
-from srd_gym.protocols import IntArray, ScoreArray
+from srd_agents.heuristic.greedy import BLOCK, Choice, Greedy, Rows, rows_of
+from srd_agents.heuristic.named import estimate
+from srd_agents.heuristic.trade_off import min_max, relevance_of
+from srd_gym.protocols import IntArray
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
-_RANKS = 25
-"""Ranks after which a document covers the order only e times less than the first."""
+_LARGE = BLOCK // 2
+"""Vector entries of a topic above which products are one matrix product, whose last bits depend on where a row is."""
 _RANGE = 0.5
 """Highest less lowest of a subtopic's scores in the place of cosines, where those do not differ or are not there."""
+Numbers = NDArray[np.floating]
+
+
+class Told(NamedTuple):
+    """What an explicit ranker is told of a topic, float64 or float32 alike."""
+
+    coverage: Numbers
+    """[S, N], 0 to 1."""
+    weights: Numbers
+    """[S]."""
+    order: Numbers | None
+    """[N] what the order is worth beside the subtopics; None where the estimates leave it out."""
+    novelty: float
+    """How much a document has to differ from those chosen, 0 to 1."""
 
 
 class Explicit(Greedy):
     """A greedy ranker that is told the subtopics; subclasses say how documents change what is still to be covered.
 
-    States are [B, S] float64 for B topics side by side with N candidates and S subtopics each.
+    States are [B, S] for B topics side by side with N candidates and S subtopics each.
     """
 
     start: ClassVar[float]
@@ -33,59 +49,69 @@ class Explicit(Greedy):
     def __init__(self, config: ExplicitConfig | None = None) -> None:
         self.config = config or ExplicitConfig()
 
-    def _value(self, topic: Topic) -> ScoreArray:
-        """The part of a score that does not depend on subtopics, if there is any: [N] float64."""
-        return np.zeros(topic.n_candidates)
+    @abstractmethod
+    def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
+        """The part of a score that does not depend on subtopics: [N], from what the order is worth."""
 
     @abstractmethod
-    def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
-        """What each candidate's coverage is worth at the next rank: [B, N] float64, an array of its own."""
+    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> Numbers:
+        """What each candidate's coverage is worth at the next rank: [B, N], an array of its own, from [B, S, N]."""
 
     @abstractmethod
-    def _cover(self, state: ScoreArray, covered: ScoreArray) -> None:
-        """Change the state, in place, by the estimates of a chosen document: [B, S] float64."""
+    def _cover(self, state: Numbers, covered: Numbers) -> None:
+        """Change the state, in place, by the estimates of a chosen document: [B, S]."""
 
-    def _named(self, topic: Topic) -> tuple[FloatArray, ScoreArray]:
-        """Vectors of the subtopics, the query's last where it counts, and weights that sum to 1, the order's last."""
-        vectors = _vectors_of(topic)
-        if vectors is None or not topic.n_subtopics:
-            raise ValueError(
-                f"topic {shown(topic.query_id)} has no subtopic vectors, with which ranker {self.name!r} compares "
-                "documents: name subtopics (subtopic_ids) and give their vectors, or their texts and `--vectors lsa` "
-                "to `srd data build` or `srd train`, or subtopic_scores, ratings of documents; or take mmr, msd or "
-                "dpp, which need none"
-            )
-        weights = np.ones(len(vectors)) if topic.subtopic_weights is None else topic.subtopic_weights
-        weights = np.asarray(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
-        share = self.config.order_weight / len(weights)
-        if share and topic.query_vector is not None:
-            vectors = np.vstack([vectors, topic.query_vector])
-        if share and not (topic.query_vector is None and topic.retrieval_scores is None):
-            weights = np.append(weights, share) / (1.0 + share)
-        return vectors, weights
+    def _told(self, topic: Topic, rows: Rows | None) -> Told:
+        """The estimates for a topic; without document vectors from its scores of subtopics alone."""
+        config, subtopics = self.config, self._subtopics(topic)
+        if config.coverage != "named":
+            weights = np.ones(len(subtopics)) if topic.subtopic_weights is None else topic.subtopic_weights
+            weights = np.asarray(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
+            evidence = _rated(topic, _products(rows, subtopics, topic.n_candidates))
+            return Told(coverage_of(evidence, config.coverage, config.sharpness), weights, None, 0.0)
+        # Scores alone are in no unit in which the query's cosines could be compared with them.
+        query = None if rows is None or topic.subtopic_vectors is None else topic.query_vector
+        told = subtopics if query is None else np.vstack([subtopics, query])
+        evidence = _rated(topic, _cosines(rows, told, topic.n_candidates))
+        ranked = topic.retrieval_scores is not None
+        found = estimate(
+            evidence[: len(subtopics)],
+            None if query is None else evidence[-1],
+            ranked=ranked,
+            weights=topic.subtopic_weights,
+            ordered=config.ordered,
+        )
+        coverage = found.coverage if config.sharpness == 1 else found.coverage**config.sharpness
+        novelty = 0.0 if ranked or rows is None else 1.0 - found.trust
+        return Told(coverage, found.weights, found.order, novelty)
+
+    def _subtopics(self, topic: Topic) -> FloatArray:
+        """Their vectors: [S, F]; zeros where only scores tell of them."""
+        if topic.n_subtopics and topic.subtopic_vectors is not None:
+            return topic.subtopic_vectors
+        if topic.n_subtopics and topic.subtopic_scores is not None:
+            return np.zeros((topic.n_subtopics, topic.vector_width or 0), dtype=np.float32)
+        raise ValueError(
+            f"topic {shown(topic.query_id)} has no subtopic vectors, with which ranker {self.name!r} compares "
+            "documents: name subtopics (subtopic_ids) and give their vectors, or their texts and `--vectors lsa` "
+            "to `srd data build` or `srd train`, or subtopic_scores, ratings of documents; or take mmr, msd or "
+            "dpp, which need none"
+        )
 
     def _shape(self, topic: Topic) -> tuple[int, ...]:
-        return topic.n_candidates, len(self._named(topic)[1])
+        return len(self._subtopics(topic)), topic.n_candidates
 
     def _choice(self, topics: Sequence[Topic], most: int) -> _Choice:
-        values, coverage, rows, shares = [], [], [], []
-        for topic in topics:
-            subtopics, weights = self._named(topic)
-            rated_alone = topic.doc_vectors is None and topic.subtopic_scores is not None and not self.config.novel
-            candidates = None if rated_alone else rows_of(topic.require_vectors(f"ranker {self.name!r}"))
-            if candidates is not None:
-                rows.append(candidates)
-            evidence = evidence_of(topic, candidates, subtopics)
-            covered = coverage_of(evidence, self.config.coverage, self.config.sharpness)
-            if self.config.order_weight and topic.retrieval_scores is not None:
-                # The query's cosines only scaled those of the subtopics.
-                by_order = np.exp(-np.arange(topic.n_candidates) / _RANKS)
-                covered = np.column_stack([covered[:, : topic.n_subtopics], by_order])
-            coverage.append(covered)
-            values.append(self._value(topic))
-            shares.append(weights)
-        rows_that_count = rows if self.config.novel else ()
-        return _Choice(self, np.stack(values), np.stack(coverage), np.stack(shares), rows_that_count)
+        rows = [self._rows(topic) for topic in topics]
+        told = [self._told(topic, own) for topic, own in zip(topics, rows, strict=True)]
+        values = [self._value(topic, own.order) for topic, own in zip(topics, told, strict=True)]
+        return _Choice(self, values, told, rows)
+
+    def _rows(self, topic: Topic) -> Rows | None:
+        """The candidates' vectors; None where scores of subtopics make do without."""
+        if topic.doc_vectors is None and topic.n_subtopics and topic.subtopic_scores is not None:
+            return None
+        return rows_of(topic.require_vectors(f"ranker {self.name!r}"))
 
 
 class XQuAD(Explicit):
@@ -111,17 +137,19 @@ class XQuAD(Explicit):
     def __init__(self, config: XQuADConfig | None = None) -> None:
         self.config: XQuADConfig = config or XQuADConfig()
 
-    def _value(self, topic: Topic) -> ScoreArray:
-        relevance = relevance_of(topic, self.config.relevance, f"ranker {self.name!r}")
-        return self.config.lambda_ * relevance.astype(np.float64)
+    def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
+        if order is None or self.config.relevance != "auto":
+            order = relevance_of(topic, self.config.relevance, f"ranker {self.name!r}").astype(np.float64)
+        value: Numbers = self.config.lambda_ * order
+        return value
 
-    def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
+    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> Numbers:
         left = (1.0 - self.config.lambda_) * weights * state
-        # One dot product a candidate: its last bits depend on nothing else, so that equal documents tie.
-        gains: ScoreArray = np.vecdot(coverage, left[:, None, :])
+        # Sums over subtopics, one after the other: their last bits depend on nothing else, so that equal documents tie.
+        gains: Numbers = (coverage * left[:, :, None]).sum(axis=1)
         return gains
 
-    def _cover(self, state: ScoreArray, covered: ScoreArray) -> None:
+    def _cover(self, state: Numbers, covered: Numbers) -> None:
         state *= 1.0 - covered
 
 
@@ -151,17 +179,22 @@ class PM2(Explicit):
     name = "pm2"
     start = 0.0  # no subtopic has a seat
 
-    def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
+    def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
+        return np.zeros(topic.n_candidates) if order is None else (1.0 - self.config.lambda_) * order
+
+    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> Numbers:
         lambda_ = self.config.lambda_
         quotients = weights / (2.0 * state + 1.0)
         # Every subtopic as one of the others, and then what its turn adds to that.
-        gains: ScoreArray = np.vecdot(coverage, (1.0 - lambda_) * quotients[:, None, :])
+        weighted = coverage * quotients[:, :, None]
+        gains: Numbers = (1.0 - lambda_) * weighted.sum(axis=1)
         turns = quotients == quotients.max(axis=1, keepdims=True)
-        added = (2.0 * lambda_ - 1.0) * quotients[:, None, :] * coverage
-        gains += np.where(turns[:, None, :], added, -np.inf).max(axis=2)
+        weighted *= 2.0 * lambda_ - 1.0
+        weighted[~turns] = -np.inf
+        gains += weighted.max(axis=1)
         return gains
 
-    def _cover(self, state: ScoreArray, covered: ScoreArray) -> None:
+    def _cover(self, state: Numbers, covered: Numbers) -> None:
         total = covered.sum(axis=1, keepdims=True)
         state += np.divide(covered, total, out=np.zeros_like(covered), where=total > 0)
 
@@ -171,46 +204,57 @@ class _Choice(Choice):
 
     Args:
         ranker: whose gains count.
-        value: [B, N] float64, the part of a score that does not depend on subtopics.
-        coverage: [B, N, S] float64 estimates.
-        weights: [B, S] float64.
-        rows: the candidates of each topic where their novelty counts, else empty.
+        values: of each topic [N], the part of a score that does not depend on subtopics.
+        told: of each topic.
+        rows: the candidates of each topic.
     """
 
     def __init__(
-        self, ranker: Explicit, value: ScoreArray, coverage: ScoreArray, weights: ScoreArray, rows: Sequence[Rows]
+        self, ranker: Explicit, values: Sequence[Numbers], told: Sequence[Told], rows: Sequence[Rows | None]
     ) -> None:
-        self.value: ScoreArray = value
-        self._ranker, self._coverage, self._weights, self._rows = ranker, coverage, weights, rows
-        self._state = np.full_like(weights, ranker.start)
-        self._each = np.arange(len(value))
-        self._nearest = np.zeros(value.shape, dtype=np.float32)
+        self.value: Numbers = np.stack(values)
+        self._ranker, self._rows = ranker, rows
+        self._coverage = np.stack([own.coverage for own in told])
+        self._weights = np.stack([own.weights for own in told])
+        self._state = np.full_like(self._weights, ranker.start)
+        self._each = np.arange(len(values))
+        self._novelty = [own.novelty for own in told]
+        self._nearest = np.zeros_like(self.value) if any(self._novelty) else None
 
-    def scores(self) -> ScoreArray:
+    def scores(self) -> Numbers:
         scores = self._ranker._gains(self._coverage, self._weights, self._state)
-        if self._rows:
+        if self._nearest is not None:
             scores *= 1.0 - self._nearest
         scores += self.value
         return scores
 
     def add(self, chosen: IntArray) -> None:
-        self._ranker._cover(self._state, self._coverage[self._each, chosen])
-        if self._rows:
-            for nearest, rows, document in zip(self._nearest, self._rows, chosen, strict=True):
-                np.maximum(nearest, rows.project(rows.unit(document)).clip(max=1), out=nearest)
+        self._ranker._cover(self._state, self._coverage[self._each, :, chosen])
+        if self._nearest is None:
+            return
+        for nearest, novelty, rows, document in zip(self._nearest, self._novelty, self._rows, chosen, strict=True):
+            if rows is not None:
+                np.maximum(nearest, novelty * rows.project(rows.unit(document)).clip(max=1), out=nearest)
 
 
-def _vectors_of(topic: Topic) -> FloatArray | None:
-    """[S, F] vectors of the subtopics; zeros where only scores tell of them; None where nothing does."""
-    if topic.subtopic_vectors is not None or topic.subtopic_scores is None:
-        return topic.subtopic_vectors
-    query = topic.query_vector
-    width = topic.vector_width or (0 if query is None else len(query))
-    return np.zeros((topic.n_subtopics, width), dtype=np.float32)
+def _cosines(rows: Rows | None, others: FloatArray, count: int) -> FloatArray:
+    """Cosines of the N candidates with S other vectors: [S, N] float32; zeros where candidates have no vectors."""
+    if rows is None or rows.vectors.size <= _LARGE:
+        return _products(rows, others, count)
+    cosines: FloatArray = np.ascontiguousarray((rows.vectors @ rows_of(others).unit(slice(None)).T).T)
+    cosines *= rows.scale
+    return cosines
 
 
-def evidence_of(topic: Topic, rows: Rows | None, vectors: FloatArray) -> FloatArray:
-    """How far each candidate speaks of each subtopic: their cosines, and scores in their place where there are any.
+def _products(rows: Rows | None, others: FloatArray, count: int) -> FloatArray:
+    """`_cosines` one by one: equal candidates have equal ones to the last bit, wherever they stand."""
+    if rows is None:
+        return np.zeros((len(others), count), dtype=np.float32)
+    return np.ascontiguousarray(rows.project_each(rows_of(others).unit(slice(None))).T)
+
+
+def _rated(topic: Topic, cosines: FloatArray) -> FloatArray:
+    """How far each candidate speaks of each subtopic: cosines, and scores in their place where there are any.
 
     `subtopic_scores` are scaled, for each subtopic, to the range of the cosines that they replace. Candidates that are
     not rated for it keep their cosines; without subtopic vectors they stand at the mean of those rated. Equal scores
@@ -218,64 +262,48 @@ def evidence_of(topic: Topic, rows: Rows | None, vectors: FloatArray) -> FloatAr
 
     Args:
         topic: N candidates, S subtopics.
-        rows: the candidates' vectors; None where they have none, and only scores count.
-        vectors: [S' >= S, F] float32, those of the subtopics first, then any others.
-
-    Returns:
-        [N, S'] float32.
+        cosines: [S' >= S, N] float32, written to: those of the subtopics first, then any others.
     """
-    if rows is None:
-        cosines = np.zeros((topic.n_candidates, len(vectors)), dtype=np.float32)
-    else:
-        units = rows_of(vectors)
-        cosines = np.stack([rows.project(units.unit(s)) for s in range(len(vectors))], axis=1)
     if topic.subtopic_scores is not None:
-        for column, scores in zip(cosines.T, topic.subtopic_scores.T, strict=False):
-            _rate(column, scores, fill=topic.subtopic_vectors is None)
+        for row, scores in zip(cosines, topic.subtopic_scores.T, strict=False):
+            _rate(row, scores, fill=topic.subtopic_vectors is None)
     return cosines
 
 
-def _rate(column: FloatArray, scores: FloatArray, fill: bool) -> None:
+def _rate(row: FloatArray, scores: FloatArray, fill: bool) -> None:
     """Put a subtopic's scores, [N] with NaN, in the place of its cosines; `fill`: their mean where nobody rated."""
     rated = ~np.isnan(scores)
     if not rated.any():
         if fill:
-            column[:] = _RANGE / 2
+            row[:] = _RANGE / 2
         return
-    low, high = float(column[rated].min()), float(column[rated].max())
+    low, high = float(row[rated].min()), float(row[rated].max())
     if high - low < 1e-6:
         high = low + _RANGE
     same = scores[rated].min() == scores[rated].max()
-    column[rated] = low + (high - low) * (0.5 if same else min_max(scores[rated]))
+    row[rated] = low + (high - low) * (0.5 if same else min_max(scores[rated]))
     if fill:
-        column[~rated] = column[rated].mean()
+        row[~rated] = row[rated].mean()
 
 
-def coverage_of(cosines: FloatArray, scaling: str, sharpness: float = 1.0) -> ScoreArray:
+def coverage_of(cosines: FloatArray, scaling: str, sharpness: float = 1.0) -> Numbers:
     """Estimates of P(d | t), how far each candidate covers each subtopic, from the cosine of their vectors.
 
     The papers estimate it with the retrieval model that ranks the candidates for the subtopic as a query, its scores
-    scaled within the topic; a cosine, or a score given (`evidence_of`), takes the place of that.
+    scaled within the topic; a cosine, or a score given, takes the place of that.
 
     Args:
-        cosines: [N, S] float32.
+        cosines: [S, N] float32.
         scaling: "cosine": negative ones count as 0. "topic": scaled to [0, 1] over all N x S pairs. "subtopic": scaled
             to [0, 1] over the candidates, for each subtopic. Where all to be scaled are equal, all are 1.
-            "standardised": exp(z + z_t / 2) by its largest value, with standard scores z over all N x S pairs and z_t
-            over the candidates, for each subtopic: an irrelevant subtopic, which no candidate is near, then counts
-            little, as with "topic", and one that all candidates are near does not count for each of them.
         sharpness: power that the scaled cosine is raised to.
 
     Returns:
-        [N, S] float64 from 0 to 1.
+        [S, N] float64 from 0 to 1.
     """
     if scaling == "topic":
         cosines = min_max(cosines)
     elif scaling == "subtopic":
-        cosines = np.stack([min_max(column) for column in cosines.T], axis=1)
-    elif scaling == "standardised":
-        apart = standardised(cosines.ravel()).reshape(cosines.shape).astype(np.float64)
-        apart += np.stack([standardised(column) for column in cosines.T], axis=1) / 2
-        cosines = np.exp(apart - apart.max())
-    estimates: ScoreArray = np.clip(cosines, 0.0, 1.0).astype(np.float64) ** sharpness
+        cosines = np.stack([min_max(row) for row in cosines])
+    estimates: Numbers = np.clip(cosines, 0.0, 1.0).astype(np.float64) ** sharpness
     return estimates

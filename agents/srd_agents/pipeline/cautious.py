@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.config import ExplicitConfig
-from srd_agents.heuristic.explicit import PM2
+from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.relational.ranker import Pretrained, PretrainedConfig
@@ -26,10 +25,6 @@ _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
 """What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
-_NAMED = ExplicitConfig(coverage="standardised", sharpness=1.5, order_weight=0.2, novel=True)
-"""Options of PM-2 for named subtopics, some of which may be missing or irrelevant (docs/results/subtopics.md)."""
-_NAMED_IN_ORDER = replace(_NAMED, order_weight=1.0, novel=False)
-"""Where there is an order that should not be spoilt."""
 _UNORDERED = PretrainedConfig(novelty=0.5)
 """For topics without scores (docs/results/learned-choice.md)."""
 EQUAL = 1 - 1e-6
@@ -53,11 +48,11 @@ class CautiousConfig:
 class Cautious:
     """Does what did no harm on the real texts tried, for topics without judgments, and shows near copies last.
 
-    A topic with subtopic vectors or scores is ranked by PM-2 with options that bear missing and irrelevant subtopics,
-    among them that the order of the scores is one more, or without scores that what is chosen should be new; irrelevant
-    ones alone still do harm (docs/results/subtopics.md). Else one with retrieval scores keeps its order. Else the
-    relational ranker ranks it, with or without a query vector, and what is chosen should be new, too: of the rankers
-    tried on real texts whose scores were taken away it is nowhere below a random order (docs/results/texts.md).
+    A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
+    irrelevant and repeated subtopics and weigh the order of the scores beside them (docs/results/named.md). Else one
+    with retrieval scores keeps its order. Else the relational ranker ranks it, with or without a query vector, and what
+    is chosen should be new, too: of the rankers tried on real texts whose scores were taken away it is nowhere below a
+    random order (docs/results/texts.md).
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all
     others, in their order. A zero vector is no copy of anything.
@@ -94,9 +89,8 @@ class Cautious:
 
     def ranker_of(self, topic: Topic) -> Ranker:
         """What ranks the topic before copies are moved."""
-        named = topic.subtopic_vectors is not None or topic.subtopic_scores is not None
-        if named and topic.n_subtopics:
-            return _made(PM2, _NAMED if topic.retrieval_scores is None else _NAMED_IN_ORDER)
+        if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
+            return _made(XQuAD)
         return _made(RetrievalOrder) if topic.retrieval_scores is not None else _made(Pretrained, _UNORDERED)
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
@@ -114,7 +108,7 @@ class Cautious:
 
 
 @cache
-def _made(kind: type[Ranker], *options: ExplicitConfig | PretrainedConfig) -> Ranker:
+def _made(kind: type[Ranker], *options: PretrainedConfig) -> Ranker:
     """The ranker of a kind: one for all topics, so that weights are read once and batches stay together."""
     return kind(*options)
 

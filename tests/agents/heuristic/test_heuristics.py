@@ -39,7 +39,8 @@ UNNAMED = UNTOLD | {"subtopic_ids": (), "judgments": None}
     ("names", "options", "changes", "message"),
     [
         (TOLD, {}, SCORES | {"doc_vectors": None}, "'q0' has no document vectors, which {who} needs"),
-        ((*BY_VECTORS, "xquad"), {}, NEITHER, "no query vector, so {who} has no.*relevance='scores'"),
+        (BY_VECTORS, {}, NEITHER, "no query vector, so {who} has no.*relevance='scores'"),
+        (["xquad"], {"coverage": "topic"}, NEITHER, "no query vector, so {who} has no.*relevance='scores'"),
         ((*BY_VECTORS, "xquad"), {"relevance": "rank"}, {}, "scores, which {who} with relevance='rank' needs"),
         (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors, with which {who} compares.*--vectors lsa.*take mmr"),
         (EXPLICIT, {}, UNNAMED, "'q0' has no subtopic vectors.*subtopic_ids.*mmr, msd or dpp, which need none"),

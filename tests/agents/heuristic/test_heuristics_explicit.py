@@ -31,13 +31,6 @@ def plain_coverage(topic: Topic, scaling: str) -> Any:
     cosines /= np.linalg.norm(documents, axis=1)[:, None] * np.linalg.norm(subtopics, axis=1)
     if scaling == "cosine":
         return np.maximum(cosines, 0)
-    if scaling == "standardised":
-        over_all, over_column = [
-            (cosines - cosines.mean(axis=axis)) / np.where((spread := cosines.std(axis=axis)) > 1e-6, spread, np.inf)
-            for axis in (None, 0)
-        ]
-        apart = over_all + over_column / 2
-        return np.exp(apart - apart.max())
     axis = None if scaling == "topic" else 0
     low, high = cosines.min(axis=axis, keepdims=True), cosines.max(axis=axis, keepdims=True)
     return np.where(high == low, 1.0, (cosines - low) / np.where(high == low, 1.0, high - low))
@@ -89,10 +82,8 @@ TOPICS = st.builds(
 OPTIONS = st.fixed_dictionaries(
     {
         "lambda_": st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]),
-        "coverage": st.sampled_from(["topic", "subtopic", "cosine", "standardised"]),
+        "coverage": st.sampled_from(["topic", "subtopic", "cosine"]),
         "sharpness": st.sampled_from([1, 2.5]),
-        "order_weight": st.sampled_from([0, 0.3, 2]),
-        "novel": st.booleans(),
     }
 )
 
@@ -102,49 +93,19 @@ OPTIONS = st.fixed_dictionaries(
 @settings(max_examples=120, deadline=None)
 def test_explicit_rankers_are_their_formulas(name: str, topic: Topic, options: dict[str, Any]) -> None:
     n, s, lambda_ = topic.n_candidates, topic.n_subtopics, options["lambda_"]
-    order_weight, novel = options["order_weight"], options["novel"]
     topic = replace(topic, subtopic_weights=np.ones(s)) if topic.subtopic_weights is None else topic
     relevance = {"relevance": "cosine" if topic.retrieval_scores is None else "raw_scores"} if name == "xquad" else {}
     ranker: Any = make_ranker(name, **options, **relevance)
     ranking, allowed = ranker.rank(topic, n + 3), np.ones(n, dtype=bool)
-    told = topic
-    if order_weight:
-        vector = np.zeros(5) if topic.query_vector is None else topic.query_vector
-        told = replace(
-            topic,
-            subtopic_ids=(*topic.subtopic_ids, "order"),
-            subtopic_vectors=np.vstack([topic.subtopic_vectors, vector]),
-            subtopic_weights=np.append(topic.subtopic_weights, order_weight * topic.subtopic_weights.mean()),
-        )
-    coverage = plain_coverage(topic if topic.query_vector is None else told, options["coverage"])
-    coverage **= options["sharpness"]
-    if order_weight and topic.retrieval_scores is not None:
-        coverage = np.column_stack([coverage[:, :s], np.exp(-np.arange(n) / 25)])
+    coverage = plain_coverage(topic, options["coverage"]) ** options["sharpness"]
     plain = plain_xquad if name == "xquad" else plain_pm2
-    units = topic.doc_vectors / np.linalg.norm(topic.doc_vectors, axis=1, keepdims=True)
     assert sorted(ranking.tolist()) == list(range(n))
     for rank, chosen in enumerate(ranking.tolist()):
         scores = ranker.score(topic, ranking[:rank], allowed)
-        wanted = np.array(plain(told, coverage, lambda_, ranking[:rank].tolist()))
-        if novel and rank:
-            alone = np.array(plain(told, 0 * coverage, lambda_, []))
-            nearest = (units @ units[ranking[:rank]].T).max(axis=1).clip(0, 1)
-            wanted = alone + (wanted - alone) * (1 - nearest)
+        wanted = np.array(plain(topic, coverage, lambda_, ranking[:rank].tolist()))
         np.testing.assert_allclose(scores[allowed], wanted[allowed], atol=3e-6)
         assert int(scores.argmax()) == chosen
         allowed[chosen] = False
-
-
-@pytest.mark.parametrize("name", EXPLICIT)
-def test_the_order_counts_as_much_as_it_weighs(name: str) -> None:
-    topic = drawn(30, 2, 0)
-    ranker = make_ranker(name, order_weight=1e9)
-    assert ranker.rank(topic, 30).tolist() == list(range(30))
-    untold = replace(topic, query_vector=None)
-    assert ranker.rank(untold, 30).tolist() == list(range(30))
-    if name == "pm2":  # where nothing tells of an order none counts
-        untold = replace(untold, retrieval_scores=None)
-        np.testing.assert_array_equal(ranker.rank(untold, 9), make_ranker(name).rank(untold, 9))
 
 
 @pytest.mark.parametrize("name", EXPLICIT)

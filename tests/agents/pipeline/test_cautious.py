@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,8 +20,8 @@ KINDS = {
     "scores": "retrieval-order",
     "query": "relational-pretrained",
     "vectors": "relational-pretrained",
-    "subtopics": "pm2",
-    "subtopics, scores": "pm2",
+    "subtopics": "xquad",
+    "subtopics, scores": "xquad",
 }
 
 
@@ -47,12 +46,7 @@ def drawn(n: int, seed: int, kind: str = "scores", copied: int = 0, width: int =
 
 def without_copies(topic: Topic, kind: str) -> list[int]:
     """What it ranks before copies are moved, all of it."""
-    options: dict[str, Any] = {}
-    if kind.startswith("subtopics"):
-        own = {"order_weight": 1.0} if kind.endswith("scores") else {"order_weight": 0.2, "novel": True}
-        options = {"coverage": "standardised", "sharpness": 1.5, **own}
-    if KINDS[kind] == "relational-pretrained":
-        options = {"novelty": 0.5}
+    options = {"novelty": 0.5} if KINDS[kind] == "relational-pretrained" else {}
     return make_ranker(KINDS[kind], **options).rank(topic, topic.n_candidates).tolist()
 
 

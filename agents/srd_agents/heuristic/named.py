@@ -1,0 +1,149 @@
+"""How far candidates cover named subtopics, where names may be missing, wrong, repeated, or about more than was asked.
+
+Everything is measured in spreads of the candidates themselves, so that one set of constants serves any encoder, and
+ratings. docs/results/named.md shows on what they were chosen, and what they bring.
+
+Shapes: N candidates, S subtopics.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.topic import FloatArray
+
+_SHARPNESS = 2.5
+"""Of the softmax over names: one that is a spread nearer than another gets e to the power of this more."""
+_MARGIN, _ALLOWED = 0.5, 2.0
+"""Spreads by which the query must be nearer than any name for a candidate to belong to none of them, and by how much
+more this may be where the query is nearer than every name."""
+_PEAK, _FALL = 3.0, 0.6
+"""A candidate with this standard score (or the largest that so few can have) is all about a name; what each one less
+takes, in powers of e."""
+_DOUBT, _NEAREST = 0.5, 3
+"""What each spread by which the query comes nearer than a name takes from the name's weight, in powers of e; how many
+candidates show how near either comes."""
+_POSITION = -0.25
+"""Power of its position that is the weight of a listed name."""
+_BESIDE, _RANK, _RANK_COVERED = 0.37, -0.2, -0.05
+"""Weight of the order beside a name; powers of the rank in it, and in what a candidate covers."""
+_TRUSTED, _TRUSTED_COVERED = 0.5, 0.2
+"""What each standard score of the query's cosine below the best takes from both where it is trusted, in powers of e."""
+
+
+class Named(NamedTuple):
+    """Estimates for the named subtopics of a topic."""
+
+    coverage: FloatArray
+    """[S, N] float32, 0 to 1: how far each candidate covers each subtopic."""
+    weights: FloatArray
+    """[S] float32: how much each subtopic counts, 1 on average where candidates speak of all of them."""
+    order: FloatArray
+    """[N] float32: what a candidate's place in the order is worth, beside a subtopic of weight 1."""
+    trust: float
+    """How far the cosines with the query tell the relevant candidates, 0 to 1."""
+
+
+def estimate(
+    evidence: FloatArray,
+    query: FloatArray | None = None,
+    *,
+    ranked: bool,
+    weights: FloatArray | None = None,
+    ordered: bool = True,
+) -> Named:
+    """Estimate how far candidates cover each name, how much each name counts, and how much the order does.
+
+    A candidate is shared among the names that it is near to (a softmax), the query one of them: what is nearer to the
+    query than to any name is about none. It covers its names as far as it stands out of the candidates. A name that
+    no candidate comes as near to as to the query counts less: it is wrong, or nobody speaks of it. The order counts
+    a little, and the more, the better it follows the query's cosines, if these have a long tail: where few candidates
+    stand out, they are what was asked for.
+
+    Args:
+        evidence: [S, N] how near each candidate is to each name: cosines, or ratings standardised for each name. NaN:
+            not known, taken as the name's mean.
+        query: [N] how near each candidate is to the query, in the same unit; None: not known.
+        ranked: whether the candidates stand in an order of relevance.
+        weights: [S] of the names, above 0; None: by position, or all alike.
+        ordered: without weights: whether names are listed likeliest first.
+    """
+    near = _filled(evidence)
+    apart, deviations = _standardised(near)
+    spread = float(np.sqrt(np.mean(deviations.astype(np.float64) ** 2))) or 1.0
+    given = np.arange(1, len(near) + 1) ** (_POSITION if ordered else 0.0) if weights is None else weights
+    counts = np.asarray(given, dtype=np.float64) / np.mean(given, dtype=np.float64)
+    ranks = np.log(np.arange(1, near.shape[1] + 1)) * ranked
+    # At most 0, so that the best of all is worth 1.
+    order, covered, trust = _RANK * ranks, _RANK_COVERED * ranks, 0.0
+    near /= spread
+    if query is None:
+        shares = _softmax(near)
+    else:
+        known = _filled(query[None])
+        gaps = (_nearest(known / spread) - _nearest(near)).astype(np.float64)
+        counts = counts * np.exp(-_DOUBT * np.maximum(gaps, 0.0))
+        margin = _MARGIN + float(np.clip(np.percentile(gaps, 10), 0.0, _ALLOWED))
+        shares = _softmax(np.vstack([near, known / spread - np.float32(margin)]))[:-1]
+        relevance = _standardised(known)[0][0]
+        trust = _trust(relevance, ranks if ranked else None)
+        below = trust * (relevance - relevance.max())
+        order, covered = order + _TRUSTED * below, covered + _TRUSTED_COVERED * below
+    apart -= np.float32(min(_PEAK, np.sqrt(near.shape[1] - 1)))
+    np.minimum(apart, 0.0, out=apart)
+    apart *= np.float32(_FALL)
+    apart += covered.astype(np.float32)
+    shares *= np.exp(apart, out=apart)
+    return Named(shares, counts.astype(np.float32), (_BESIDE * np.exp(order)).astype(np.float32), trust)
+
+
+def _filled(evidence: FloatArray) -> FloatArray:
+    """A copy in float32, the mean of its row (0 where all are) in place of each NaN."""
+    filled = np.array(evidence, dtype=np.float32)
+    unknown = np.isnan(filled)
+    if unknown.any():
+        known = np.maximum((~unknown).sum(axis=1), 1)
+        means = np.where(unknown, 0.0, filled).sum(axis=1) / known
+        filled[unknown] = np.broadcast_to(means[:, None], filled.shape)[unknown]
+    return filled
+
+
+def _standardised(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Each row less its mean, by its standard deviation (0 where all are equal), and the deviations, [S]."""
+    centred = rows - rows.mean(axis=1, dtype=np.float64, keepdims=True).astype(np.float32)
+    deviations = np.sqrt(np.vecdot(centred, centred) / rows.shape[1])
+    # Equal numbers may leave a rounding error of their mean, which must not become a difference.
+    deviations[deviations <= 1e-6 * np.abs(rows).max(axis=1)] = 0.0
+    centred *= np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)[:, None]
+    return centred, deviations
+
+
+def _nearest(rows: FloatArray) -> FloatArray:
+    """The mean of the largest few of each row: [S]."""
+    left, total = rows.copy(), np.zeros(len(rows), dtype=np.float32)
+    few = min(_NEAREST, rows.shape[1])
+    for _ in range(few):
+        best = left.argmax(axis=1)[:, None]
+        total += np.take_along_axis(left, best, axis=1)[:, 0]
+        np.put_along_axis(left, best, -np.inf, axis=1)
+    return total / np.float32(few)
+
+
+def _softmax(rows: FloatArray) -> FloatArray:
+    """Shares of the rows in each column, which sum to 1."""
+    powers: FloatArray = np.exp(np.float32(_SHARPNESS) * (rows - rows.max(axis=0)))
+    powers /= powers.sum(axis=0)
+    return powers
+
+
+def _trust(relevance: FloatArray, ranks: NDArray[np.float64] | None) -> float:
+    """How far standardised cosines with the query are trusted: as their tail is long, and as an order follows them."""
+    wide = relevance.astype(np.float64)
+    tail = float(np.clip(2.0 * np.mean(wide**3) - 1.5, 0.0, 1.0))
+    if ranks is None or not tail:
+        return tail
+    falling = ranks.mean() - ranks
+    return tail * max(0.0, float(np.vecdot(wide, falling) / (len(wide) * (falling.std() or 1.0))))

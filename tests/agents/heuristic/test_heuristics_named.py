@@ -1,0 +1,183 @@
+"""Subtopics as callers name them: right ones gain; wrong, repeated and missing ones do little."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srd_agents import make_ranker
+from srd_agents.heuristic.named import estimate
+from srd_gym.data import load_ambient, load_texts
+from srd_gym.measures import evaluate
+from srd_gym.topic import Topic, TopicSet
+
+NAMED = ("cautious", "xquad", "pm2")
+WIDTH = 24
+needs_data = pytest.mark.skipif("SRD_DATA_DIR" not in os.environ, reason="SRD_DATA_DIR names no folder of data sets")
+
+
+def drawn(seed: int, n: int = 60, names: int = 4, **changes: Any) -> Topic:
+    """Half of the candidates are each about one of the names, near the query as these are."""
+    rng = np.random.default_rng(seed)
+    query = rng.standard_normal(WIDTH)
+    meant = query + rng.standard_normal((names, WIDTH))
+    about = rng.integers(2 * names, size=n)
+    vectors = np.where((about < names)[:, None], meant[about % names], query) + rng.standard_normal((n, WIDTH))
+    topic = Topic(
+        query_id=f"q{seed}",
+        doc_ids=tuple(map(str, range(n))),
+        query_vector=query,
+        doc_vectors=vectors,
+        retrieval_scores=np.arange(n, 0, -1),
+        subtopic_ids=tuple(map(str, range(names))),
+        subtopic_vectors=meant,
+        subtopic_weights=np.ones(names),
+        judgments=about[:, None] == np.arange(names),
+    )
+    return replace(topic, **changes)
+
+
+def named(topic: Topic, vectors: Any) -> Topic:
+    """The topic with other names, no weights and no judgments."""
+    ids = tuple(map(str, range(len(vectors))))
+    return replace(topic, subtopic_ids=ids, subtopic_vectors=vectors, subtopic_weights=None, judgments=None)
+
+
+def gained(topics: list[Topic], name: str, told: list[Topic]) -> float:
+    """What a ranker that is told these names adds to the order of the scores, on average."""
+    k = 10
+    rankings = make_ranker(name).rank_batch(told, k)
+    scores = []
+    for found in (rankings, [np.arange(k)] * len(told)):
+        by_id = {topic.query_id: ranking for topic, ranking in zip(topics, found, strict=True)}
+        per_topic = evaluate(TopicSet(topics, name="drawn"), by_id, ["alpha_nDCG@10"]).per_topic
+        scores.append(np.mean([values["alpha_nDCG@10"] for values in per_topic.values()]))
+    return float(scores[0] - scores[1])
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_right_names_gain_and_others_do_little(name: str) -> None:
+    topics = [drawn(seed) for seed in range(40)]
+    right = [np.asarray(topic.subtopic_vectors) for topic in topics]
+    of_others = [right[index - 1] for index in range(len(right))]
+    rng = np.random.default_rng(0)
+    lists = {
+        "right": right,
+        "repeated": [np.repeat(own, (5, 1, 1, 2), axis=0) for own in right],
+        "half, half wrong": [np.vstack([own[:2], other[:2]]) for own, other in zip(right, of_others, strict=True)],
+        "wrong": of_others,
+        "of nothing": [rng.standard_normal((30, WIDTH)) for _ in right],
+    }
+    gains = {
+        kind: gained(topics, name, [named(topic, own) for topic, own in zip(topics, vectors, strict=True)])
+        for kind, vectors in lists.items()
+    }
+    assert gains["right"] > 0.1
+    assert gains["repeated"] > 0.8 * gains["right"]
+    assert gains["half, half wrong"] > 0.03
+    assert min(gains["wrong"], gains["of nothing"]) > -0.02
+
+
+SEEDS = st.integers(0, 9999)
+
+
+@given(seed=SEEDS)
+def test_names_with_weights_may_come_in_any_order(seed: int) -> None:
+    topic = drawn(seed, subtopic_weights=np.arange(1.0, 5.0))
+    moved = np.random.default_rng(seed).permutation(4)
+    shuffled = replace(
+        topic,
+        subtopic_vectors=np.asarray(topic.subtopic_vectors)[moved],
+        subtopic_weights=np.asarray(topic.subtopic_weights)[moved],
+        judgments=None,
+    )
+    for name in NAMED:
+        np.testing.assert_array_equal(make_ranker(name).rank(shuffled, 10), make_ranker(name).rank(topic, 10))
+
+
+def evidence(seed: int, names: int = 3, n: int = 40) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    query = rng.standard_normal(n)
+    return query + rng.standard_normal((names, n)), query
+
+
+@given(seed=SEEDS, scale=st.sampled_from([1e-3, 0.1, 7.0]), shift=st.sampled_from([-1.0, 0.0, 0.8]))
+def test_the_scale_of_evidence_says_nothing(seed: int, scale: float, shift: float) -> None:
+    cosines, query = evidence(seed)
+    found = estimate(cosines, query, ranked=True)
+    other = estimate(scale * (cosines + shift), scale * (query + shift), ranked=True)
+    for one, two in zip(found, other, strict=True):
+        np.testing.assert_allclose(one, two, atol=2e-3)
+
+
+@given(seed=SEEDS)
+def test_estimates_stay_in_their_ranges(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cosines, query = evidence(seed, names=int(rng.integers(1, 6)), n=int(rng.integers(1, 30)))
+    cosines[rng.random(cosines.shape) < 0.2] = np.nan
+    if seed % 3 == 0:
+        cosines[0] = 0.5  # of a name that tells nothing apart
+    if seed % 5 == 0:
+        cosines[0] = np.nan
+    for known in (None, query):
+        found = estimate(cosines, known, ranked=bool(seed % 2))
+        assert (found.coverage >= 0).all()
+        assert (found.coverage.sum(axis=0) <= 1 + 1e-6).all()
+        assert (found.weights >= 0).all()
+        assert np.isfinite(found.order).all()
+        assert 0 <= found.trust <= 1
+
+
+def test_a_listed_name_counts_more_than_a_later_one() -> None:
+    cosines, _ = evidence(0)
+    falling = estimate(cosines, ranked=True).weights
+    assert (np.diff(falling) < 0).all()
+    np.testing.assert_allclose(estimate(cosines, ranked=True, ordered=False).weights, 1)
+    given = estimate(cosines, ranked=True, weights=np.array([1, 2, 3], dtype=np.float32)).weights
+    np.testing.assert_allclose(given, [0.5, 1, 1.5])
+
+
+def test_the_query_is_trusted_as_an_order_follows_it_and_few_candidates_stand_out() -> None:
+    few = np.linspace(0.1, 0, 50) + 0.6 * (np.arange(50) < 5)
+    cosines = np.random.default_rng(0).random((3, 50))
+    trusted = estimate(cosines, few, ranked=True)
+    assert trusted.trust > 0.5
+    assert trusted.order[0] > 2 * trusted.order[10]
+    assert estimate(cosines, few[::-1], ranked=True).trust == 0
+    assert estimate(cosines, few[::-1], ranked=False).trust == 1
+    assert estimate(cosines, np.linspace(1, 0, 50), ranked=True).trust == 0
+
+
+@needs_data
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize(
+    ("collection", "least"), [("ambient", {"cautious": 0.80}), ("key-points", {"cautious": 0.50, "xquad": 0.50})]
+)
+def test_real_texts_gain_by_the_subtopics_that_judges_wrote(
+    collection: str, least: dict[str, float], name: str
+) -> None:
+    root = Path(os.environ["SRD_DATA_DIR"])
+    folder = root / collection if collection == "ambient" else root / "texts" / collection
+    load: Any = load_ambient if collection == "ambient" else load_texts
+    topics = load(folder, vectors=folder / "minilm-384.npz")
+    rankings = dict(zip(topics.query_ids, make_ranker(name).rank_batch(topics, 10), strict=True))
+    given = {query_id: np.arange(10) for query_id in topics.query_ids}
+    found, before = (
+        float(
+            np.mean(
+                [
+                    row["alpha_nDCG@10"]
+                    for row in evaluate(topics, order, ["alpha_nDCG@10"], "candidates").per_topic.values()
+                ]
+            )
+        )
+        for order in (rankings, given)
+    )
+    assert found > max(before + 0.05, least.get(name, 0.0))

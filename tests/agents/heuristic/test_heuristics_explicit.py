@@ -139,7 +139,7 @@ def rated(scores: Any, **changes: Any) -> Topic:
 def test_scores_count_within_their_subtopic_on_any_scale(name: str, seed: int) -> None:
     topic, rng = drawn(9, 3, seed), np.random.default_rng(seed)
     scores = np.where(rng.random((9, 3)) < 0.3, NAN, rng.integers(0, 6, (9, 3)))
-    moved = scores * [1, 1000, 0.001] + [0, -7, 3]
+    moved = scores * [1, 1024, 2**-10] + [0, -8, 4]  # numbers that float32 holds
     ranker: Any = make_ranker(name)
     for lacks in ({}, {"subtopic_vectors": None}, {"subtopic_vectors": None, "query_vector": None}):
         one, other = (replace(topic, subtopic_scores=given, **lacks) for given in (scores, moved))
@@ -179,8 +179,7 @@ def test_each_subtopic_is_covered_as_it_is_rated_and_else_the_order_stays(name: 
         assert 3 in make_ranker(name).rank(rated(scores), 2)
     else:
         in_order = rated(scores, retrieval_scores=[4, 3, 2, 1])
-        ranker = make_ranker(name, order_weight=1.0) if name == "pm2" else make_ranker(name)
-        assert ranker.rank(in_order, 4).tolist() == [0, 1, 2, 3]
+        assert make_ranker(name).rank(in_order, 4).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("name", EXPLICIT)
@@ -189,7 +188,5 @@ def test_rated_documents_need_no_vectors(name: str) -> None:
     bare = rated(scores, doc_vectors=None)
     assert 3 in make_ranker(name).rank(bare, 2)
     np.testing.assert_array_equal(make_ranker(name).rank(bare, 4), make_ranker(name).rank(rated(scores), 4))
-    with pytest.raises(ValueError, match="no document vectors"):
-        make_ranker(name, novel=True).rank(bare, 2)
     with pytest.raises(ValueError, match=r"no subtopic vectors.* or subtopic_scores, ratings of documents"):
         make_ranker(name).rank(rated(scores, subtopic_scores=None), 2)

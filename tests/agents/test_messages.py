@@ -10,11 +10,11 @@ import pytest
 from noisy_linear import NoisyLinear
 from small_topics import refused
 
-from srd_agents.config import Config
-from srd_agents.diversify import diversify
-from srd_agents.fitting import LearnerConfig, Validation
-from srd_agents.history import History, Progress
+from srd_agents.pipeline.diversify import diversify
 from srd_agents.registry import RANKERS, load_ranker, make_ranker
+from srd_agents.training.history import History, Progress
+from srd_agents.training.loop import LearnerConfig, Validation
+from srd_agents.training.options import Config
 from srd_gym.data import generate
 from srd_gym.pruning import ByRanker
 from srd_gym.topic import Topic

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from srd_agents.config import check_type
-from srd_agents.history import History
+from srd_agents.training.history import History
+from srd_agents.training.options import check_type
 from srd_gym.checks import check_integer
 from srd_gym.measures import measure
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from srd_agents.config import versions
+from srd_agents.training.options import versions
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import Recipe, saved_recipe
 from srd_train.report.curves import panels

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from srd_agents.learner import tell_foreign
+from srd_agents.training.learner import tell_foreign
 from srd_gym.checks import checked_rankings
 from srd_gym.data import WORDS, load_topics
 from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, read_origin

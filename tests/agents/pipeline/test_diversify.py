@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from small_topics import Own, refused
 
 from srd_agents import Diversified, diversify, load_ranker, make_ranker
-from srd_agents.diversify import DEFAULT_RANKER
+from srd_agents.pipeline.diversify import DEFAULT_RANKER
 from srd_gym.data import generate
 from srd_gym.topic import Topic
 

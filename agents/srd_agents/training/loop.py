@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import (
+from srd_agents.training.history import History, OnProgress, Progress
+from srd_agents.training.options import (
     Config,
     Count,
     CountFromZero,
@@ -27,7 +28,6 @@ from srd_agents.config import (
     read_tree,
     write_tree,
 )
-from srd_agents.history import History, OnProgress, Progress
 from srd_gym.checks import check_integer
 from srd_gym.core.arrays import TopicSource, topics_from
 from srd_gym.files import PathLike, held_back
@@ -38,7 +38,7 @@ from srd_gym.reading import few, reading, shown
 from srd_gym.topic import TopicSet
 
 if TYPE_CHECKING:
-    from srd_agents.learner import Learner
+    from srd_agents.training.learner import Learner
 
 
 STATE_FILE = "state.safetensors"

@@ -13,8 +13,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.cautious import EQUAL, Cautious, CautiousConfig, near_copies
 from srd_agents.heuristic.greedy import Progress, Stepwise, rows_of
+from srd_agents.pipeline.cautious import EQUAL, Cautious, CautiousConfig, near_copies
 from srd_gym.checks import check_integer, check_number, checked_ranking, checked_rankings
 from srd_gym.protocols import IntArray, Ranker, ScoreArray, SequentialScorer
 from srd_gym.reading import shown as as_text

@@ -21,6 +21,7 @@ from sound_files import READERS, Sound, write
 
 from srd_agents.registry import load_ranker
 from srd_agents.relational.ranker import read_weights
+from srd_gym.checks import ArgumentError
 from srd_gym.data import LsaVectorizer, load_wordnet
 from srd_train.experiment.recipe import load_recipe
 
@@ -112,7 +113,7 @@ SUBJECTS: dict[str, Subject] = {
         files("model", models.make_model, load_ranker, models.damage_safetensors),
         files("state", models.make_state, models.read_state, models.damage_safetensors),
         call("json-lines", calls.json_lines),
-        call("environments", calls.environments, TypeError),
+        call("environments", calls.environments, TypeError, ArgumentError),
         call("actions", calls.actions, TypeError),
         *_optional(),
     )

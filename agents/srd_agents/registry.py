@@ -39,6 +39,10 @@ _NO_CODE = ("name", "pruning", "checkpoint", "path")
 """Options whose words mean something else."""
 
 
+class UntrustedError(ValueError):
+    """Something names code that the caller does not trust."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RankerSpec:
     """A ranker as the registry knows it."""
@@ -339,7 +343,8 @@ def import_own(value: Any, *, trust: bool, where: str = "") -> None:
         where: the file that the value stands in, for the error.
 
     Raises:
-        ValueError: it is not trusted, or there is no such class in the module.
+        UntrustedError: it is not trusted.
+        ValueError: there is no such class in the module.
         TypeError: neither a measure's class nor a ranker's.
         ImportError: there is no such module.
     """
@@ -348,7 +353,7 @@ def import_own(value: Any, *, trust: bool, where: str = "") -> None:
             continue
         if not trust:
             place = f"{where}: " if where else ""
-            raise ValueError(
+            raise UntrustedError(
                 f"{place}{path} is code, which would run: give the command --trust if you trust who wrote it"
             )
         if os.getcwd() not in sys.path:

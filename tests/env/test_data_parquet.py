@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import re
 import sys
 import tracemalloc
@@ -370,3 +371,23 @@ def test_what_is_not_thrift_is_refused(data: bytes) -> None:
 def test_what_is_thrift_is_read() -> None:
     text = b"\x15\x03\x1c\x11\x22\x00\x19\x23\x01\x00\x18\x02ab\x17" + b"\0" * 8 + b"\x05\x0c\x80\x01\x00"
     assert pages._struct(text, 0)[0] == {1: -2, 2: {1: True, 3: False}, 3: [1, 0], 4: None, 5: 0, 6: 64}
+
+
+@pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="the system's names are text")
+def test_a_file_may_have_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    topics, path = generate("tiny", n_topics=3, seed=0), tmp_path / os.fsdecode(b"caf\xe9.parquet")
+    write_topics(path, iter(topics))
+    assert read_topics(path).fingerprint == topics.fingerprint
+    assert read_topics(path).name == "caf\ufffd"
+    assert list(iter_query_ids(path)) == list(topics.query_ids)
+
+
+@pytest.mark.parametrize("field", ["query_id", "doc_ids", "subtopic_ids", "query_text", "doc_texts", "name"])
+def test_text_that_no_file_can_hold_is_named_with_the_file(field: str, tmp_path: Path) -> None:
+    fields: dict[str, Any] = {"query_id": "1", "doc_ids": ("x", "y"), "name": "t"}
+    fields[field] = "a\ud83d" if field in ("query_id", "query_text", "name") else ("a\ud83d", "b")
+    name = fields.pop("name")
+    topics = TopicSet([Topic(**fields)], name=name)
+    message = re.escape(f"{str(tmp_path / 't.parquet')!r} cannot be written: ") + r".*a\\ud83d.* half a character"
+    refused(lambda: write_topics(tmp_path / "t.parquet", topics), message)
+    assert not list(tmp_path.iterdir())

@@ -62,7 +62,7 @@ def written_atomically(path: PathLike) -> Iterator[Path]:
         The temporary path, in the same folder (created where missing).
 
     Raises:
-        ValueError: a folder.
+        ValueError: a folder, or text that UTF-8 cannot hold.
         OSError: it cannot be written; the error names `path`.
     """
     target = _replaced_or_fed(path)
@@ -81,6 +81,24 @@ def written_atomically(path: PathLike) -> Iterator[Path]:
         if (error.errno in _FULL and error.filename is None) or str(error.filename).endswith(PARTIAL):
             error.filename = os.fspath(path)
         raise
+    except UnicodeEncodeError as error:
+        around = error.object[max(0, error.start - 20) : error.end + 20]
+        raise ValueError(
+            f"{os.fspath(path)!r} cannot be written: {around!r} holds half a character (a lone surrogate), which UTF-8 "
+            "has no bytes for; replace it"
+        ) from error
+
+
+@contextlib.contextmanager
+def for_arrow(path: Path, mode: str) -> Iterator[Path | IO[bytes]]:
+    """What Arrow reads ("rb") or writes ("wb"): the path, or the open file where its name is not UTF-8."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        with path.open(mode) as stream:
+            yield stream
+    else:
+        yield path
 
 
 def _replaced_or_fed(path: PathLike) -> Path:

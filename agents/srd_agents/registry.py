@@ -45,6 +45,10 @@ _NO_CODE = ("name", "checkpoint", "path")
 """Options whose words mean something else."""
 
 
+class UntrustedError(ValueError):
+    """Something names code that the caller does not trust."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RankerSpec:
     """A ranker as the registry knows it."""
@@ -376,7 +380,8 @@ def import_own(value: Any, *, trust: bool, where: str = "") -> None:
         where: the file that the value stands in, for the error.
 
     Raises:
-        ValueError: it is not trusted, or there is no such class in the module.
+        UntrustedError: it is not trusted.
+        ValueError: there is no such class in the module.
         TypeError: no class of a measure, a ranker, a reward or a pruning strategy.
         ImportError: there is no such module.
     """
@@ -385,7 +390,7 @@ def import_own(value: Any, *, trust: bool, where: str = "") -> None:
             continue
         if not trust:
             place = f"{where}: " if where else ""
-            raise ValueError(
+            raise UntrustedError(
                 f"{place}{path} is code, which would run: give the command --trust if you trust who wrote it"
             )
         if os.getcwd() not in sys.path:

@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from srd_gym.files import for_arrow
+
 _ROW_GROUPS, _COLUMNS, _COLUMN = 4, 1, 3
 """Fields of the footer, of a row group, of a column in it."""
 _LENGTH, _FIRST_PAGE, _FIRST_DICTIONARY = 7, 9, 11
@@ -54,7 +56,7 @@ def unfolded_bytes(file: pq.ParquetFile, path: Path, group: int, columns: Collec
                 if _DICTIONARY in header and column.physical_type == "BYTE_ARRAY":
                     repeated.append(column.path)
     for name in repeated:
-        with pq.ParquetFile(path, read_dictionary=[name]) as words_apart:
+        with for_arrow(path, "rb") as source, pq.ParquetFile(source, read_dictionary=[name]) as words_apart:
             yield _text_bytes(words_apart, group, name)
 
 

@@ -36,6 +36,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -49,7 +50,7 @@ from numpy.typing import NDArray
 
 from srd_gym.data.pages import unfolded_bytes
 from srd_gym.data.streams import notice
-from srd_gym.files import MappedFile, PathLike, written_atomically
+from srd_gym.files import MappedFile, PathLike, for_arrow, written_atomically
 from srd_gym.reading import Place, existing_file, growth_limit, json_value, reading, shown, too_large
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
@@ -111,14 +112,16 @@ def write_topics(
     if isinstance(topics, TopicSet):
         name, flags = topics.name, {"simulated": topics.simulated, "transductive": topics.transductive}
         flags |= {} if topics.encoder is None else {"encoder": topics.encoder}
-    about = {"schema_version": SCHEMA_VERSION, "name": Path(path).stem if name is None else name, **flags}
-    schema = SCHEMA.with_metadata({_METADATA_KEY: json.dumps(about, ensure_ascii=False).encode()})
+    own = os.fsencode(Path(path).stem).decode(errors="replace")
+    about = {"schema_version": SCHEMA_VERSION, "name": own if name is None else name, **flags}
     # Ids and texts hardly repeat within a row group, so dictionaries only cost time; Zstandard shrinks them.
     # Nobody looks for topics by the range of their vectors, and every range makes the file's index larger.
     how: dict[str, Any] = {"compression": "zstd", "use_dictionary": False, "write_statistics": ["query_id"]}
-    with written_atomically(path) as temporary, pq.ParquetWriter(temporary, schema, **how) as writer:
-        for group in _row_groups(topics):
-            writer.write_batch(record_batch(group, schema))
+    with written_atomically(path) as temporary, for_arrow(temporary, "wb") as target:
+        schema = SCHEMA.with_metadata({_METADATA_KEY: json.dumps(about, ensure_ascii=False).encode()})
+        with pq.ParquetWriter(target, schema, **how) as writer:
+            for group in _row_groups(topics):
+                writer.write_batch(record_batch(group, schema))
 
 
 def _row_groups(topics: Iterable[Topic]) -> Iterator[list[Topic]]:
@@ -341,7 +344,11 @@ def opened_parquet(
         ValueError: not a whole Parquet file, or a missing column.
     """
     found = existing_file(path, what)
-    with reading(path, what, "a whole Parquet file", advice) as place, pq.ParquetFile(found) as file:
+    with (
+        reading(path, what, "a whole Parquet file", advice) as place,
+        for_arrow(found, "rb") as source,
+        pq.ParquetFile(source) as file,
+    ):
         names = file.schema_arrow.names
         absent = [name for name in required if name not in names]
         if absent:

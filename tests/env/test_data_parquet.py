@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import re
 import sys
 import tracemalloc
@@ -399,3 +400,23 @@ def test_subtopics_that_a_file_does_not_name_are_numbered(tmp_path: Path) -> Non
     (topic,) = read_topics(tmp_path / "set.parquet")
     assert topic.subtopic_ids == ("1", "2", "3")
     assert topic.judgments.tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+@pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="the system's names are text")
+def test_a_file_may_have_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    topics, path = generate("tiny", n_topics=3, seed=0), tmp_path / os.fsdecode(b"caf\xe9.parquet")
+    write_topics(path, iter(topics))
+    assert read_topics(path).fingerprint == topics.fingerprint
+    assert read_topics(path).name == "caf\ufffd"
+    assert list(iter_query_ids(path)) == list(topics.query_ids)
+
+
+@pytest.mark.parametrize("field", ["query_id", "doc_ids", "subtopic_ids", "query_text", "doc_texts", "name"])
+def test_text_that_no_file_can_hold_is_named_with_the_file(field: str, tmp_path: Path) -> None:
+    fields: dict[str, Any] = {"query_id": "1", "doc_ids": ("x", "y"), "name": "t"}
+    fields[field] = "a\ud83d" if field in ("query_id", "query_text", "name") else ("a\ud83d", "b")
+    name = fields.pop("name")
+    topics = TopicSet([Topic(**fields)], name=name)
+    message = re.escape(f"{str(tmp_path / 't.parquet')!r} cannot be written: ") + r".*a\\ud83d.* half a character"
+    refused(lambda: write_topics(tmp_path / "t.parquet", topics), message)
+    assert not list(tmp_path.iterdir())

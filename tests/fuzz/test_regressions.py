@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import struct
 import threading
 import tracemalloc
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +23,7 @@ from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import Answers, refused
 
 from srd_agents.pipeline.diversify import diversify
-from srd_agents.registry import RANKERS
+from srd_agents.registry import RANKERS, make_ranker
 from srd_agents.training.loop import STATE_FILE
 from srd_agents.training.options import CONFIG_FILE, read_tree, write_tree
 from srd_gym.data import generate, read_folds, read_qrels, read_run, read_topics, read_topics_xml, read_vectors
@@ -302,3 +304,17 @@ def test_a_checkpoint_that_no_run_wrote_is_refused(
     write_tree(tmp_path / STATE_FILE, state)
     toy = NoisyLinear(NoisyLinearConfig(epochs=3))
     named(lambda: toy.fit(TOPICS[:4], TOPICS[4:], out=tmp_path, resume=True), tmp_path / STATE_FILE, message)
+
+
+def test_damage_that_shows_only_in_training_names_the_state(tmp_path: Path) -> None:
+    def fit(epochs: int, **options: bool) -> object:
+        return make_ranker("listmle", epochs=epochs).fit(TOPICS[:4], TOPICS[4:], out=tmp_path, **options)
+
+    fit(1)
+    state = read_tree(tmp_path / STATE_FILE, "state")
+    state["learner"]["adam"]["second"] -= 1.0
+    write_tree(tmp_path / STATE_FILE, state)
+    message = f"diverged: .*resumed from {re.escape(str(tmp_path / STATE_FILE))}; if that was damaged, train anew"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        refused(lambda: fit(2, resume=True), message, FloatingPointError)

@@ -260,8 +260,9 @@ class Fit:
         Raises:
             KeyboardInterrupt: after a checkpoint.
             FloatingPointError: a figure became NaN or infinite.
+            ValueError: weights did; errors of a resumed run name its state.
         """
-        with held_back() as let_interrupts_through:
+        with self._naming_the_state(), held_back() as let_interrupts_through:
             if not self._resumed:
                 self._checkpoint()  # a run that is stopped early has something to resume
             if self._validation is not None and not self.history.records:
@@ -280,6 +281,17 @@ class Fit:
             self.history.stopped_by = reason
             self._checkpoint()
             self._finish()
+
+    @contextlib.contextmanager
+    def _naming_the_state(self) -> Iterator[None]:
+        """Say in errors of a resumed run what it went on from: damage to numbers may show only where they are used."""
+        try:
+            yield
+        except (ArithmeticError, ValueError) as error:
+            if not self._resumed or self._out is None:
+                raise
+            kind = FloatingPointError if isinstance(error, ArithmeticError) else ValueError
+            raise kind(f"{error} (resumed from {self._out / STATE_FILE}; if that was damaged, train anew)") from error
 
     def resume(self) -> None:
         """Take over the checkpoint in the folder.

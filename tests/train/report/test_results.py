@@ -48,6 +48,50 @@ def test_what_is_no_record_is_named(tmp_path: Path, changes: dict[str, object], 
     assert [one["ranker"] for one in found] == ["mmr"]
 
 
+def line(**figures: float) -> dict[str, object]:
+    """A history of two epochs; the last has these figures too."""
+    lines = [{"epoch": 0, "topics": 0}, {"epoch": 1, "topics": 3, "validation": 0.5, "episodes": 3, "steps": 9}]
+    return {"history": {"measure": "alpha_nDCG@5", "records": [*lines, {**lines[1], "epoch": 2, **figures}]}}
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"normalizer": "pol"}, "unknown normalizer: 'pol'. Did you mean pool"),
+    ({"normalizer": None}, "normalizer must be"),
+    ({"fold": 2**64}, "fold must be at most"),
+    ({"fold": -1}, "fold must be at least 0"),
+    ({"depth": 10**12}, "depth must be at most 10,000"),
+    ({"depth": 0}, "depth must be at least 1"),
+    ({"note": 10**400}, "note must be between"),
+    ({"trials": [{"value": 10**400}]}, "value must be between"),
+    ({"fit_cpu_seconds": 1e308}, "fit_cpu_seconds must be between"),
+    ({"per_topic": {f"q{i}": {"alpha_nDCG@5": 1e308} for i in range(3)}}, "alpha_nDCG@5 must be between"),
+    ({"history": {}}, None),
+    ({"fold": 2**62}, None),
+    (line(episodes=-5, steps=-5), None),
+    (line(episodes=6, validation=0.7), None),
+])  # fmt: skip
+def test_one_odd_field_of_a_record_does_not_stop_a_report(
+    tmp_path: Path, changes: dict[str, object], said: str | None
+) -> None:
+    write_records(tmp_path, [record("mmr"), record("random"), record("x", **changes)])
+    _, problems = report(tmp_path).html()
+    unreadable = [problem for problem in problems if problem.kind == "unreadable"]
+    assert [said in problem.why for problem in unreadable] == ([] if said is None else [True])
+
+
+@pytest.mark.parametrize("text", ['{"name": ".."}', "{", "[]", '{"topics": 1}', "\\xff"])
+def test_an_odd_recipe_beside_the_results_does_not_stop_a_report(tmp_path: Path, text: str) -> None:
+    write_records(tmp_path, [record("mmr"), record("random")])
+    (tmp_path / "recipe.json").write_text(text)
+    (tmp_path / "cells" / "folder.json").mkdir()
+    made = report(tmp_path)
+    assert made.recipe is None
+    assert [(problem.kind, problem.what) for problem in made.problems] == [
+        ("unreadable", str(tmp_path / name)) for name in ("recipe.json", "cells/folder.json")
+    ]
+    assert [row.ranker for row in made.tables[0].rows] == ["mmr", "random"]
+
+
 def test_a_failed_cell_is_shown_with_its_reason_and_its_seed_is_left_out(tmp_path: Path) -> None:
     broken = {"schema_version": 2, "cell": "made.random.fold2.seed0", "error": "ZeroDivisionError: by zero"}
     there = {"q9": {"alpha_nDCG@5": 0.5}}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from srd_agents.training.history import History
 from srd_agents.training.options import check_type
-from srd_gym.checks import check_integer
-from srd_gym.measures import measure
+from srd_gym.checks import check_integer, check_number
+from srd_gym.measures import Normalizer, measure
 
 Record = Mapping[str, Any]
 
@@ -19,7 +20,8 @@ SCHEMA_VERSION = 2
 
 
 _CELL: dict[Any, tuple[str, ...]] = {
-    str: ("cell", "ranker", "fitted_as", "select_by", "normalizer", "run"),
+    str: ("cell", "ranker", "fitted_as", "select_by", "run"),
+    Normalizer: ("normalizer",),
     int: ("fold", "seed", "depth"),
     float: ("fit_cpu_seconds", "rank_cpu_seconds"),
     bool: ("reads_judgments",),
@@ -40,6 +42,11 @@ _TOPIC_SET: dict[Any, tuple[str, ...]] = {
 }
 
 
+_RANGES: Mapping[str, tuple[int, int]] = {"fold": (0, 2**63 - 1), "seed": (0, 2**63 - 1), "depth": (1, 10_000)}
+_LARGEST = 1e30
+"""Of any number: its square is a number too."""
+
+
 class OtherVersionError(ValueError):
     """A record that another version of this package wrote."""
 
@@ -49,6 +56,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
     Raises:
         OtherVersionError: the message names both versions.
+        OSError: the file cannot be read.
         ValueError: no record that can be used; the message says why.
     """
     try:
@@ -68,13 +76,17 @@ def read_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def _check(record: Record) -> None:
-    """Refuse what no table or page could be made of."""
+def _check(record: dict[str, Any]) -> None:
+    """Refuse what no table or page could be made of; a history gets the fields that it lacks."""
     _check_keys(record, _CELL)
     _check_keys(record["topic_set"], _TOPIC_SET)
     check_integer("test", record["topic_set"]["test"], 1)
+    for name, (least, most) in _RANGES.items():
+        check_integer(name, record[name], least, most)
+    for name, number in _numbers(record):
+        check_number(name, number, -_LARGEST, _LARGEST)
     if record["history"] is not None:
-        History.of(record["history"], "its history")
+        record["history"] |= asdict(History.of(record["history"], "its history"))
     if not record["per_topic"]:
         raise ValueError("it scores nothing")
     for name in record["measures"]:
@@ -84,6 +96,17 @@ def _check(record: Record) -> None:
             raise ValueError(
                 f"topic {query_id!r}: expected scores of {', '.join(record['measures'])} and of nothing else"
             )
+
+
+def _numbers(value: Any, name: str = "it") -> Iterator[tuple[str, float]]:
+    """The numbers in a value, throughout lists and tables, each with the name that it stands under."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield name, value
+    entries = (
+        value.items() if isinstance(value, dict) else ((name, one) for one in value) if isinstance(value, list) else ()
+    )
+    for key, one in entries:
+        yield from _numbers(one, key)
 
 
 def _check_keys(values: Mapping[str, Any], expected: Mapping[Any, Sequence[str]]) -> None:

@@ -94,7 +94,7 @@ def _points(record: Record, against: Against) -> NDArray[np.float64]:
     points = [
         (line[against], line["validation"])
         for line in record["history"]["records"]
-        if line.get("episodes") and line.get(against) and line.get("validation") is not None
+        if min(line.get("episodes") or 0, line.get(against) or 0) > 0 and line.get("validation") is not None
     ]
     return np.array(points, dtype=np.float64).reshape(-1, 2)
 

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from srd_agents.registry import UntrustedError
 from srd_agents.training.options import versions
 from srd_gym.topic import TopicSet
-from srd_train.experiment.recipe import Recipe, saved_recipe
+from srd_train.experiment.recipe import RECIPE_FILE, Recipe, saved_recipe
 from srd_train.report.curves import panels
 from srd_train.report.markup import as_latex, as_markdown, columns, legend_of, notes, write_text
 from srd_train.report.rankings import rankings_of
@@ -140,10 +141,16 @@ def report(folder: Path, *, trust: bool = False) -> Report:
     Raises:
         FileNotFoundError, ValueError: nothing that a report could be made of; the message says why.
     """
-    recipe = saved_recipe(folder, trust=trust)  # its own measures are known from here on
-    records, unread = read_results(folder)
+    recipe, unread = None, []
+    try:
+        recipe = saved_recipe(folder, trust=trust)  # its own measures are known from here on
+    except UntrustedError:
+        raise
+    except (OSError, ValueError) as error:
+        unread.append(Problem(kind="unreadable", what=str(folder / RECIPE_FILE), why=str(error)))
+    records, more = read_results(folder)
     found, problems = complete_tables(records, recipe)
-    return Report(recipe=recipe, tables=tuple(found), problems=(*unread, *problems))
+    return Report(recipe=recipe, tables=tuple(found), problems=(*unread, *more, *problems))
 
 
 def embedded(value: Any) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srd_gym.files import written_atomically
+from srd_gym.files import for_arrow, written_atomically
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import OtherVersionError, Record, read_record
@@ -84,7 +84,7 @@ def _parsed(file: Path) -> Record | Problem:
     except OtherVersionError as error:
         why = f"{error}; run its benchmark again, or make the report with the version that wrote it"
         return Problem(kind="version", what=str(file), why=why)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         return Problem(kind="unreadable", what=str(file), why=str(error))
     if failure := record.get("error"):
         why = f"{failure.get('type')}: {failure.get('message')}" if isinstance(failure, dict) else str(failure)
@@ -122,9 +122,10 @@ def write_scores(path: Path, records: Sequence[Record]) -> None:
         [*_POINT.items(), *((name, pa.float64()) for name in measures), *_ABOUT.items()],
         metadata={KEY: json.dumps({"version": VERSION, "measures": measures}).encode()},
     )
-    cells = [pa.Table.from_pylist(_rows(record), schema=schema) for record in records]
     with written_atomically(path) as temporary:
-        pq.write_table(pa.concat_tables(cells), temporary, compression="zstd", compression_level=19)
+        cells = [pa.Table.from_pylist(_rows(record), schema=schema) for record in records]
+        with for_arrow(temporary, "wb") as target:
+            pq.write_table(pa.concat_tables(cells), target, compression="zstd", compression_level=19)
 
 
 def _rows(record: Record) -> list[Record]:

@@ -352,7 +352,7 @@ def _spread(by_seed: Scores) -> float | None:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Numbers as text: "1 to 5", or "1, 3"."""
-    if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+    """Rising numbers as text: "1 to 5", or "1, 3"."""
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
         return f"{numbers[0]} to {numbers[-1]}"
     return ", ".join(str(number) for number in numbers)

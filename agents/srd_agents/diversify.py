@@ -269,7 +269,8 @@ def _each(name: str, value: Any, count: int) -> Sequence[Any]:
     if value is None:
         return [None] * count
     try:
-        entries, came = list(value), len(value)
+        entries = list(value)
+        came = str(len(entries))
     except TypeError:
         entries, came = [], repr(value)
     if len(entries) != count:

@@ -237,12 +237,13 @@ def _with_texts(topics: TopicSet, paths: Paths) -> TopicSet:
 def _trec_topic(query_id: str, run: Run, qrels: TopicQrels | None, text: TopicText | None) -> Topic:
     """One topic of `load_trec`."""
     doc_ids = run.rankings[query_id]
+    scores: Any = run.scores[query_id]  # a topic makes float32 of them
     judged = judged_fields(qrels, doc_ids, () if text is None else text.subtopics)
     return Topic(
         query_id=query_id,
         query_text=None if text is None else text.query_text,
         doc_ids=doc_ids,
-        retrieval_scores=run.scores[query_id],
+        retrieval_scores=scores,
         subtopic_texts=None if text is None else tuple(text.subtopics.get(s, "") for s in judged["subtopic_ids"]),
         **judged,
     )

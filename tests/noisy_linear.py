@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.learner import Learner, LearnerConfig
+from srd_agents.training.learner import Learner, LearnerConfig
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
 

@@ -19,7 +19,7 @@ from importlib.metadata import Distribution, EntryPoint, distributions, entry_po
 from pathlib import Path
 from typing import Any
 
-from srd_agents.config import Config, config_from, read_model_config
+from srd_agents.training.options import Config, config_from, read_model_config
 from srd_gym.checks import unknown
 from srd_gym.files import PathLike
 from srd_gym.measures import MEASURES, Measure
@@ -58,7 +58,7 @@ class RankerSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
     learns: bool = False
-    """Whether it must be fitted: the class is then a `srd_agents.learner.Learner`."""
+    """Whether it must be fitted: the class is then a `srd_agents.training.learner.Learner`."""
     needs: Sequence[str] = ()
     """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
     "judgments"; "model file": the options must name one."""
@@ -158,7 +158,7 @@ class Registry(Mapping[str, RankerSpec]):
         Args:
             path: its name from now on.
             kind: called without arguments, or with an instance of the dataclass that its `config_class` is. One with
-                `fit` must be a `srd_agents.learner.Learner`.
+                `fit` must be a `srd_agents.training.learner.Learner`.
         """
         options = getattr(kind, "config_class", Config)
         self.built_in[path] = RankerSpec(

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from srd_agents.fitting import Validation
-from srd_agents.learner import Learner
 from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.training.learner import Learner
+from srd_agents.training.loop import Validation
 from srd_gym.checks import check_option
 from srd_gym.protocols import IntArray
 from srd_gym.testing import ConformanceError, check_ranker
@@ -84,7 +84,7 @@ def check_learner(
     threshold: float = 0.95,
     without: Collection[str] = (),
 ) -> None:
-    """Check a learner against the laws of `srd_agents.learner.Learner`.
+    """Check a learner against the laws of `srd_agents.training.learner.Learner`.
 
     Checked, each under a name that `without` takes:
 

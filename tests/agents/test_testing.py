@@ -11,8 +11,8 @@ from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import refused
 
 from srd_agents import RANKERS, make_ranker
-from srd_agents.learner import Learner
 from srd_agents.testing import check_learner, ragged_topics
+from srd_agents.training.learner import Learner
 from srd_gym.data import generate
 from srd_gym.protocols import IntArray, SequentialScorer
 from srd_gym.testing import ConformanceError

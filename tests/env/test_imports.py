@@ -21,7 +21,7 @@ OPTIONAL = {
 }  # fmt: skip
 PROBLEM = ["srd_gym", *(module.name for module in pkgutil.walk_packages(srd_gym.__path__, "srd_gym."))]
 WITHOUT_TORCH = [
-    "srd_agents.registry", "srd_agents.learner", "srd_agents.heuristic", "srd_agents.integrations.ranking",
+    "srd_agents.registry", "srd_agents.training.learner", "srd_agents.heuristic", "srd_agents.integrations.ranking",
     "srd_agents.supervised.linear.r_ltr", "srd_agents.supervised.linear.svm", "srd_agents.relational.ranker",
 ]  # fmt: skip
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from fuzz.damage import ODD_VALUES
 
-from srd_agents.frames import FrameRanker
+from srd_agents.pipeline.frames import FrameRanker
 
 Case = Callable[[], object]
 

@@ -22,10 +22,10 @@ from fuzz.calls import MODEL
 from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import Answers, refused
 
-from srd_agents.config import CONFIG_FILE, read_tree, write_tree
-from srd_agents.diversify import diversify
-from srd_agents.fitting import STATE_FILE
+from srd_agents.pipeline.diversify import diversify
 from srd_agents.registry import RANKERS, make_ranker
+from srd_agents.training.loop import STATE_FILE
+from srd_agents.training.options import CONFIG_FILE, read_tree, write_tree
 from srd_gym.data import generate, read_folds, read_qrels, read_run, read_topics, read_topics_xml, read_vectors
 from srd_gym.measures import evaluate, evaluate_run, evaluation
 from srd_gym.protocols import Ranker

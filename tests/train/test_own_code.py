@@ -45,7 +45,7 @@ LEARNER = """
 import numpy as np
 import torch
 from torch import nn
-from srd_agents.networks.learner import NetworkLearner
+from srd_agents.training.torch_learner import NetworkLearner
 
 class Mean(NetworkLearner):
     def _build(self, vector_width):

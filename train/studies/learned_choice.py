@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import versions
 from srd_agents.heuristic.config import TradeOffConfig
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.trade_off import DPP, standardised
 from srd_agents.registry import make_ranker
+from srd_agents.training.options import versions
 from srd_gym.data import LsaVectorizer, load_texts, load_wordnet
 from srd_gym.files import written_atomically
 from srd_gym.measures import evaluate

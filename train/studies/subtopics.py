@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import versions
 from srd_agents.registry import make_ranker
+from srd_agents.training.options import versions
 from srd_gym.data import LsaVectorizer, load_ambient, load_texts
 from srd_gym.files import written_atomically
 from srd_gym.measures import evaluate

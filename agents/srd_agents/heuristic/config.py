@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import Config, CountFromZero, NotNegative, Positive, Share
+from srd_agents.training.options import Config, CountFromZero, NotNegative, Positive, Share
 
 Relevance = Literal["auto", "cosine", "scores", "raw_scores", "rank"]
 """What relevance may be."""

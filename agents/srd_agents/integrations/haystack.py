@@ -6,9 +6,9 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from srd_agents.diversify import as_ranker
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import best_first, named, ranker_of
+from srd_agents.pipeline.diversify import as_ranker
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
@@ -21,7 +21,7 @@ with library("haystack", "haystack-ai"):
 class DiverseRanker:
     """Ranks documents so that the first ones differ; behind a retriever with `return_embedding=True`.
 
-    Without `diversity` the order of the scores stays and near copies come last (`srd_agents.cautious`), unless another
+    Without `diversity` the order of the scores stays and near copies come last (`srd_agents.pipeline.cautious`), unless another
     ranker is named. Documents without scores count in the order in which they came; where the ranker weighs relevance
     (MMR, MSD, DPP) and `run` is given the query's embedding, by their cosine with it.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from srd_agents.frames import FrameRanker
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import ranker_of
+from srd_agents.pipeline.frames import FrameRanker
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
@@ -22,7 +22,7 @@ class DiverseReranker(pt.Transformer):
 
     What it makes of a frame is told at `srd_agents.frames.FrameRanker`: `score` is what rankers take for relevance,
     `rank` counts from 0, the new `score` is 1 / (rank + 1), and all other columns are kept. Without `Lambda` the order
-    of the scores stays and near copies come last (`srd_agents.cautious`), unless another ranker is named.
+    of the scores stays and near copies come last (`srd_agents.pipeline.cautious`), unless another ranker is named.
 
     Args:
         ranker: a ranker, its name such as "mmr" or the folder of a trained one, which is read at every call

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.constraints import COPIES, Limits
-from srd_agents.diversify import Chooser, Given, as_ranker
-from srd_agents.diversity import ByRelevance, with_diversity
 from srd_agents.heuristic.trade_off import TradeOff
+from srd_agents.pipeline.diversify import Chooser, Given, as_ranker
+from srd_agents.pipeline.diversity import ByRelevance, with_diversity
+from srd_agents.pipeline.limits import COPIES, Limits
 from srd_gym.checks import check_number
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.features import side_by_side
 from srd_agents.networks.attention import SelfAttention, initialise
+from srd_agents.networks.features import side_by_side
 from srd_agents.networks.inputs import Inputs, Standardizer, orthonormal
 from srd_gym.protocols import IntArray
 

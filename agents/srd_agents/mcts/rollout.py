@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from srd_agents.features import side_by_side
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
 from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
 from srd_agents.mcts.tree import TRIED, Trees
+from srd_agents.networks.features import side_by_side
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic

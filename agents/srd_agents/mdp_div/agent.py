@@ -9,16 +9,16 @@ from typing import Any, ClassVar, TypeVar
 
 import torch
 
-from srd_agents.config import Weights
-from srd_agents.features import ORDER_FEATURES
 from srd_agents.mdp_div.ascent import ascend, play
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
 from srd_agents.mdp_div.greedy import GreedyPolicy
 from srd_agents.mdp_div.network import PolicyNetwork, Projection
 from srd_agents.mdp_div.rollout import Episodes, gradients, roll_out
+from srd_agents.networks.features import ORDER_FEATURES
 from srd_agents.networks.inputs import Inputs, TopicTensors
-from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.loss import leave_one_out_advantages, returns_from, scaled
+from srd_agents.training.options import Weights
+from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray, Pruning
 from srd_gym.pruning import parse_pruning

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from srd_agents.config import Count, NotNegative, Positive
 from srd_agents.reinforce.config import EpisodesConfig, Rollouts
+from srd_agents.training.options import Count, NotNegative, Positive
 
 
 @dataclass(frozen=True, kw_only=True)

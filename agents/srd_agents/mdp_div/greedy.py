@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.features import order_features
+from srd_agents.networks.features import order_features
 from srd_gym.core import TopicArrays
 from srd_gym.core.pruner import Pruner
 from srd_gym.protocols import IntArray, Pruning

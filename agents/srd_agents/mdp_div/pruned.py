@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import Weights
 from srd_agents.mdp_div.agent import MdpDiv
 from srd_agents.mdp_div.config import MdpDivNtnConfig
 from srd_agents.supervised.ntn_div.agent import NtnDiv
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
+from srd_agents.training.options import Weights
 from srd_gym.pruning import ByRanker
 from srd_gym.topic import TopicSet
 

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.features import padded_order_features, query_vectors, side_by_side
+from srd_agents.networks.features import padded_order_features, query_vectors, side_by_side
 from srd_gym.core import TopicArrays
 from srd_gym.files import looked_at
 from srd_gym.protocols import IntArray
@@ -36,7 +36,7 @@ class Inputs(NamedTuple):
     present: Tensor | None = None
     """[B, N] bool, the real documents; None: all are."""
     features: Tensor | None = None
-    """[B, N, D], what the network reads beside the vectors (`srd_agents.features`); None: nothing."""
+    """[B, N, D], what the network reads beside the vectors (`srd_agents.networks.features`); None: nothing."""
 
 
 class ShiftAndScale(nn.Module):
@@ -78,7 +78,7 @@ class TopicTensors:
     Args:
         arrays: the topic set.
         like: whose device and dtype to take.
-        order: whether the network reads the retrieval order (`srd_agents.features.ORDER_FEATURES`).
+        order: whether the network reads the retrieval order (`srd_agents.networks.features.ORDER_FEATURES`).
     """
 
     def __init__(self, arrays: TopicArrays, like: Tensor, *, order: bool = False) -> None:

@@ -14,10 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.config import Tree
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, Standardizer, TopicTensors, inputs_of
-from srd_agents.networks.learner import NetworkLearner
 from srd_agents.qmix.config import QmixConfig, ScoringConfig
 from srd_agents.qmix.loss import (
     MixingWeights,
@@ -30,6 +28,8 @@ from srd_agents.qmix.loss import (
 )
 from srd_agents.qmix.network import FlatMixer, PooledMixer, ScoreNetwork
 from srd_agents.qmix.replay import Replay, Visits
+from srd_agents.training.options import Tree
+from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import ScoringCore
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet

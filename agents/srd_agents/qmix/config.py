@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import Count, CountFromZero, Positive, Share
-from srd_agents.learner import LearnerConfig
+from srd_agents.training.learner import LearnerConfig
+from srd_agents.training.options import Count, CountFromZero, Positive, Share
 from srd_gym.checks import check_integer, check_number
 
 

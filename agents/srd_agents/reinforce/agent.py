@@ -11,20 +11,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from srd_agents.config import Tree, Weights
-from srd_agents.decoding import rankings_of
-from srd_agents.fitting import Validation
 from srd_agents.heuristic.greedy import Progress, Stepwise
-from srd_agents.networks.checkpoint import load_module, module_arrays, to_array
 from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
-from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, reinforce_loss, returns_from
 from srd_agents.reinforce.network import PolicyNetwork, directed, directions_of
 from srd_agents.reinforce.rollout import Episodes, PolicyWeights, SeenTopics, Standing, roll_out, seen_together
+from srd_agents.relational.decoding import rankings_of
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import DraftProgress, offered_share, pretrained_weights
 from srd_agents.relational.relations import DYNAMIC
+from srd_agents.training.checkpoint import load_module, module_arrays, to_array
+from srd_agents.training.loop import Validation
+from srd_agents.training.options import Tree, Weights
+from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.checks import check_integer
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray

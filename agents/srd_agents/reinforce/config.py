@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal
 
-from srd_agents.config import Count, CountFromZero, NotNegative, Positive
-from srd_agents.decoding import Decoding
-from srd_agents.learner import LearnerConfig
+from srd_agents.relational.decoding import Decoding
+from srd_agents.training.learner import LearnerConfig
+from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive
 from srd_gym.checks import check_integer, check_number
 from srd_gym.pruning import parse_pruning
 

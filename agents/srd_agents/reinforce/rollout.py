@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.decoding import Draft
-from srd_agents.features import query_vectors, side_by_side
 from srd_agents.heuristic.greedy import in_blocks
+from srd_agents.networks.features import query_vectors, side_by_side
+from srd_agents.relational.decoding import Draft
 from srd_agents.relational.ranker import Related, Weights, checked_weights, relations_of
 from srd_agents.relational.relations import ANCHORS, DYNAMIC, POSITION, Array, Ranked, Relations
 from srd_gym.core import SelectionCore

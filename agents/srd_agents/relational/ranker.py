@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import Config, NotNegative, check_like
-from srd_agents.decoding import Decoding, Draft, rankings_of
-from srd_agents.features import query_vectors
 from srd_agents.heuristic.greedy import Progress, Stepwise, rows_of
+from srd_agents.networks.features import query_vectors
+from srd_agents.relational.decoding import Decoding, Draft, rankings_of
 from srd_agents.relational.relations import CONTEXT, DYNAMIC, POSITION, STATIC, Array, Ranked, Relations, relate
+from srd_agents.training.options import Config, NotNegative, check_like
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
@@ -73,7 +73,7 @@ def checked_weights(arrays: Mapping[str, NDArray[Any]], source: str = "weights")
 
 
 class Related:
-    """R rankings of each of B topics as far as they have come, as the network sees them (`srd_agents.decoding.Draft`).
+    """R rankings of each of B topics as far as they have come, as the network sees them (`srd_agents.relational.decoding.Draft`).
 
     Args:
         weights: the network.

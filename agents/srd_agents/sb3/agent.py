@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 
-from srd_agents.config import Tree
 from srd_agents.networks.attention import initialise
-from srd_agents.networks.checkpoint import load_generator, load_module, module_arrays
-from srd_agents.networks.learner import NetworkLearner
 from srd_agents.sb3.config import MaskablePpoConfig
 from srd_agents.sb3.network import CandidateNetwork, rank_greedily
+from srd_agents.training.checkpoint import load_generator, load_module, module_arrays
+from srd_agents.training.options import Tree
+from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from srd_agents.config import Count, NotNegative, Positive, Share
-from srd_agents.learner import LearnerConfig
+from srd_agents.training.learner import LearnerConfig
+from srd_agents.training.options import Count, NotNegative, Positive, Share
 from srd_gym.checks import check_integer
 
 

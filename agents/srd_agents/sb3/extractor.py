@@ -10,8 +10,8 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
-from srd_agents.features import order_columns
 from srd_agents.networks.attention import initialise
+from srd_agents.networks.features import order_columns
 from srd_agents.networks.inputs import Inputs, shared_tensor
 from srd_agents.sb3.network import CandidateNetwork, Judged
 from srd_agents.sb3.spaces import shapes_of

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from srd_agents.features import ORDER_FEATURES, order_columns
 from srd_agents.networks.attention import dense
 from srd_agents.networks.directions import Directions, ranked_so_far
+from srd_agents.networks.features import ORDER_FEATURES, order_columns
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
@@ -63,7 +63,7 @@ class CandidateNetwork(nn.Module):
         """Judge B states.
 
         Args:
-            topics: U topics, their features those of `srd_agents.features.order_columns`; without `which`, the one of
+            topics: U topics, their features those of `srd_agents.networks.features.order_columns`; without `which`, the one of
                 each state.
             ranking: [B, K] int64, candidates ranked so far by rank; -1 where empty or wasted.
             which: [B] int64, the topic of each state, where several states share one.

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from small_topics import random_topics, refused, seeds
 
-from srd_agents.fitting import Validation
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.rollout import OrderedTopic, Planner, most_visited, move, play_episodes, seeded_order, visit_shares
 from srd_agents.mcts.root import dirichlet_noise, improved_policy, mix_noise, run_gumbel
 from srd_agents.mcts.search import Search, instantiate, run
 from srd_agents.mcts.tree import PRIOR, Trees
 from srd_agents.registry import make_ranker
+from srd_agents.training.loop import Validation
 from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import generate
 from srd_gym.protocols import IntArray

@@ -12,17 +12,17 @@ import torch
 from policy_by_autograd import left_over, log_policy_of
 from small_topics import judged_topic, ragged
 
-from srd_agents.features import order_features, padded_order_features
-from srd_agents.fitting import Validation
 from srd_agents.mdp_div.agent import MdpDiv
 from srd_agents.mdp_div.ascent import play
 from srd_agents.mdp_div.config import MdpDivConfig
 from srd_agents.mdp_div.greedy import GreedyPolicy
 from srd_agents.mdp_div.network import PolicyNetwork
 from srd_agents.mdp_div.rollout import roll_out
+from srd_agents.networks.features import order_features, padded_order_features
 from srd_agents.networks.inputs import Inputs, TopicTensors, mean_and_deviation
 from srd_agents.registry import make_ranker
 from srd_agents.testing import toy_topics
+from srd_agents.training.loop import Validation
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from small_topics import refused
 
-from srd_agents.config import read_arrays, write_arrays
-from srd_agents.learner import Learner, _fingerprint
-from srd_agents.networks import learner as network_learner
-from srd_agents.networks.learner import NetworkLearner
 from srd_agents.registry import RANKERS, load_ranker, make_ranker
+from srd_agents.training import torch_learner
+from srd_agents.training.learner import Learner, _fingerprint
+from srd_agents.training.options import read_arrays, write_arrays
+from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic
 
@@ -104,12 +104,12 @@ def test_vectors_too_long_for_memory_are_named() -> None:
 
 def test_what_fits_is_counted_in_bytes_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_ranker("reinforce", hidden=100)
-    monkeypatch.setattr(network_learner, "_MOST_TENSORS", 10**12)
+    monkeypatch.setattr(torch_learner, "_MOST_TENSORS", 10**12)
     made._build(100)
     needed = 4 * sum(parameter.nbytes for parameter in made._network.parameters())
-    monkeypatch.setattr(network_learner, "_memory", lambda: needed)
+    monkeypatch.setattr(torch_learner, "_memory", lambda: needed)
     made.check_size(100)
-    monkeypatch.setattr(network_learner, "_memory", lambda: needed - 4)
+    monkeypatch.setattr(torch_learner, "_memory", lambda: needed - 4)
     refused(lambda: made.check_size(100), "make hidden = 100 smaller")
 
 

@@ -9,16 +9,16 @@ import pytest
 import torch
 from small_topics import partial_topic, small_topic
 
-from srd_agents.decoding import Decoding, decode
-from srd_agents.fitting import Validation
-from srd_agents.networks.checkpoint import module_arrays
 from srd_agents.networks.directions import ranked_so_far
 from srd_agents.networks.inputs import Inputs
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce.network import PolicyNetwork, directed, directions_of
 from srd_agents.reinforce.rollout import PolicyWeights, Seen, SeenTopics, Standing, seen_together
+from srd_agents.relational.decoding import Decoding, decode
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.relations import ANCHORS
+from srd_agents.training.checkpoint import module_arrays
+from srd_agents.training.loop import Validation
 from srd_gym.protocols import IntArray
 from srd_gym.topic import TopicSet
 from studies.pretrain.wide import wide_topics

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srd_agents.features import order_columns
 from srd_agents.networks.attention import initialise
+from srd_agents.networks.features import order_columns
 from srd_agents.networks.inputs import Inputs
 from srd_agents.sb3.network import CandidateNetwork
 

@@ -19,7 +19,7 @@ from run_srd import Srd
 from small_topics import refused
 
 from srd_agents import RANKERS, diversify, load_ranker, make_ranker
-from srd_agents.frames import FrameRanker
+from srd_agents.pipeline.frames import FrameRanker
 from srd_agents.sb3.ranker import SB3Ranker
 from srd_gym.data.synthetic import generate
 from srd_gym.envs import SelectionEnv

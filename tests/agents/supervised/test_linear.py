@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_topics import small_topic
 
-from srd_agents.fitting import Validation
 from srd_agents.registry import make_ranker
 from srd_agents.supervised.linear.features import BINS, COVERAGE_NAMES, LEVELS, WordCoverage, greedy_cover
 from srd_agents.supervised.linear.learner import Prepared, log_likelihoods
 from srd_agents.supervised.linear.r_ltr import exponential, logistic, perceptron
 from srd_agents.supervised.linear.svm import joint_features, most_violating
 from srd_agents.supervised.samples import Samples
+from srd_agents.training.loop import Validation
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic, TopicSet
 

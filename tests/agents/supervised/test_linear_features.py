@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from small_topics import judged_topic
 
-from srd_agents.features import relevance_columns
+from srd_agents.networks.features import relevance_columns
 from srd_agents.supervised.linear import features
 from srd_agents.supervised.linear.features import (
     Relations,

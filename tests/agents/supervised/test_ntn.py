@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_topics import judged_topic
 
-from srd_agents.features import relevance_features
+from srd_agents.networks.features import relevance_features
 from srd_agents.registry import load_ranker, make_ranker
 from srd_agents.supervised.ntn_div.agent import pieces
 from srd_agents.supervised.ntn_div.network import NtnNetwork, candidates_on_offer, margin_loss, ranking_log_likelihood

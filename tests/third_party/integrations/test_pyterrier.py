@@ -14,8 +14,8 @@ from ir_measures import StRecall, alpha_nDCG
 from small_topics import refused
 
 from srd_agents import load_ranker, make_ranker
-from srd_agents.frames import FrameRanker
 from srd_agents.integrations.pyterrier import DiverseReranker
+from srd_agents.pipeline.frames import FrameRanker
 from srd_gym.data import load_ambient
 from srd_gym.measures import evaluate
 

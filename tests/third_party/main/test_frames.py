@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from srd_agents import diversify, make_ranker
-from srd_agents.frames import FrameRanker
+from srd_agents.pipeline.frames import FrameRanker
 
 GENERATOR = np.random.default_rng(0)
 VECTORS = {f"d{i}": GENERATOR.normal(size=4) for i in range(12)}

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from run_srd import Srd
 
-from srd_agents.fitting import Validation
-from srd_agents.learner import Learner
 from srd_agents.mdp_div.agent import MdpDivBatched
 from srd_agents.registry import make_ranker
+from srd_agents.training.learner import Learner
+from srd_agents.training.loop import Validation
 from srd_gym.data import parquet
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.parquet import read_topics, write_topics

@@ -11,8 +11,8 @@ import numpy as np
 from run_srd import Srd
 from small_topics import refused
 
-from srd_agents.config import as_values
 from srd_agents.relational.ranker import pretrained_weights, read_weights
+from srd_agents.training.options import as_values
 from studies.pretrain.run import Plan, pretrain
 
 SMALL = Plan(seeds=(3, 4), topics=6, validation=4, epochs=1, units=4, second=4)

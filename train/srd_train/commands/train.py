@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_agents.fitting import STATE_FILE
-from srd_agents.history import Progress
-from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, RankerSpec, import_own
+from srd_agents.training.history import Progress
+from srd_agents.training.learner import Learner
+from srd_agents.training.loop import STATE_FILE
 from srd_gym.data import load_topics
 from srd_gym.files import held
 from srd_gym.topic import TopicSet

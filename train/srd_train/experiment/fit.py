@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from srd_agents.config import as_values
-from srd_agents.fitting import Validation
-from srd_agents.history import OnProgress, Progress
-from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, RankerSpec
+from srd_agents.training.history import OnProgress, Progress
+from srd_agents.training.learner import Learner
+from srd_agents.training.loop import Validation
+from srd_agents.training.options import as_values
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.splits import read_folds
 from srd_gym.protocols import Ranker
@@ -189,7 +189,7 @@ def fit_ranker(
         threads: of torch, while a learner trains.
         trust: let a ranker run other people's code.
         metadata: saved with a learner.
-        **run: what else `srd_agents.learner.Learner.fit` takes: `out`, `resume`, `time_budget`, `progress`.
+        **run: what else `srd_agents.training.learner.Learner.fit` takes: `out`, `resume`, `time_budget`, `progress`.
 
     Raises:
         ValueError: unknown names or options, or topics that cannot be learned from.
@@ -206,7 +206,7 @@ def fit_ranker(
         history = None
         if spec.learns:
             if not isinstance(ranker, Learner):
-                raise TypeError(f"ranker {name!r} says that it learns, but is no srd_agents.learner.Learner")
+                raise TypeError(f"ranker {name!r} says that it learns, but is no srd_agents.training.learner.Learner")
             ranker.metadata = dict(metadata or {})
             with torch_threads(threads):
                 history = asdict(ranker.fit(split.train, split.validation, seed=seed, **run))

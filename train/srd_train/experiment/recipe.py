@@ -16,8 +16,8 @@ from importlib import resources
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated, Any, Literal, TypeVar
 
-from srd_agents.config import Config, Count, config_from
 from srd_agents.registry import RANKERS, import_own
+from srd_agents.training.options import Config, Count, config_from
 from srd_gym.checks import unknown
 from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading

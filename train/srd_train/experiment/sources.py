@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from srd_agents.config import Config, Count
+from srd_agents.training.options import Config, Count
 from srd_gym import data
 from srd_gym.checks import check_integer, unknown
 from srd_gym.data.collection import Retrieve

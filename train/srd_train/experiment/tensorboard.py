@@ -25,7 +25,7 @@ def event_log(folder: Path, *, resume: bool = False) -> Iterator[Callable[[Seque
         resume: continue in a folder that has some.
 
     Yields:
-        A function to call with the whole history so far, as `srd_agents.history.History.records`.
+        A function to call with the whole history so far, as `srd_agents.training.history.History.records`.
 
     Raises:
         ImportError: tensorboard is not installed.

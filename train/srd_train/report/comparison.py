@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
-from srd_agents.config import versions
+from srd_agents.training.options import versions
 from srd_gym.checks import unknown
 from srd_gym.data.trec import TopicText, judgment_rows
 from srd_gym.measures import Evaluation, Measure, evaluate_run, measure

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from srd_agents.constraints import row_of
+from srd_agents.pipeline.limits import row_of
 from srd_gym.checks import falling, unknown
 from srd_gym.reading import json_value
 from srd_gym.topic import Topic

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from srd_agents.config import CONFIG_FILE, SCHEMA_VERSION, check_type, read_model_config, versions, write_json
-from srd_agents.fitting import STATE_FILE
 from srd_agents.registry import RankerSpec, find_untrained, import_own, load_trained
+from srd_agents.training.loop import STATE_FILE
+from srd_agents.training.options import CONFIG_FILE, SCHEMA_VERSION, check_type, read_model_config, versions, write_json
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from srd_agents.config import config_from
+from srd_agents.training.options import config_from
 from srd_gym.reading import reading
 from studies.claims.claim import Claim
 

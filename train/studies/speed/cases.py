@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, make_ranker
 from srd_agents.reinforce.config import ReinforceConfig
+from srd_agents.training.learner import Learner
 from srd_gym.data import load_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.measures import measure, references

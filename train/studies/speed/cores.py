@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from srd_agents.learner import Learner
 from srd_agents.registry import make_ranker
+from srd_agents.training.learner import Learner
 from srd_gym.data.synthetic import generate
 from studies.speed.heuristics import drawn
 from studies.speed.race import MissingError, Outcome, compared

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from srd_agents.learner import Learner
 from srd_agents.registry import make_ranker
+from srd_agents.training.learner import Learner
 from srd_gym.protocols import Ranker
 from srd_gym.topic import Topic
 from studies.figures import COLOURS, MARKERS, save_figure

@@ -106,7 +106,7 @@ def ntn_scores(*, rounds: int, size: float = 1.0) -> Outcome:
         rounds: how many count.
         size: share of the full work, for tests.
     """
-    from srd_agents.features import FEATURES
+    from srd_agents.networks.features import FEATURES
     from srd_agents.supervised.ntn_div.network import NtnNetwork
     from srd_agents.supervised.ntn_div.scoring import TensorScorer
 
@@ -181,7 +181,7 @@ def _drawn_weights(network: NtnNetwork) -> dict[str, NDArray[Any]]:
     """Weights that mean nothing: what scoring costs does not depend on them."""
     import torch
 
-    from srd_agents.networks.checkpoint import module_arrays
+    from srd_agents.training.checkpoint import module_arrays
 
     network.initialise(similarity=False, generator=torch.Generator().manual_seed(0))
     return module_arrays(network)

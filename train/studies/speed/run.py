@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from srd_agents.config import versions
+from srd_agents.training.options import versions
 from srd_train.commands.console import Output, SomeFile, parsed
 from srd_train.experiment.fit import commit
 from srd_train.report.markup import markdown, write_page

@@ -18,12 +18,12 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import Count, Positive, Tree, Weights, check_like
-from srd_agents.features import FEATURES, relevance_columns
 from srd_agents.heuristic.greedy import Progress, Stepwise, greedily
-from srd_agents.learner import Learner, LearnerConfig
+from srd_agents.networks.features import FEATURES, relevance_columns
 from srd_agents.supervised.linear.features import RELATIONS, Relations
 from srd_agents.supervised.samples import Samples
+from srd_agents.training.learner import Learner, LearnerConfig
+from srd_agents.training.options import Count, Positive, Tree, Weights, check_like
 from srd_gym.measures.base import judged
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet

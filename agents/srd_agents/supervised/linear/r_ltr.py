@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from srd_agents.config import Count, Share
 from srd_agents.supervised.linear.learner import ColumnsConfig, PlackettLuceLearner, Pooling
 from srd_agents.supervised.samples import Sampler, Samples
+from srd_agents.training.options import Count, Share
 from srd_gym.protocols import ScoreArray
 from srd_gym.topic import Topic, TopicSet
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import Count, NotNegative
-from srd_agents.features import FEATURES, relevance_columns
+from srd_agents.networks.features import FEATURES, relevance_columns
 from srd_agents.supervised.linear.features import COVERAGE_NAMES, WordCoverage, greedy_cover
 from srd_agents.supervised.linear.learner import ColumnsConfig, LinearConfig, LinearLearner
 from srd_agents.supervised.samples import Sampler
+from srd_agents.training.options import Count, NotNegative
 from srd_gym.measures import BoundMeasure
 from srd_gym.measures.base import judged
 from srd_gym.protocols import IntArray, ScoreArray

@@ -13,9 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from srd_agents.config import Weights
-from srd_agents.features import FEATURES, relevance_features, side_by_side
-from srd_agents.networks.learner import NetworkLearner
+from srd_agents.networks.features import FEATURES, relevance_features, side_by_side
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_agents.supervised.ntn_div.network import (
     NtnNetwork,
@@ -25,6 +23,8 @@ from srd_agents.supervised.ntn_div.network import (
 )
 from srd_agents.supervised.ntn_div.scoring import TensorScorer
 from srd_agents.supervised.samples import Sampler, Samples
+from srd_agents.training.options import Weights
+from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import Count, Positive, Share
-from srd_agents.learner import LearnerConfig
+from srd_agents.training.learner import LearnerConfig
+from srd_agents.training.options import Count, Positive, Share
 
 Pooling = Literal["max", "min", "mean"]
 

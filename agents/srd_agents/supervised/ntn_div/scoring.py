@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.features import relevance_features
+from srd_agents.networks.features import relevance_features
 from srd_agents.supervised.ntn_div.config import Pooling
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic

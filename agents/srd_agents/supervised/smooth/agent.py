@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from srd_agents.features import relevance_features, side_by_side
 from srd_agents.heuristic.greedy import in_blocks
 from srd_agents.networks.attention import initialise
+from srd_agents.networks.features import relevance_features, side_by_side
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
-from srd_agents.networks.learner import NetworkLearner
 from srd_agents.supervised.samples import Sampler
 from srd_agents.supervised.smooth.config import DaletorConfig, Mo4srdConfig, SmoothConfig
 from srd_agents.supervised.smooth.network import SmoothNetwork, before_by_gaussians, before_by_sigmoid, smooth_measure
+from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.measures.base import judged
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet

@@ -15,8 +15,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from srd_agents.features import FEATURES
 from srd_agents.networks.attention import AttentionBlock, dense
+from srd_agents.networks.features import FEATURES
 from srd_agents.supervised.smooth.config import SmoothConfig
 
 

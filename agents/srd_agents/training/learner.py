@@ -1,7 +1,7 @@
 """Learners: rankers that are fitted, saved, loaded and resumed. No torch here: weights pass through as numpy arrays.
 
 A learner implements six small methods (`_build`, `_weights`, `_set_weights`, `_prepare`, `_update`, `_rank_batch`) and
-the pair `_training_state` / `_restore_training`; the loop around them (`srd_agents.fitting`) is shared: shuffling,
+the pair `_training_state` / `_restore_training`; the loop around them (`srd_agents.training.loop`) is shared: shuffling,
 validation, early stopping, time budget, checkpoints and resuming.
 """
 
@@ -18,7 +18,9 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from srd_agents.config import (
+from srd_agents.training.history import History, OnProgress
+from srd_agents.training.loop import Fit, LearnerConfig, Validation, checked_topics
+from srd_agents.training.options import (
     CONFIG_FILE,
     MODEL_FILE,
     SCHEMA_VERSION,
@@ -34,8 +36,6 @@ from srd_agents.config import (
     write_arrays,
     write_json,
 )
-from srd_agents.fitting import Fit, LearnerConfig, Validation, checked_topics
-from srd_agents.history import History, OnProgress
 from srd_gym.checks import check_integer, check_positive, checked_rankings, unknown
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray
@@ -114,7 +114,7 @@ class Learner(ABC, Generic[C]):
     def _training_state(self) -> Tree:
         """All that `_update` changes besides the weights: optimizer, generators, replay, running baselines.
 
-        Nested dicts of arrays and JSON values; `srd_agents.networks.checkpoint` makes them of torch's objects.
+        Nested dicts of arrays and JSON values; `srd_agents.training.checkpoint` makes them of torch's objects.
         """
 
     @abstractmethod
@@ -211,7 +211,7 @@ class Learner(ABC, Generic[C]):
             seed: the same seed and topics give bitwise the same weights (one machine, same versions and threads).
             out: folder for the model and for checkpoints; None keeps everything in memory.
             resume: continue the run whose checkpoint lies in `out`, to bitwise the same weights as if it had never
-                stopped. Needs the same topics, seed and config (but for `srd_agents.fitting.HOW_LONG`).
+                stopped. Needs the same topics, seed and config (but for `srd_agents.training.loop.HOW_LONG`).
             time_budget: seconds of training at most, earlier sessions of a resumed run included.
             progress: called while training.
 

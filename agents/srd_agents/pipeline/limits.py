@@ -13,8 +13,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.cautious import EQUAL, Cautious, CautiousConfig, near_copies
 from srd_agents.heuristic.greedy import Progress, Stepwise, rows_of
+from srd_agents.pipeline.cautious import EQUAL, Cautious, CautiousConfig, near_copies
 from srd_gym.checks import (
     array_from,
     check_integer,

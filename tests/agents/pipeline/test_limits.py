@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from small_topics import Own, refused
 
 from srd_agents import diversify, make_ranker
-from srd_agents.diversity import TAKE_IT
+from srd_agents.pipeline.diversity import TAKE_IT
 from srd_agents.registry import RANKERS
 from srd_gym.data import load_ambient
 from srd_gym.topic import Topic

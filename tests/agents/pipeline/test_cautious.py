@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srd_agents import cautious, make_ranker
-from srd_agents.cautious import near_copies
+from srd_agents import make_ranker
+from srd_agents.pipeline import cautious
+from srd_agents.pipeline.cautious import near_copies
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srd_agents.learner import Learner
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce import rollout as relational
+from srd_agents.training.learner import Learner
 from srd_gym import files
 from srd_gym.data import parquet
 from srd_gym.data.parquet import read_topics, write_topics

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_agents.cautious import Cautious
-from srd_agents.constraints import COPIES, Limits, array_of, row_of, show
-from srd_agents.diversity import ByRelevance, with_diversity
+from srd_agents.pipeline.cautious import Cautious
+from srd_agents.pipeline.diversity import ByRelevance, with_diversity
+from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
+from srd_agents.pipeline.subtopics import Lookup, check_uses_subtopics, embedded
 from srd_agents.registry import load_ranker
-from srd_agents.subtopics import Lookup, check_uses_subtopics, embedded
 from srd_gym.checks import check_integer, falling
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
@@ -100,7 +100,7 @@ def diversify(
         subtopic_weights: how much each of them counts, above 0; None: all alike.
         embed: makes vectors [n, F] of a list of n texts, such as a model's `encode`; it is asked once.
         diversity: from 0 (exactly the order of relevance, near copies included) to 1 (difference only), for the
-            rankers of `srd_agents.diversity.TAKE_IT`; None lets the ranker decide.
+            rankers of `srd_agents.pipeline.diversity.TAKE_IT`; None lets the ranker decide.
         copies: cosine from which on a document is a near copy of one shown before it; unless diversity is 0, near
             copies come last. None: they come wherever the ranker puts them.
         groups: an id (text or whole number) of each document: its site, its author, the text it is a passage of.

@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 from small_topics import refused
 
-from srd_agents.config import Count, CountFromZero, NotNegative, Positive, Share, check_type
 from srd_agents.registry import RANKERS
+from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive, Share, check_type
 
 ODD: tuple[Any, ...] = ("", "8", 1.5, -1, True, None, float("nan"), float("inf"), 10**30, [], ["a"], {"a": 1}, object())
 OUTSIDE: dict[Any, Any] = {Count: 0, CountFromZero: -1, Positive: 0.0, NotNegative: -1.0, Share: 1.5}

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_agents.cautious import Cautious
 from srd_agents.heuristic.explicit import PM2, XQuAD
+from srd_agents.pipeline.cautious import Cautious
 from srd_gym.protocols import Ranker
 
 Lookup = Callable[[list[str]], ArrayLike]

@@ -1,6 +1,6 @@
 """Torch's modules, optimizers and generators as trees of numpy arrays and JSON values, and back.
 
-`srd_agents.config` writes such trees as safetensors: nothing is pickled, so a checkpoint cannot run code.
+`srd_agents.training.options` writes such trees as safetensors: nothing is pickled, so a checkpoint cannot run code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.config import Arrays, Tree, check_like
+from srd_agents.training.options import Arrays, Tree, check_like
 
 
 def module_arrays(module: nn.Module) -> Arrays:

@@ -18,8 +18,8 @@ import pytest
 from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import refused
 
-import srd_agents.fitting as fitting
-from srd_agents.history import History, Progress
+import srd_agents.training.loop as fitting
+from srd_agents.training.history import History, Progress
 from srd_gym.data import generate
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from srd_agents.config import check_type, config_from
+from srd_agents.training.options import check_type, config_from
 from srd_gym.checks import check_integer
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import (
+from srd_agents.training.history import History, OnProgress, Progress
+from srd_agents.training.options import (
     Config,
     Count,
     CountFromZero,
@@ -26,7 +27,6 @@ from srd_agents.config import (
     read_tree,
     write_tree,
 )
-from srd_agents.history import History, OnProgress, Progress
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike, held_back
 from srd_gym.measures import Measure, measure, references
@@ -36,7 +36,7 @@ from srd_gym.reading import reading
 from srd_gym.topic import TopicSet
 
 if TYPE_CHECKING:
-    from srd_agents.learner import Learner
+    from srd_agents.training.learner import Learner
 
 
 STATE_FILE = "state.safetensors"

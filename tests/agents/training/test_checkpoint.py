@@ -13,8 +13,8 @@ from small_topics import refused
 
 torch = pytest.importorskip("torch", reason='learners need torch: pip install "srd-gym[agents]"')
 
-from srd_agents.config import read_arrays, read_tree, write_arrays, write_tree  # noqa: E402
-from srd_agents.networks.checkpoint import (  # noqa: E402 - only where torch is there
+from srd_agents.registry import make_ranker  # noqa: E402
+from srd_agents.training.checkpoint import (  # noqa: E402 - only where torch is there
     generator_state,
     load_generator,
     load_module,
@@ -22,7 +22,7 @@ from srd_agents.networks.checkpoint import (  # noqa: E402 - only where torch is
     module_arrays,
     optimizer_tree,
 )
-from srd_agents.registry import make_ranker  # noqa: E402
+from srd_agents.training.options import read_arrays, read_tree, write_arrays, write_tree  # noqa: E402
 from srd_gym.data import generate  # noqa: E402
 
 OPTIMIZERS: dict[str, Any] = {

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from srd_agents.constraints import COPIES, Limits
-from srd_agents.diversify import Chooser, Given
-from srd_agents.subtopics import Lookup, embedded
+from srd_agents.pipeline.diversify import Chooser, Given
+from srd_agents.pipeline.limits import COPIES, Limits
+from srd_agents.pipeline.subtopics import Lookup, embedded
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker

@@ -13,10 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.config import Tree, Weights
-from srd_agents.fitting import LearnerConfig
-from srd_agents.learner import Learner
-from srd_agents.networks.checkpoint import (
+from srd_agents.training.checkpoint import (
     generator_state,
     load_generator,
     load_module,
@@ -24,6 +21,9 @@ from srd_agents.networks.checkpoint import (
     module_arrays,
     optimizer_tree,
 )
+from srd_agents.training.learner import Learner
+from srd_agents.training.loop import LearnerConfig
+from srd_agents.training.options import Tree, Weights
 
 C = TypeVar("C", bound=LearnerConfig)
 

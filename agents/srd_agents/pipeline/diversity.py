@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from srd_agents.cautious import Cautious
-from srd_agents.constraints import Limits
 from srd_agents.heuristic.config import MMRConfig
 from srd_agents.heuristic.explicit import PM2, XQuAD
 from srd_agents.heuristic.greedy import Progress, Stepwise
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.trade_off import MMR, TradeOff, min_max, relevance_of
+from srd_agents.pipeline.cautious import Cautious
+from srd_agents.pipeline.limits import Limits
 from srd_agents.relational.ranker import Pretrained
 from srd_gym.checks import check_integer, check_number
 from srd_gym.protocols import IntArray, Ranker, ScoreArray

@@ -15,8 +15,8 @@ from typing import ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import Count
 from srd_agents.heuristic.greedy import in_blocks
+from srd_agents.training.options import Count
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
 

@@ -2,7 +2,7 @@
 
 Options are frozen keyword-only dataclasses, built from plain values with errors that help. Files are safetensors for
 arrays and JSON for the rest, written whole or not at all; nothing here can execute what a file holds: pickles are
-recognised and refused. What torch adds (optimizers, generators, modules) is in `srd_agents.networks.checkpoint`.
+recognised and refused. What torch adds (optimizers, generators, modules) is in `srd_agents.training.checkpoint`.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from small_topics import Own, refused
 
 from srd_agents import Diversified, diversify, load_ranker, make_ranker
-from srd_agents.diversify import DEFAULT_RANKER
 from srd_agents.integrations.ranking import best_first, ranker_of
+from srd_agents.pipeline.diversify import DEFAULT_RANKER
 from srd_gym.data import generate
 from srd_gym.topic import Topic
 from srd_train.serving.json_lines import topic_of

@@ -1,0 +1,1 @@
+"""Training: options, checkpoints, the loop, and what a learner is."""

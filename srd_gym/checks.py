@@ -405,8 +405,7 @@ def finite(array: NDArray[Any]) -> NDArray[np.bool_]:
     """Where an array of numbers is neither NaN nor infinite."""
     if array.dtype.kind == "O":
         return np.array([abs(value) < math.inf for value in array.flat], np.bool_).reshape(array.shape)
-    numbers: NDArray[np.bool_] = np.isfinite(array)
-    return numbers
+    return np.asarray(np.isfinite(array))
 
 
 def scores_from(values: Any) -> NDArray[Any]:

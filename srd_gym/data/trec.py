@@ -16,7 +16,6 @@ import numpy as np
 from defusedxml import ElementTree as SafeElementTree
 from defusedxml.common import DefusedXmlException
 
-from srd_gym.checks import as_scores
 from srd_gym.data.attach import Missing, attach_files
 from srd_gym.data.streams import entries, tell, text_of
 from srd_gym.files import PathLike, written_atomically
@@ -291,12 +290,13 @@ def _with_texts(topics: TopicSet, paths: Paths) -> TopicSet:
 def _trec_topic(query_id: str, run: Run, qrels: TopicQrels | None, text: TopicText | None) -> Topic:
     """One topic of `load_trec`."""
     doc_ids = run.rankings[query_id]
+    scores: Any = run.scores[query_id]  # a topic makes float32 of them
     judged = judged_fields(qrels, doc_ids, () if text is None else text.subtopics)
     return Topic(
         query_id=query_id,
         query_text=None if text is None else text.query_text,
         doc_ids=doc_ids,
-        retrieval_scores=as_scores(run.scores[query_id]),
+        retrieval_scores=scores,
         subtopic_texts=None if text is None else tuple(text.subtopics.get(s, "") for s in judged["subtopic_ids"]),
         **judged,
     )

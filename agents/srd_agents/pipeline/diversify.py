@@ -347,7 +347,8 @@ def _each(name: str, value: Any, count: int) -> Sequence[Any]:
         )
     came: object
     try:
-        entries, came = list(value), len(value)
+        entries = list(value)
+        came = str(len(entries))
     except TypeError:
         entries, came = [], as_text(value)
     if len(entries) != count:

@@ -24,6 +24,7 @@ from srd_gym.pruning import parse_pruning
 from srd_gym.topic import Topic, TopicSet
 
 C = TypeVar("C", bound=PolicyConfig)
+_GREEDY = Decoding()
 
 
 class PolicyLearner(PolicyGradient[C]):
@@ -75,7 +76,7 @@ class PolicyLearner(PolicyGradient[C]):
 
     def _acts(self) -> StatePolicy:
         """The policy as it acts; on the CPU its arrays are the weights' own memory."""
-        if self._acting is None or next(self._network.parameters()).device.type != "cpu":
+        if self._acting is None or self.config.device != "cpu":
             self._acting = acting(self._network)
         return self._acting
 
@@ -88,14 +89,13 @@ class PolicyLearner(PolicyGradient[C]):
     def _logits(self, seen: Inputs, actions: IntArray) -> torch.Tensor:
         return self._network.logits(seen, torch.from_numpy(actions).to(seen.documents.device))
 
-    @torch.no_grad()
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        if self.config.prune_ranking:
-            return [self._pruned(topic, k) for topic in topics]
-        if self._network.serves_numpy:
-            return rankings_of(Decoding(), topics, k, self._begin)
-        # One by one, as torch's products depend on what else is in the batch.
-        return [rankings_of(Decoding(), [topic], k, self._begin)[0] for topic in topics]
+        if self._network.serves_numpy and not self.config.prune_ranking:
+            return rankings_of(_GREEDY, topics, k, self._begin)
+        with torch.no_grad():  # one by one, as torch's products depend on what else is in the batch
+            if self.config.prune_ranking:
+                return [self._pruned(topic, k) for topic in topics]
+            return [rankings_of(_GREEDY, [topic], k, self._begin)[0] for topic in topics]
 
     def _begin(self, topics: Sequence[Topic], rankings: int = 1) -> Steps:
         """Empty rankings of topics of equal shape."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -99,8 +98,8 @@ class Steps:
 def acting(network: ModuleT) -> ModuleT:
     """The network as it acts: itself where it is written for torch alone, else with numpy's arrays in place of tensors.
 
-    The arrays are the tensors' own memory where that is the CPU's. Methods serve as they are, linear layers as
-    functions.
+    Where tensors are on the CPU, the arrays are their own memory, but for linear layers, which are copied. Methods
+    serve as they are.
     """
     return _in_arrays(network) if not isinstance(network, StatePolicy) or network.serves_numpy else network
 
@@ -119,24 +118,26 @@ def _in_arrays(network: Any) -> Any:
     """A module of arrays, or the array of a tensor."""
     if not isinstance(network, nn.Module):
         return network if network is None else to_numpy(network.detach())
+    if isinstance(network, nn.Linear):
+        return _Dense(network)
     twin: Any = object.__new__(type(network))
     values = {name: value for name, value in vars(network).items() if not name.startswith("_")}
     for name in (*network._parameters, *network._buffers, *network._modules):
         values[name] = _in_arrays(getattr(network, name))
-    if isinstance(network, nn.Linear):
-        return _Dense(**values)
     vars(twin).update(values)
     return twin
 
 
-class _Dense(SimpleNamespace):
-    """A linear layer of arrays."""
+class _Dense:
+    """A linear layer of arrays, ready to multiply with from the left."""
 
-    weight: NDArray[np.float32]
-    bias: NDArray[np.float32] | None = None
+    def __init__(self, layer: nn.Linear) -> None:
+        self.weight, bias = to_numpy(layer.weight.detach()), layer.bias
+        self.bias = None if bias is None else to_numpy(bias.detach())
+        self._turned = np.ascontiguousarray(self.weight.T).T
 
     def __call__(self, values: NDArray[np.float32]) -> Any:
-        return linear(values, self.weight, self.bias)
+        return linear(values, self._turned, self.bias)
 
 
 def to_numpy(values: Any) -> NDArray[Any]:
@@ -170,8 +171,14 @@ def linear(values: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def sigmoid(values: Any) -> Any:
-    """The logistic function, without overflow."""
-    return 0.5 * np.tanh(0.5 * values) + 0.5 if _is_array(values) else values.sigmoid()
+    """The logistic function, without overflow; in place, of arrays."""
+    if not _is_array(values):
+        return values.sigmoid()
+    values *= 0.5
+    np.tanh(values, out=values)
+    values *= 0.5
+    values += 0.5
+    return values
 
 
 def joined(parts: Sequence[Any]) -> Any:

@@ -50,20 +50,23 @@ def roll_out(
         active[:, :, rank] = ~core.done.reshape(episodes)
         scores = np.where(allowed[:, :, rank], draft.scores(), -np.inf)
         chosen = actions[:, :, rank] = scores.argmax(axis=2) if rng is None else drawn(scores, rng)
-        rewards[:, :, rank] = core.step(chosen.ravel()).reward.reshape(episodes)
+        if chosen.size == 1:  # one episode alone, which the simulator steps faster
+            rewards[0, 0, rank] = core.step_episode(0, chosen.item())[0]
+        else:
+            rewards[:, :, rank] = core.step(chosen.ravel()).reward.reshape(episodes)
         if rank + 1 < ranks:
             draft.add(chosen)
     return Episodes(actions, allowed, rewards, active)
 
 
+@np.errstate(invalid="ignore", over="ignore")
 def drawn(scores: NDArray[np.float32], rng: np.random.Generator) -> IntArray:
     """A candidate of each row, drawn from the softmax of its scores: [...] int64 of [..., N].
 
     One uniform number a row is looked up in the cumulated odds. Rows without candidates (minus infinity throughout)
     and without numbers (NaN, of a policy that diverged) give the first.
     """
-    with np.errstate(invalid="ignore", over="ignore"):
-        odds = np.exp(scores - scores.max(axis=-1, keepdims=True)).cumsum(axis=-1)
-        levels = rng.random(scores.shape[:-1])[..., None] * odds[..., -1:]
+    odds = np.exp(scores - scores.max(axis=-1, keepdims=True)).cumsum(axis=-1)
+    levels = rng.random(scores.shape[:-1])[..., None] * odds[..., -1:]
     found: IntArray = (odds > levels).argmax(axis=-1)
     return found

@@ -110,7 +110,7 @@ def decode(how: Decoding, draft: Draft, shape: tuple[int, int], ranks: int, seed
         taken[first + chosen] = -np.inf
         if rank + 1 < ranks:
             draft.add(chosen)
-    return np.asarray(rankings[topics[:, 0], likelihood.argmax(axis=1)])
+    return rankings[:, 0] if drawn == 1 else np.asarray(rankings[topics[:, 0], likelihood.argmax(axis=1)])
 
 
 def _beam(draft: Draft, shape: tuple[int, int], width: int, ranks: int) -> IntArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -10,32 +9,33 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import torch
 
-from srd_agents.mdp_div.ascent import ascend, play
+from srd_agents.mdp_div.ascent import ascend, ascend_by_hand
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
-from srd_agents.mdp_div.greedy import GreedyPolicy
-from srd_agents.mdp_div.network import PolicyNetwork, Projection
-from srd_agents.mdp_div.rollout import Episodes, gradients, roll_out
-from srd_agents.networks.features import ORDER_FEATURES
+from srd_agents.mdp_div.network import PolicyNetwork
+from srd_agents.networks.features import ORDER_FEATURES, order_features, query_vectors
 from srd_agents.networks.inputs import Inputs, TopicTensors
-from srd_agents.reinforce.loss import leave_one_out_advantages, returns_from, scaled
-from srd_agents.training.options import Weights
-from srd_agents.training.torch_learner import NetworkLearner
+from srd_agents.networks.policy import StatePolicy, Steps, acting, in_numpy
+from srd_agents.reinforce.learner import PolicyGradient
+from srd_agents.reinforce.rollout import roll_out
+from srd_agents.relational.decoding import Decoding, rankings_of
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray, Pruning
 from srd_gym.pruning import pruning_from
 from srd_gym.topic import Topic, TopicSet
 
 C = TypeVar("C", bound=PolicyConfig)
+_GREEDY = Decoding()
 
 
-class PolicyLearner(NetworkLearner[C]):
-    """What both learners share: the network, the simulator, the generator, and ranking by argmax."""
+class PolicyLearner(PolicyGradient[C]):
+    """What both learners share: the policy, the simulator, and ranking by argmax.
 
-    _network: PolicyNetwork
-    _generator: torch.Generator
-    _core: SelectionCore
+    Another policy with a state takes the place of the paper's where `_policy` gives it.
+    """
+
+    _network: StatePolicy
     _tensors: TopicTensors
-    _greedy: GreedyPolicy | None = None
+    _acting: StatePolicy | None = None
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_tensors")
 
     @cached_property
@@ -47,26 +47,19 @@ class PolicyLearner(NetworkLearner[C]):
         """D, columns of the retrieval order that the policy looks at."""
         return 0
 
-    @abstractmethod
-    def _initialise(self, generator: torch.Generator) -> None:
-        """Draw the first weights."""
+    def _policy(self, vector_width: int) -> StatePolicy:
+        """The policy, with any weights."""
+        return PolicyNetwork(vector_width, self.config.hidden)
 
     def _build(self, vector_width: int) -> None:
-        self._network = PolicyNetwork(vector_width, self.config.hidden, order_features=self._order_features())
-        self._greedy = None
-
-    def _set_weights(self, weights: Weights) -> None:
-        super()._set_weights(weights)
-        self._greedy = None
+        self._network, self._acting = self._policy(vector_width), None
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
-        start = torch.Generator().manual_seed(seed)
-        self._initialise(start)
+        self._network.initialise(torch.Generator().manual_seed(seed))
         if self.config.standardize:
             self._network.fit(topics)
         self._network.to(self.config.device)
-        drawn = int(torch.randint(2**62, (), generator=start))
-        self._generator = torch.Generator(self.config.device).manual_seed(drawn)
+        self._generator = np.random.default_rng([seed, 1])
         self._core = SelectionCore(
             topics,
             reward=self.config.reward,
@@ -74,19 +67,50 @@ class PolicyLearner(NetworkLearner[C]):
             pruning=self.pruning,
             pay="end" if self.config.return_only else "step",
         )
-        self._tensors = TopicTensors(self._core.arrays, self._network.shift, order=self._order_features() > 0)
+        like = next(self._network.parameters())
+        self._tensors = TopicTensors(self._core.arrays, like, order=self._order_features() > 0)
+
+    def _release(self) -> None:
+        super()._release()
+        self._acting = None
+
+    def _acts(self) -> StatePolicy:
+        """The policy as it acts; on the CPU its arrays are the weights' own memory."""
+        if self._acting is None or self.config.device != "cpu":
+            self._acting = acting(self._network)
+        return self._acting
+
+    def _see(self, batch: IntArray) -> Inputs:
+        return self._tensors.batch(batch)
+
+    def _draft(self, seen: Inputs, rollouts: int) -> Steps:
+        return Steps(self._acts(), in_numpy(seen), rollouts)
+
+    def _logits(self, seen: Inputs, actions: IntArray) -> torch.Tensor:
+        return self._network.logits(seen, torch.from_numpy(actions).to(seen.documents.device))
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        if self._greedy is None:  # kept until the weights change
-            self._greedy = GreedyPolicy(self._weights())
-        return self._greedy.rank_batch(topics, k, self.pruning if self.config.prune_ranking else None)
+        if self._network.serves_numpy and not self.config.prune_ranking:
+            return rankings_of(_GREEDY, topics, k, self._begin)
+        with torch.no_grad():  # one by one, as torch's products depend on what else is in the batch
+            if self.config.prune_ranking:
+                return [self._pruned(topic, k) for topic in topics]
+            return [rankings_of(_GREEDY, [topic], k, self._begin)[0] for topic in topics]
 
-    @torch.no_grad()
-    def _play(self, batch: IntArray, rollouts: int) -> tuple[Inputs, Projection, Episodes]:
-        """Roll out episodes of these topics; before them the topics and their projection."""
-        self._greedy, topics = None, self._tensors.batch(batch)
-        known = self._network.project(topics)
-        return topics, known, roll_out(self._network, known, self._core, batch, rollouts, self._generator)
+    def _begin(self, topics: Sequence[Topic], rankings: int = 1) -> Steps:
+        """Empty rankings of topics of equal shape."""
+        documents = [topic.require_vectors("a learned ranker") for topic in topics]
+        order = np.stack([order_features(topic) for topic in topics]) if self._order_features() else None
+        queries = query_vectors(topics, documents[0].shape[1])
+        arrays: Any = (queries, documents[0][None] if len(topics) == 1 else np.stack(documents), None, order)
+        return Steps(self._acts(), Inputs(*arrays), rankings)
+
+    def _pruned(self, topic: Topic, k: int) -> IntArray:
+        """A ranking of what stays on offer, rank by rank."""
+        alone = TopicSet([topic], name=topic.query_id)
+        core = SelectionCore(alone, horizon=min(k, topic.n_candidates), pruning=self.pruning)
+        ranking: IntArray = roll_out(self._begin([topic]), core, np.zeros(1, np.int64), 1, None).actions[0, 0]
+        return ranking
 
 
 class MdpDiv(PolicyLearner[MdpDivConfig]):
@@ -106,57 +130,32 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     name: str = "mdp-div"
     config_class: ClassVar[type[Any]] = MdpDivConfig
 
-    def _initialise(self, generator: torch.Generator) -> None:
-        self._network.initialise(generator)
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        super()._prepare(topics, seed)
+        if self.config.update == "episode":
+            self._optimizer = torch.optim.SGD(self._network.parameters(), lr=self.config.learning_rate)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        if self.config.update == "step":
-            return self._ascend_by_rank(batch)
-        topics, known, episodes = self._play(batch, rollouts=1)
-        worth = returns_from(episodes.rewards) * episodes.active
-        slopes, chosen, spreads = gradients(self._network, topics, known, episodes, worth, torch.zeros_like(worth))
-        with torch.no_grad():
-            for name, parameter in self._network.named_parameters():
-                parameter.sub_(slopes[name], alpha=self.config.learning_rate)
-        paid, loss = float(episodes.rewards.sum()), -float((chosen * worth).sum())
-        filled = int(episodes.active.sum())
+        if self.config.update == "episode":
+            return super()._update(batch)
+        seen = self._see(batch)
+        episodes, policy, rate = self._play(seen, batch, 1), self._acts(), self.config.learning_rate
+        before = [parameter.detach().clone() for parameter in self._network.parameters()]
+        if isinstance(policy, PolicyNetwork) and self.config.device == "cpu":
+            loss, entropy = ascend_by_hand(policy, in_numpy(seen), episodes, rate)
+        else:
+            loss, entropy = ascend(self._network, seen, episodes, rate)
+        moved = (now.detach() - then for now, then in zip(self._network.parameters(), before, strict=True))
         return {
-            "return": paid,
+            "return": float(episodes.rewards.sum()),
+            "entropy": entropy,
             "loss": loss,
-            "entropy": float((spreads * episodes.active).sum()) / filled,
-            "evaluations": float(episodes.evaluations),
-            "learning_rate": self.config.learning_rate,
-            "grad_norm": float(torch.nn.utils.get_total_norm(slopes.values())),
+            "learning_rate": rate,
+            # The gradients of all ranks, each taken at other weights: what the weights moved by, in units of the rate.
+            "grad_norm": float(torch.nn.utils.get_total_norm(moved)) / rate,
             "episodes": 1,
-            "steps": filled,
-        }
-
-    def _ascend_by_rank(self, batch: IntArray) -> Mapping[str, float]:
-        """A step for each rank of an episode, its state computed anew with the weights as they are by then."""
-        core, network, self._greedy = self._core, self._network, None
-        queries, documents, _, _ = self._tensors.batch(batch)
-        query = network.standardized(queries)[0].cpu().numpy()
-        vectors = ((documents[0] - network.shift) / network.scale).cpu().numpy()
-        weights = {name: parameter.detach().cpu().numpy() for name, parameter in network.named_parameters()}
-        before = {name: array.copy() for name, array in weights.items()}
-        core.reset(batch)
-        draws = torch.rand(int(core.length[0]), device=network.shift.device, generator=self._generator)
-        episode = play(weights, query, vectors, core, draws.cpu().numpy())
-        loss = ascend(weights, query, vectors, episode, self.config.learning_rate)
-        with torch.no_grad():
-            for name, parameter in network.named_parameters():
-                parameter.copy_(torch.from_numpy(weights[name]))
-        # The gradients of all ranks, each taken at other weights: what the weights moved by, in units of the step size.
-        moved = sum(float(np.square(weights[name] - array).sum()) for name, array in before.items()) ** 0.5
-        return {
-            "return": float(episode.rewards.sum()),
-            "loss": loss,
-            "entropy": episode.entropy,
-            "evaluations": float(episode.offered.sum()),
-            "learning_rate": self.config.learning_rate,
-            "grad_norm": moved / self.config.learning_rate,
-            "episodes": 1,
-            "steps": len(episode.actions),
+            "steps": int(episodes.active.sum()),
+            "evaluations": float(np.count_nonzero(episodes.allowed)),
         }
 
 
@@ -175,35 +174,13 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
     name: str = "mdp-div-batched"
     config_class: ClassVar[type[Any]] = MdpDivBatchedConfig
 
-    _optimizer: torch.optim.Adam
-
     def _order_features(self) -> int:
         return len(ORDER_FEATURES) if self.config.retrieval_order else 0
 
-    def _initialise(self, generator: torch.Generator) -> None:
-        self._network.initialise_by_similarity(generator)
+    def _policy(self, vector_width: int) -> StatePolicy:
+        order = self._order_features()
+        return PolicyNetwork(vector_width, self.config.hidden, order_features=order, resembles_mmr=True)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
-
-    def _update(self, batch: IntArray) -> Mapping[str, float]:
-        topics, known, episodes = self._play(batch, self.config.rollouts)
-        advantages = leave_one_out_advantages(returns_from(episodes.rewards), self.config.rollouts)
-        share = episodes.active / episodes.active.sum()
-        worth = scaled(advantages, episodes.active) * share
-        slopes, chosen, spreads = gradients(self._network, topics, known, episodes, worth, self.config.entropy * share)
-        for name, parameter in self._network.named_parameters():
-            parameter.grad = slopes[name]
-        norm = torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
-        self._optimizer.step()
-        return {
-            "return": float(episodes.rewards.sum(1).mean()),
-            "entropy": float((spreads * share).sum()),
-            "loss": -float((chosen * worth).sum()),
-            "evaluations": episodes.evaluations / len(batch),
-            "learning_rate": self.config.learning_rate,
-            "grad_norm": float(norm),
-            "episodes": self.config.rollouts,
-            "steps": int(episodes.active.sum()) / len(batch),
-        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -43,6 +44,9 @@ class PolicyConfig(EpisodesConfig):
 class MdpDivConfig(PolicyConfig):
     """MDP-DIV as published: one topic, one episode, plain gradient ascent after each of its ranks."""
 
+    rollouts: ClassVar[int] = 1
+    entropy: ClassVar[float] = 0.0
+    clip_norm: ClassVar[float] = math.inf
     hidden: Count = 5
     """Width of the user state."""
     learning_rate: Positive = 0.01

@@ -5,8 +5,7 @@ mean and maximum of the candidates' rows, and of the rows ranked so far their su
 order counts), their maximum and their number. From the state comes a vector; a candidate's score is its product with
 the candidate's row (a pointer, Vinyals et al., NeurIPS 2015).
 
-Rows are computed once a topic; nothing here depends on the order of candidates. `srd_agents.reinforce.rollout` has the
-same in numpy.
+Rows are computed once a topic; nothing here depends on the order of candidates. Written for arrays of numpy as well.
 
 Shapes: U topics, N candidates, F vector width, D columns, H hidden width, K ranks.
 """
@@ -14,14 +13,17 @@ Shapes: U topics, N candidates, F vector width, D columns, H hidden width, K ran
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from srd_agents.networks.attention import dense
+from srd_agents.networks.features import relu
 from srd_agents.networks.inputs import Inputs, Standardizer
+from srd_agents.networks.policy import StatePolicy, joined, larger, largest, linear, picked
 
 SUM_SCALE = 10**-0.5
 """Sums over ten ranks are then of the size of one row."""
@@ -39,7 +41,7 @@ class Known(NamedTuple):
     """[U, N], what a candidate scores whatever is ranked."""
 
 
-class Directions(nn.Module):
+class Directions(StatePolicy):
     """Rows, state and pointer.
 
     Args:
@@ -48,6 +50,8 @@ class Directions(nn.Module):
         columns: D, what is known of a candidate beside its vector.
         extra: numbers that `pointers` gives besides, such as weights of columns that change from rank to rank.
     """
+
+    serves_numpy = True
 
     def __init__(self, width: int, hidden: int, columns: int, *, extra: int = 0) -> None:
         super().__init__()
@@ -70,34 +74,56 @@ class Directions(nn.Module):
         """
         if topics.features is None:
             raise ValueError("this network reads columns beside the vectors: give them as features")
-        queries, documents = self.inputs(topics.queries, topics.documents)
-        rows = functional.relu(
-            self.from_document(documents) + self.from_query(queries)[:, None] + self.from_columns(topics.features)
-        )
-        rows, query = functional.relu(self.row(rows)), functional.relu(self.query(queries))
-        prior = self.prior(torch.cat([rows, topics.features], dim=2)).squeeze(2)
+        queries, documents = self.inputs.forward(topics.queries, topics.documents)
+        rows = self.from_document(documents)
+        rows += self.from_query(queries)[:, None]
+        rows += self.from_columns(topics.features)
+        rows, query = relu(self.row(relu(rows))), relu(self.query(queries))
+        prior = self.prior(joined([rows, topics.features]))[..., 0]
         if topics.present is None:
-            return Known(rows, torch.cat([query, rows.mean(1), rows.amax(1)], dim=1), prior)
+            return Known(rows, joined([query, rows.mean(1), largest(rows)]), prior)
         real = rows * topics.present[..., None]
-        mean = real.sum(1) / topics.present.sum(1, keepdim=True)
-        return Known(rows, torch.cat([query, mean, real.amax(1)], dim=1), prior)
+        mean = real.sum(1) / topics.present.sum(1)[:, None]
+        return Known(rows, joined([query, mean, largest(real)]), prior)
 
-    def summaries(self, context: Tensor, ranked: Tensor) -> Tensor:
-        """States as the network sees them: [..., H].
+    def summaries(self, context: Any, ranked: Any) -> Any:
+        """States as the network sees them: [U, H].
 
         Args:
             context: [U, 3H], of `Known`.
-            ranked: [U, ..., 3H + 1], of `ranked_so_far`.
+            ranked: [U, 3H + 1], of `ranked_so_far`.
         """
-        split = context.shape[1]
-        topic = functional.linear(context, self.state.weight[:, :split], self.state.bias)
-        topic = topic.view(len(topic), *[1] * (ranked.dim() - 2), -1)
-        return functional.relu(topic + functional.linear(ranked, self.state.weight[:, split:]))
+        topic, ranked = self._of_topic(context), linear(ranked, self.state.weight[:, 3 * self.hidden :])
+        return relu(topic + ranked)
 
-    def pointers(self, summaries: Tensor) -> tuple[Tensor, Tensor]:
+    def _of_topic(self, context: Any) -> Any:
+        """The part of states that stays."""
+        return linear(context, self.state.weight[:, : 3 * self.hidden], self.state.bias)
+
+    def pointers(self, summaries: Any) -> tuple[Any, Any]:
         """From states [..., H]: what rows are multiplied with [..., H], and the extra numbers [..., E]."""
         pointer = self.pointer(summaries)
         return pointer[..., : self.hidden] / math.sqrt(self.hidden), pointer[..., self.hidden :]
+
+    def begin(self, topics: Inputs) -> tuple[Known, Any]:
+        """The topics; a state is what `ranked_so_far` says: sum, discounted sum, maximum, number."""
+        known = self.known(topics)
+        shape = (len(known.rows), 3 * self.hidden + 1)
+        nothing = np.zeros(shape, np.float32) if isinstance(known.rows, np.ndarray) else known.rows.new_zeros(shape)
+        return known._replace(context=self._of_topic(known.context)[:, None], prior=known.prior[:, None]), nothing
+
+    def scores(self, known: Known, states: Any) -> Any:
+        """The pointers' products with the rows, and what candidates score whatever is ranked."""
+        pointers, _ = self.pointers(relu(linear(states, self.state.weight[:, 3 * self.hidden :]) + known.context))
+        return pointers @ known.rows.swapaxes(1, 2) + known.prior
+
+    def following(self, known: Known, states: Any, chosen: Any) -> Any:
+        """The rows of the documents chosen, added to all that states keep."""
+        split, rows = 2 * self.hidden, picked(known.rows, chosen)
+        discount = SUM_SCALE / math.log2(states[0, 0, -1].item() / COUNT_SCALE + 2)
+        parts = (rows * SUM_SCALE, rows * discount)
+        return joined([states[..., :split] + joined(parts), larger(states[..., split:-1], rows),
+                       states[..., -1:] + COUNT_SCALE])  # fmt: skip
 
 
 def ranked_so_far(rows: Tensor, taken: Tensor | None = None) -> Tensor:

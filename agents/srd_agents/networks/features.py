@@ -133,3 +133,8 @@ def own_column(topic: Topic, name: str) -> Floats:
         raise unknown(f"feature column of topic {shown(topic.query_id)}:", name, topic.feature_names)
     column: Floats = topic.doc_features[:, topic.feature_names.index(name)]
     return column
+
+
+def relu(values: Any) -> Any:
+    """What is above 0, in place, of a numpy array or a tensor of torch: for formulas that serve both."""
+    return np.maximum(values, 0, out=values) if isinstance(values, np.ndarray) else values.relu_()

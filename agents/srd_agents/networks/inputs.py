@@ -66,10 +66,10 @@ class Standardizer(ShiftAndScale):
 
     def forward(self, queries: Tensor, documents: Tensor) -> tuple[Tensor, Tensor]:
         """The shifted and scaled queries [B, F] and documents [B, N, F]; a query of zeros (none) stays as it is."""
-        inverse = 1.0 / self.scale
-        given = (queries != 0).any(dim=1, keepdim=True)
-        queries = torch.where(given, (queries - self.shift) * inverse, 0.0)
-        return queries, (documents - self.shift).mul_(inverse)
+        inverse, documents = 1.0 / self.scale, documents - self.shift
+        queries = (queries - self.shift) * inverse * (queries != 0).any(1)[:, None]
+        documents *= inverse
+        return queries, documents
 
 
 class TopicTensors:

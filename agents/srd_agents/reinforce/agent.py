@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -12,19 +12,18 @@ import torch
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import Progress, Stepwise
-from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
+from srd_agents.networks.policy import acting
 from srd_agents.reinforce.config import ReinforceConfig
-from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, reinforce_loss, returns_from
-from srd_agents.reinforce.network import PolicyNetwork, directed, directions_of
-from srd_agents.reinforce.rollout import Episodes, PolicyWeights, SeenTopics, Standing, roll_out, seen_together
-from srd_agents.relational.decoding import rankings_of
+from srd_agents.reinforce.learner import PolicyGradient
+from srd_agents.reinforce.network import PolicyNetwork, Standing, directions_of
+from srd_agents.reinforce.seen import Seen, SeenTopics, seen_together
+from srd_agents.relational.decoding import Draft, rankings_of
 from srd_agents.relational.network import RelationalNetwork
-from srd_agents.relational.ranker import DraftProgress, offered_share, pretrained_weights
+from srd_agents.relational.ranker import DraftProgress, pretrained_weights
 from srd_agents.relational.relations import DYNAMIC
 from srd_agents.training.checkpoint import load_module, module_arrays, to_array
 from srd_agents.training.loop import Validation
 from srd_agents.training.options import Tree, Weights
-from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.checks import check_integer
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray
@@ -35,7 +34,7 @@ _NUMBERS_AT_ONCE = 1 << 20
 """Of relations at all ranks of the episodes that are padded to each other (4 MiB): topics of similar size."""
 
 
-class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
+class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
     """A policy of relations and directions, trained by REINFORCE with the leave-one-out baseline (Kool et al. 2019).
 
     Relations say what every embedding space says: retrieval rank and score, cosines, neighbours, standardised within
@@ -50,14 +49,14 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
 
     _network: PolicyNetwork
     _optimizer: torch.optim.Adam
-    _generator: np.random.Generator
-    _core: SelectionCore
     _known: SeenTopics
+    _acting: PolicyNetwork
+    _alone: bool = False
     _mean: dict[str, NDArray[Any]] | None = None
     _updates: int = 0
     _updates_an_epoch: int = 1
-    _policy: PolicyWeights | None = None
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_known")
+    _policy: PolicyNetwork | None = None
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_known", "_acting")
 
     def check_topics(self, topics: Sequence[Topic]) -> None:
         """Refuse to rank untrained; a policy of relations alone takes vectors of any width.
@@ -70,19 +69,18 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
     def progress(self, topic: Topic) -> Progress:
         """An empty ranking of the topic; scores are the policy's logits."""
         self.check_topics([topic])
-        return DraftProgress(Standing(self._ranking_policy(), seen_together([topic])))
+        return DraftProgress(self._standing(seen_together([topic]), 1))
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        weights = self._ranking_policy()
-        return rankings_of(self.config, topics, k, lambda block, each: Standing(weights, seen_together(block), each))
+        return rankings_of(self.config, topics, k, lambda block, each: self._standing(seen_together(block), each))
 
-    def _ranking_policy(self) -> PolicyWeights:
-        """The weights that rank: both parts, or relations alone where validation chose so."""
+    def _standing(self, seen: Seen, rankings: int) -> Standing:
+        """Empty rankings by the weights that are shown: both parts, or relations alone where validation chose so."""
         if self._policy is None:
-            arrays = self._weights()
-            policy = PolicyWeights.of(arrays)
-            self._policy = policy if arrays["directions_count"] else dataclasses.replace(policy, directions=None)
-        return self._policy
+            shown = copy.deepcopy(self._network).cpu()
+            load_module(shown, self._weights())
+            self._policy = acting(shown)
+        return Standing(self._policy, seen, rankings, alone=not self._policy.directions_count)
 
     def _build(self, vector_width: int) -> None:
         config = self.config
@@ -139,45 +137,31 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
         return {name: to_array(parameter) for name, parameter in self._network.named_parameters()}
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        acting = PolicyWeights.of(module_arrays(self._network))
-        if self.config.parts == "both" and self._generator.random() < self.config.alone:
-            acting = dataclasses.replace(acting, directions=None)
-        parts = []
-        for part in self._known.by_size(batch, self._at_once(batch)):
-            seen = self._known.of(part)
-            parts.append(roll_out(acting, self._core, seen, part, self.config.rollouts, self._generator))
-        advantages, filled = self._advantages(parts)
-        self._optimizer.zero_grad()
-        learned = [self._learn(acting, *each, filled) for each in zip(parts, advantages, strict=True)]
-        norm = torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
-        rate = self.config.learning_rate * self._step_size()
+        self._acting, self._policy = acting(self._network), None
+        self._alone = self.config.parts == "both" and self._generator.random() < self.config.alone
         for group in self._optimizer.param_groups:
-            group["lr"] = rate
-        self._optimizer.step()
+            group["lr"] = self.config.learning_rate * self._step_size()
+        figures = super()._update(batch)
         self._updates += 1
-        self._policy = None
         if self._mean is not None:
             keep = np.float32(min(self.config.average, 1 - 1 / self._updates))
             for name, array in self._parameters().items():
                 self._mean[name] = keep * self._mean[name] + (1 - keep) * array
-        paid = sum(float(part.rewards.sum()) for part in parts)
-        if not all(bool(parameter.isfinite().all()) for parameter in self._network.parameters()):
-            paid = math.nan  # the training loop says what that means
-        return {
-            "return": paid / (len(batch) * self.config.rollouts),
-            "entropy": sum(spread for _, spread in learned),
-            "loss": sum(loss for loss, _ in learned),
-            "learning_rate": rate,
-            "grad_norm": float(norm),
-            "episodes": self.config.rollouts,
-            "steps": filled / len(batch),
-        }
+        return figures
 
-    def _at_once(self, batch: IntArray) -> int:
-        """Topics whose episodes are padded to each other."""
-        candidates = int(self._known.n_candidates[batch].max())
-        numbers = candidates * self._core.horizon * self.config.rollouts * DYNAMIC
-        return max(1, _NUMBERS_AT_ONCE // max(numbers, 1))
+    def _parts(self, batch: IntArray) -> Sequence[IntArray]:
+        """Topics of similar size, whose episodes are padded to each other."""
+        numbers = int(self._known.n_candidates[batch].max()) * self._core.horizon * self.config.rollouts * DYNAMIC
+        return self._known.by_size(batch, max(1, _NUMBERS_AT_ONCE // max(numbers, 1)))
+
+    def _see(self, batch: IntArray) -> Seen:
+        return self._known.of(batch)
+
+    def _draft(self, seen: Seen, rollouts: int) -> Draft:
+        return Standing(self._acting, seen, rollouts, alone=self._alone)
+
+    def _logits(self, seen: Seen, actions: IntArray) -> torch.Tensor:
+        return self._network.logits(seen, actions, alone=self._alone)
 
     def _step_size(self) -> float:
         """The part of the first step size that is left at this update."""
@@ -185,45 +169,6 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
             return 1.0
         gone = min(1.0, self._updates / (self._updates_an_epoch * self.config.decay_epochs))
         return max(0.05, 0.5 * (1 + math.cos(math.pi * gone)))
-
-    def _advantages(self, parts: Sequence[Episodes]) -> tuple[list[torch.Tensor], int]:
-        """Of each part's episodes, divided by their root mean square over all parts; and how many ranks were filled."""
-        found, square, filled = [], 0.0, 0
-        for part in parts:
-            rewards = torch.from_numpy(part.rewards).flatten(0, 1)
-            active = torch.from_numpy(part.active).flatten(0, 1)
-            found.append(leave_one_out_advantages(returns_from(rewards), self.config.rollouts) * active)
-            square += float(found[-1].square().sum())
-            filled += int(active.sum())
-        scale = (filled / square) ** 0.5 if square > 0 else 1.0
-        return [advantage * scale for advantage in found], filled
-
-    def _learn(
-        self, acting: PolicyWeights, episodes: Episodes, advantages: torch.Tensor, filled: int
-    ) -> tuple[float, float]:
-        """Add the gradient of some episodes to the parts that acted in them; give their parts of loss and entropy."""
-        place = torch.device(self.config.device)
-
-        def moved(array: NDArray[Any]) -> torch.Tensor:
-            return torch.from_numpy(array).to(place)
-
-        seen, actions = episodes.seen, moved(episodes.actions)
-        logits = moved(episodes.scores).requires_grad_()
-        log_pi = log_policy(logits.flatten(0, 1), moved(episodes.allowed).flatten(0, 1))
-        active = moved(episodes.active).flatten(0, 1)
-        chosen = chosen_log_policy(log_pi, actions.flatten(0, 1))
-        spread = (entropy(log_pi) * active).sum() / filled
-        loss = reinforce_loss(chosen, advantages.to(place), active).sum() / filled - self.config.entropy * spread
-        (gradient,) = torch.autograd.grad(loss, logits)
-        static = moved(seen.relations.static)
-        if acting.relations is not None and self._network.relations is not None:
-            context, share = moved(seen.relations.context), moved(offered_share(seen.present))
-            seen_at_ranks = (moved(episodes.dynamic), moved(episodes.position), share)
-            self._network.relations.learn(static, context, *seen_at_ranks, gradient)
-        if acting.directions is not None and self._network.directions is not None:
-            inputs = Inputs(moved(seen.queries), moved(seen.documents), moved(seen.present), static)
-            directed(self._network.directions, inputs, actions).backward(gradient)  # type: ignore[no-untyped-call]
-        return float(loss.detach()), float(spread.detach())
 
     def _training_state(self) -> Tree:
         return {**super()._training_state(), "network": module_arrays(self._network), "updates": self._updates}

@@ -1,20 +1,25 @@
 """The pure functions of REINFORCE: returns, baseline, advantages, entropy, loss.
 
-Shapes: B episodes, M topics with R rollouts each (B = M * R, the rollouts of a topic side by side), T ranks,
-N candidates.
+Shapes: B topics with R episodes each, E = B * R episodes (those of a topic side by side), T ranks, N candidates.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import torch
 from torch import Tensor
 
+from srd_agents.networks.inputs import chosen_log_policy, log_policy
+from srd_agents.reinforce.rollout import Episodes
+
 
 def returns_from(rewards: Tensor) -> Tensor:
-    """G_t, the sum of the rewards from each rank on, undiscounted: [B, T].
+    """G_t, the sum of the rewards from each rank on, undiscounted: [E, T].
 
     Args:
-        rewards: [B, T]; 0 after an episode's end.
+        rewards: [E, T]; 0 after an episode's end.
     """
     return rewards.flip(1).cumsum(1).flip(1)
 
@@ -26,29 +31,15 @@ def leave_one_out_advantages(returns: Tensor, rollouts: int) -> Tensor:
     "Buy 4 REINFORCE samples, get a baseline for free!").
 
     Args:
-        returns: [B, T], the R rollouts of a topic side by side.
+        returns: [E, T], the R rollouts of a topic side by side.
         rollouts: R, at least 2.
 
     Returns:
-        [B, T].
+        [E, T].
     """
     grouped = returns.view(-1, rollouts, returns.shape[1])
     others = (grouped.sum(1, keepdim=True) - grouped) / (rollouts - 1)
     return (grouped - others).view_as(returns)
-
-
-def scaled(advantages: Tensor, active: Tensor) -> Tensor:
-    """Advantages divided by their root mean square, so that step sizes do not depend on the reward's unit.
-
-    Args:
-        advantages: [B, T].
-        active: [B, T] bool, the ranks that were really filled; others do not count.
-
-    Returns:
-        [B, T]; unchanged where all of them are 0.
-    """
-    square = (advantages.square() * active).sum() / active.sum().clamp(min=1)
-    return torch.where(square > 0, advantages * torch.rsqrt(square.clamp(min=1e-30)), advantages)
 
 
 def entropy(log_probabilities: Tensor) -> Tensor:
@@ -63,15 +54,41 @@ def entropy(log_probabilities: Tensor) -> Tensor:
     return -(log_probabilities.exp() * log_probabilities).sum(-1)
 
 
-def reinforce_loss(chosen: Tensor, weights: Tensor, active: Tensor) -> Tensor:
-    """-sum over ranks of weight * log pi(a_t | s_t), per episode; its gradient is the paper's update, negated.
+def worths_of(parts: Sequence[Episodes], rollouts: int) -> tuple[list[Tensor], int]:
+    """What the log-probability of each action counts, [B, R, T] of each part of a batch, and how many ranks are filled.
+
+    Of one episode a topic the return, as in the paper. Of several their leave-one-out advantages, divided by their root
+    mean square over all parts, so that step sizes do not depend on the reward's unit, and by the number of ranks.
 
     Args:
-        chosen: [B, T], log pi(a_t | s_t).
-        weights: [B, T], without gradient: G_t, or advantages.
-        active: [B, T] bool, the ranks that were really filled.
-
-    Returns:
-        [B].
+        parts: of the batch, each of R = `rollouts` episodes a topic.
+        rollouts: R.
     """
-    return -(chosen * weights * active).sum(1)
+    filled = sum(int(np.count_nonzero(part.active)) for part in parts)
+    worths = [returns_from(torch.from_numpy(part.rewards).flatten(0, 1)) for part in parts]
+    if rollouts > 1:
+        worths = [leave_one_out_advantages(each, rollouts) for each in worths]
+    found = [
+        each.view(part.active.shape) * torch.from_numpy(part.active) for each, part in zip(worths, parts, strict=True)
+    ]
+    if rollouts > 1:
+        square = sum(float(each.square().sum()) for each in found)
+        scale = (filled / square) ** 0.5 if square > 0 else 1.0
+        found = [each * (scale / filled) for each in found]
+    return found, filled
+
+
+def policy_loss(logits: Tensor, episodes: Episodes, worths: Tensor, bonus: float) -> tuple[Tensor, Tensor]:
+    """The sum over filled ranks of -(worth * log pi(a_t | s_t) + bonus * entropy), and that of the entropies.
+
+    Args:
+        logits: [B, R, T, N], of the policy at the states of the episodes.
+        episodes: as rolled out.
+        worths: [B, R, T], without gradient; 0 where a rank was not filled.
+        bonus: weight of the entropy.
+    """
+    place = logits.device
+    log_pi = log_policy(logits, torch.from_numpy(episodes.allowed).to(place))
+    chosen = chosen_log_policy(log_pi, torch.from_numpy(episodes.actions).to(place))
+    spread = (entropy(log_pi) * torch.from_numpy(episodes.active).to(place)).sum()
+    return -(chosen * worths.to(place)).sum() - bonus * spread, spread.detach()

@@ -1,6 +1,6 @@
-"""The policy in torch, for learning; `srd_agents.reinforce.rollout` is the same in numpy.
+"""The policy of `reinforce`: what relations say and what directions say of the next document.
 
-Shapes: B topics, R episodes of each, T ranks, N candidates, F vector width.
+Shapes: B topics, R rankings of each, T ranks, N candidates, F vector width.
 """
 
 from __future__ import annotations
@@ -8,11 +8,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from srd_agents.networks.attention import initialise
-from srd_agents.networks.directions import Directions, ranked_so_far
-from srd_agents.networks.inputs import Inputs
+from srd_agents.networks.directions import Directions
+from srd_agents.networks.policy import Steps, on
+from srd_agents.reinforce.seen import Seen
+from srd_agents.relational.decoding import Draft
 from srd_agents.relational.network import RelationalNetwork
-from srd_agents.relational.relations import STATIC
+from srd_agents.relational.ranker import Related
+from srd_agents.relational.relations import STATIC, Array
+from srd_gym.protocols import IntArray
 
 
 class PolicyNetwork(nn.Module):
@@ -34,29 +37,60 @@ class PolicyNetwork(nn.Module):
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the first weights of the parts that it has."""
+        for part in (self.relations, self.directions):
+            if part is not None:
+                part.initialise(generator)
+
+    def logits(self, seen: Seen, actions: IntArray, *, alone: bool = False) -> Tensor:
+        """Scores at all ranks of known rankings, [B, R, T, N], for learning.
+
+        Args:
+            seen: the topics.
+            actions: [B, R, T] int64, the candidates ranked.
+            alone: whether directions are left out.
+        """
+        found = []
         if self.relations is not None:
-            self.relations.initialise(generator)
-        if self.directions is not None:
-            initialise(self.directions, generator)
+            found.append(self.relations.logits(seen.relations, seen.present, actions))
+        if self.directions is not None and not alone:
+            place = self.directions_count.device
+            found.append(self.directions.logits(on(place, seen.inputs()), torch.from_numpy(actions).to(place)))
+        return found[0] if len(found) == 1 else found[0] + found[1]
 
 
-def directed(directions: Directions, topics: Inputs, actions: Tensor) -> Tensor:
-    """The directions' part of scores at all ranks of known episodes: [B, R, T, N].
+class Standing:
+    """R rankings of each of B topics, as far as they have come (a `srd_agents.relational.decoding.Draft`).
 
     Args:
-        directions: the network.
-        topics: B topics, with the columns `STATIC` as features.
-        actions: [B, R, T] int64, the candidates ranked.
+        policy: what `srd_agents.networks.policy.acting` made of the network.
+        seen: the topics.
+        rankings: R.
+        alone: whether directions are left out.
     """
-    known = directions.known(topics)
-    count, rollouts, ranks = actions.shape
-    places = actions[..., :-1].flatten(1)
-    hidden = known.rows.shape[2]
-    taken = known.rows.gather(1, places[..., None].expand(-1, -1, hidden))
-    ranked = ranked_so_far(taken.view(count, rollouts, ranks - 1, hidden))
-    pointers, _ = directions.pointers(directions.summaries(known.context, ranked))
-    found = torch.bmm(pointers.flatten(1, 2), known.rows.transpose(1, 2)).view(count, rollouts, ranks, -1)
-    return found + known.prior[:, None, None]
+
+    def __init__(self, policy: PolicyNetwork, seen: Seen, rankings: int = 1, *, alone: bool = False) -> None:
+        self._parts: list[Draft] = []
+        if policy.relations is not None:
+            self._parts.append(Related(policy.relations.weights(), seen.relations, rankings, seen.present))
+        if policy.directions is not None and not alone:
+            self._parts.append(Steps(policy.directions, seen.inputs(), rankings))
+
+    def scores(self) -> Array:
+        """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
+        found = self._parts[0].scores()
+        for part in self._parts[1:]:
+            found += part.scores()
+        return found
+
+    def add(self, chosen: IntArray) -> None:
+        """Put these candidates, [B, R] int64, at the next rank."""
+        for part in self._parts:
+            part.add(chosen)
+
+    def keep(self, rankings: IntArray) -> None:
+        """Go on from some of the rankings: [B, R] int64, the ranking that each is a copy of."""
+        for part in self._parts:
+            part.keep(rankings)
 
 
 def directions_of(width: int, hidden: int) -> Directions:

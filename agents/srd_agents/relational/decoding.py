@@ -95,6 +95,7 @@ def decode(how: Decoding, draft: Draft, shape: tuple[int, int], ranks: int, seed
     off = np.zeros((count, drawn, n), np.float32)
     rankings, likelihood = np.empty((count, drawn, ranks), np.int64), np.zeros((count, drawn))
     topics, each = np.arange(count)[:, None], np.arange(drawn)
+    taken, first = off.reshape(-1), (topics * drawn + each) * n
     for rank in range(ranks):
         scores = draft.scores() + off
         drawing = scores
@@ -106,10 +107,10 @@ def decode(how: Decoding, draft: Draft, shape: tuple[int, int], ranks: int, seed
         chosen = rankings[..., rank] = drawing.argmax(axis=2)
         if drawn > 1:
             likelihood += log_softmax(scores)[topics, each, chosen]
-        off[topics, each, chosen] = -np.inf
+        taken[first + chosen] = -np.inf
         if rank + 1 < ranks:
             draft.add(chosen)
-    return np.asarray(rankings[topics[:, 0], likelihood.argmax(axis=1)])
+    return rankings[:, 0] if drawn == 1 else np.asarray(rankings[topics[:, 0], likelihood.argmax(axis=1)])
 
 
 def _beam(draft: Draft, shape: tuple[int, int], width: int, ranks: int) -> IntArray:

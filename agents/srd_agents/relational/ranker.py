@@ -20,9 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import Progress, Stepwise, rows_of
-from srd_agents.networks.features import query_vectors
+from srd_agents.networks.features import query_vectors, relu
 from srd_agents.relational.decoding import Decoding, Draft, rankings_of
-from srd_agents.relational.relations import CONTEXT, DYNAMIC, POSITION, STATIC, Array, Ranked, Relations, relate
+from srd_agents.relational.relations import (
+    CONTEXT,
+    DYNAMIC,
+    POSITION,
+    STATIC,
+    Array,
+    Ranked,
+    Relations,
+    position_of,
+    relate,
+)
 from srd_agents.training.options import Config, NotNegative, check_like
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
@@ -72,6 +82,41 @@ def checked_weights(arrays: Mapping[str, NDArray[Any]], source: str = "weights")
     return {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
 
 
+def fixed_part(weights: Mapping[str, Any], static: Any, context: Any) -> Any:
+    """The part of the first layer that stays while a topic is ranked: [B, N, H].
+
+    Args:
+        weights: by name, arrays of numpy or tensors of torch, as all others.
+        static: [B, N, D] with the columns `STATIC`.
+        context: [B, C].
+    """
+    fixed = static @ weights["static"]
+    fixed += (context @ weights["context"] + weights["bias"])[:, None]
+    return fixed
+
+
+def network_scores(weights: Mapping[str, Any], fixed: Any, dynamic: Any, position: Any, share: Any) -> Any:
+    """The formula above, [..., N]: for ranking on arrays of numpy, for learning on tensors of torch.
+
+    Args:
+        weights: by name.
+        fixed: [..., N, H], of `fixed_part`.
+        dynamic: [..., N, D], `Ranked.features`; None where nothing is ranked.
+        position: [P], or [..., 1, P] for several ranks at once.
+        share: [..., 1, N], 1 / (real candidates).
+    """
+    stays = fixed + position @ weights["position"]
+    if dynamic is None:
+        first = relu(stays)
+    else:
+        first = dynamic @ weights["dynamic"]
+        first += stays
+        first = relu(first)
+    second = first @ weights["hidden"]
+    second += share @ first @ weights["pooled"] + weights["hidden_bias"]
+    return relu(second) @ weights["out"]
+
+
 class Related:
     """R rankings of each of B topics as far as they have come, as the network sees them (a `decoding.Draft`).
 
@@ -94,26 +139,16 @@ class Related:
     ) -> None:
         self._weights, self._novelty = weights, np.float32(novelty)
         self._share = offered_share(np.ones(relations.unit.shape[:2], np.bool_) if present is None else present)
-        # The part of the first layer that stays while a topic is ranked: [B, N, H].
-        self._fixed = np.matmul(relations.static, weights["static"])
-        self._fixed += (relations.context @ weights["context"] + weights["bias"])[:, None]
+        self._fixed = fixed_part(weights, relations.static, relations.context)
         self.ranked = Ranked(relations, self._share, rankings)
 
     def scores(self) -> Array:
         """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
         weights, ranked = self._weights, self.ranked
-        if ranked.size:
-            first = np.matmul(ranked.features.transpose(0, 2, 3, 1), weights["dynamic"])
-            first += self._fixed[:, None]
-        else:  # rankings are alike
-            first = self._fixed[:, None].copy()
-        first += ranked.position() @ weights["position"]
-        np.maximum(first, 0, out=first)
-        mean = np.matmul(self._share[:, None, None], first)
-        second = np.matmul(first, weights["hidden"])
-        second += np.matmul(mean, weights["pooled"]) + weights["hidden_bias"]
-        np.maximum(second, 0, out=second)
-        found = np.matmul(second, weights["out"])
+        dynamic = ranked.features.transpose(0, 2, 3, 1) if ranked.size else None  # rankings begin alike
+        found = network_scores(
+            weights, self._fixed[:, None], dynamic, position_of(ranked.size), self._share[:, None, None]
+        )
         if not ranked.size:
             return np.repeat(found, ranked.features.shape[2], axis=1)
         if self._novelty:

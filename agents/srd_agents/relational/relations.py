@@ -159,10 +159,6 @@ class Ranked:
         self.features: Array = np.zeros((count, DYNAMIC, rankings, n), np.float32)
         self.size = 0
 
-    def position(self) -> Array:
-        """[P] float32, for the next rank; P is `POSITION`."""
-        return np.array([self.size == 0, 1 / (1 + self.size), self.size / 10], np.float32)
-
     def add(self, chosen: IntArray) -> None:
         """Put these candidates at the next rank.
 
@@ -213,6 +209,11 @@ class Ranked:
         rest /= np.maximum(spread, np.float32(1e-3))
         rest *= np.float32(0.5)
         return rest
+
+
+def position_of(rank: int) -> Array:
+    """[P] float32 for a rank, from 0; P is `POSITION`."""
+    return np.array([rank == 0, 1 / (1 + rank), rank / 10], np.float32)
 
 
 def midranks(scores: FloatArray) -> Array:

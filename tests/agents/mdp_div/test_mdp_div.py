@@ -9,19 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from policy_by_autograd import left_over, log_policy_of
 from small_topics import judged_topic, ragged
 
 from srd_agents.mdp_div.agent import MdpDiv
-from srd_agents.mdp_div.ascent import play
+from srd_agents.mdp_div.ascent import ascend
 from srd_agents.mdp_div.config import MdpDivConfig
-from srd_agents.mdp_div.greedy import GreedyPolicy
 from srd_agents.mdp_div.network import PolicyNetwork
-from srd_agents.mdp_div.rollout import roll_out
 from srd_agents.networks.features import order_features, padded_order_features
 from srd_agents.networks.inputs import Inputs, TopicTensors, mean_and_deviation
+from srd_agents.networks.policy import Steps, acting, in_numpy
 from srd_agents.registry import make_ranker
-from srd_agents.testing import toy_topics
+from srd_agents.reinforce.rollout import Episodes, roll_out
 from srd_agents.training.loop import Validation
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.data.synthetic import generate
@@ -51,14 +49,10 @@ def test_ranking_is_the_argmax_of_the_trained_policy_at_every_rank(name: str) ->
     for topic in topics[:6]:
         query = np.zeros(7, np.float32) if topic.query_vector is None else topic.query_vector
         order = torch.tensor(order_features(topic))[None]
-        projection = network.project(
-            Inputs(torch.tensor(query)[None], torch.tensor(topic.doc_vectors)[None], features=order)
-        )
-        ranking, state = ranker.rank(topic, 99), projection.initial
-        for rank, chosen in enumerate(ranking):
-            logits = (state @ projection.scoring[0, :-1] + projection.scoring[0, -1])[0].detach().numpy()
-            assert logits[chosen] >= logits[ranking[rank:]].max() - 1e-5
-            state = network.next_state(state, projection.inputs[:, int(chosen)])
+        seen = Inputs(torch.tensor(query)[None], torch.tensor(topic.doc_vectors)[None], features=order)
+        ranking = ranker.rank(topic, 99)
+        for rank, logits in enumerate(network.logits(seen, torch.from_numpy(ranking)[None, None])[0, 0].detach()):
+            assert logits[ranking[rank]] >= logits[ranking[rank:]].max() - 1e-5
 
 
 def test_order_features_by_hand() -> None:
@@ -72,21 +66,6 @@ def test_order_features_by_hand() -> None:
     np.testing.assert_array_equal(padded[1], [[1, 1, 0], [0, 0, 0], [0, 0, 0]])
 
 
-def test_actions_are_drawn_from_the_policy() -> None:
-    """100,000 first documents of one topic: frequencies against the softmax, within five standard deviations."""
-    topics = toy_topics()
-    network = PolicyNetwork(8, 3)
-    network.initialise(torch.Generator().manual_seed(0), 2.0)
-    core = SelectionCore(topics, horizon=2)
-    projection = network.project(TopicTensors(core.arrays, network.shift).batch(np.array([0])))
-    count = 100_000
-    episodes = roll_out(network, projection, core, np.array([0]), count, torch.Generator().manual_seed(1))
-    policy = torch.softmax((projection.initial @ projection.scoring[0, :-1])[0], 0).detach().numpy()
-    frequency = np.bincount(episodes.actions[:, 0].numpy(), minlength=6) / count
-    assert (np.abs(frequency - policy) < 5 * np.sqrt(policy * (1 - policy) / count)).all()
-    assert (episodes.actions[:, 0] != episodes.actions[:, 1]).all()
-
-
 @pytest.mark.parametrize("rollouts", [1, 3])
 def test_what_episodes_earn_is_what_the_simulator_measures(rollouts: int) -> None:
     topics = ragged()
@@ -95,11 +74,11 @@ def test_what_episodes_earn_is_what_the_simulator_measures(rollouts: int) -> Non
     tensors = TopicTensors(core.arrays, network.shift)
     for chosen in ([8, 0, 4], [5], [0]):
         index = np.array(chosen)
-        projection = network.project(tensors.batch(index))
-        episodes = roll_out(network, projection, core, index, rollouts, torch.Generator().manual_seed(3))
+        draft = Steps(acting(network), in_numpy(tensors.batch(index)), rollouts)
+        episodes = roll_out(draft, core, index, rollouts, np.random.default_rng(3))
         (values,) = core.measures().values()
-        np.testing.assert_allclose(episodes.rewards.sum(1).numpy(), values, rtol=1e-6)
-        assert (episodes.active.sum(1).numpy() == core.length).all()
+        np.testing.assert_allclose(episodes.rewards.sum(2).ravel(), values, rtol=1e-6)
+        assert (episodes.active.sum(2).ravel() == core.length).all()
         assert core.done.all()
         assert [len(set(row[row >= 0].tolist())) for row in core.ranking] == core.length.tolist()
 
@@ -127,11 +106,13 @@ def test_mean_and_deviation_by_hand() -> None:
 
 
 def test_ties_go_to_the_first_candidate_and_constant_vectors_keep_the_order() -> None:
-    shapes = {"query_weight": (2, 3), "input_weight": (2, 3), "state_weight": (2, 2), "scoring_weight": (3, 2)}
-    ones = {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
-    policy = GreedyPolicy({**ones, "shift": np.zeros(3, np.float32), "scale": np.array(1, np.float32)})
+    ranker: Any = make_ranker("mdp-div", hidden=2)
+    ranker._build(3)
+    ranker.vector_width = 3
+    for parameter in ranker._network.parameters():
+        torch.nn.init.ones_(parameter)
     topic = Topic(query_id="q", doc_ids=tuple("abcde"), doc_vectors=np.ones((5, 3), np.float32))
-    assert policy.rank_batch([topic], 5)[0].tolist() == [0, 1, 2, 3, 4]
+    assert ranker.rank(topic, 5).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_first_weights_are_uniform_in_the_papers_range() -> None:
@@ -143,33 +124,38 @@ def test_first_weights_are_uniform_in_the_papers_range() -> None:
 
 
 @pytest.mark.parametrize("query", [True, False])
-def test_weights_change_after_every_rank(query: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Algorithm 1, lines 5 to 8, by automatic differentiation: the gradient of each rank is taken anew."""
+def test_the_gradients_by_hand_are_those_of_automatic_differentiation(query: bool) -> None:
+    """Algorithm 1, lines 5 to 8: the gradient of each rank is taken anew."""
     # Each document covers a subtopic of its own, so that rank t earns the discount of t.
     covered: dict[str, Any] = {"judgments": np.eye(5, dtype=np.int8), "subtopic_ids": tuple("abcde")}
     topic = judged_topic(5, width=3, **covered, **({} if query else {"query_vector": None}))
-    played: list[Any] = []
-
-    def remembered(*args: Any) -> Any:
-        played.append(play(*args))
-        return played[-1]
-
-    monkeypatch.setattr("srd_agents.mdp_div.agent.play", remembered)
-    rate, ranks = 0.5, 4
-    options: dict[str, Any] = {"hidden": 3, "horizon": ranks, "standardize": True}
-    ranker = MdpDiv(MdpDivConfig(**options, epochs=1, learning_rate=rate))
+    options: dict[str, Any] = {"hidden": 3, "horizon": 4, "standardize": True}
+    ranker = MdpDiv(MdpDivConfig(**options, epochs=1, learning_rate=0.5))
     ranker.prepare(TopicSet([topic], name="one"), 3)
-    twin = copy.deepcopy(ranker._network)
-    ranker._update(np.array([0]))
-    actions = torch.from_numpy(played[0].actions)[None]
-    seen = Inputs(torch.zeros(1, 3) if topic.query_vector is None else torch.tensor(topic.query_vector)[None],
-                  torch.tensor(topic.doc_vectors)[None])  # fmt: skip
-    earned = 1 / np.log2(2 + np.arange(ranks))
-    for rank in range(ranks):
-        log_pi = log_policy_of(twin, seen, actions, left_over(actions, 5))[0, rank, actions[0, rank]]
-        slopes = torch.autograd.grad(log_pi * earned[rank:].sum(), list(twin.parameters()), materialize_grads=True)
-        with torch.no_grad():
-            for parameter, slope in zip(twin.parameters(), slopes, strict=True):
-                parameter.add_(slope, alpha=rate)
+    twin, played = copy.deepcopy(ranker._network), copy.deepcopy(ranker)
+    figures = ranker._update(np.array([0]))
+    seen = played._see(np.array([0]))
+    episodes = played._play(seen, np.array([0]), 1)
+    assert ascend(twin, seen, episodes, 0.5) == pytest.approx(figures["loss"], abs=1e-5)
+    assert not all(torch.equal(one, other) for one, other in
+                   zip(twin.parameters(), played._network.parameters(), strict=True))  # fmt: skip
     for name, parameter in twin.named_parameters():
         np.testing.assert_allclose(ranker._weights()[name], parameter.detach(), rtol=0, atol=1e-6)
+
+
+def test_each_rank_is_learned_at_the_weights_that_the_one_before_left() -> None:
+    """`ascend`, against a step for the gradient of each rank on its own."""
+    policy, topics = PolicyNetwork(3, 2), Inputs(torch.rand(1, 3), torch.rand(1, 4, 3))
+    policy.initialise(torch.Generator().manual_seed(0))
+    twin, actions = copy.deepcopy(policy), np.array([[[2, 0, 3]]])
+    allowed = np.array([[1, 1, 1, 1], [1, 1, 0, 1], [0, 1, 0, 1]], np.bool_)[None, None]
+    rewards = np.array([[[1.0, 0.0, 2.0]]], np.float32)
+    ascend(policy, topics, Episodes(actions, allowed, rewards, np.ones((1, 1, 3), np.bool_)), 0.5)
+    for rank, earned in enumerate((3.0, 2.0, 2.0)):
+        logits = twin.logits(topics, torch.from_numpy(actions))[0, 0, rank]
+        log_pi = logits[actions[0, 0, rank]] - logits[torch.from_numpy(allowed[0, 0, rank])].logsumexp(0)
+        slopes = torch.autograd.grad(earned * log_pi, list(twin.parameters()), materialize_grads=True)
+        for parameter, slope in zip(twin.parameters(), slopes, strict=True):
+            parameter.data += 0.5 * slope
+    for one, other in zip(policy.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(one, other)

@@ -10,14 +10,13 @@ import torch
 from small_topics import partial_topic, small_topic
 
 from srd_agents.networks.directions import ranked_so_far
-from srd_agents.networks.inputs import Inputs
+from srd_agents.networks.policy import acting
 from srd_agents.registry import make_ranker
-from srd_agents.reinforce.network import PolicyNetwork, directed, directions_of
-from srd_agents.reinforce.rollout import PolicyWeights, Seen, SeenTopics, Standing, seen_together
+from srd_agents.reinforce.network import PolicyNetwork, Standing, directions_of
+from srd_agents.reinforce.seen import Seen, SeenTopics, seen_together
 from srd_agents.relational.decoding import Decoding, decode
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.relations import ANCHORS
-from srd_agents.training.checkpoint import module_arrays
 from srd_agents.training.loop import Validation
 from srd_gym.protocols import IntArray
 from srd_gym.topic import TopicSet
@@ -39,7 +38,7 @@ def a_policy(seed: int = 0) -> PolicyNetwork:
 
 
 def scores_along(network: PolicyNetwork, seen: Seen, rankings: IntArray) -> list[np.ndarray[Any, Any]]:
-    standing = Standing(PolicyWeights.of(module_arrays(network)), seen, rankings.shape[1])
+    standing = Standing(acting(network), seen, rankings.shape[1])
     found = []
     for chosen in np.moveaxis(rankings, 2, 0):
         found.append(standing.scores())
@@ -47,14 +46,15 @@ def scores_along(network: PolicyNetwork, seen: Seen, rankings: IntArray) -> list
     return found
 
 
-def test_numpy_and_torch_agree_on_directions() -> None:
-    network, seen = a_policy(), seen_together([partial_topic(seed, 12, WIDTH) for seed in range(4)])
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_acts_scores_as_what_learns(alone: bool) -> None:
+    """In numpy rank by rank, in torch all ranks at once, on topics padded to each other."""
+    topics = [partial_topic(seed, n, WIDTH) for seed, n in enumerate((12, 8, 12, 9))]
+    network, seen = a_policy(), SeenTopics(topics).of(np.arange(4))
     rng = np.random.default_rng(1)
-    rankings = np.stack([[rng.permutation(12)[:5] for _ in range(3)] for _ in range(4)])
-    network.relations = None
-    static = torch.from_numpy(seen.relations.static)
-    inputs = Inputs(torch.from_numpy(seen.queries), torch.from_numpy(seen.documents), None, static)
-    expected = directed(network.directions, inputs, torch.from_numpy(rankings)).detach().numpy()
+    rankings = np.stack([[rng.permutation(topic.n_candidates)[:5] for _ in range(3)] for topic in topics])
+    expected = network.logits(seen, rankings, alone=alone).detach().numpy()
+    network.directions = None if alone else network.directions
     for rank, found in enumerate(scores_along(network, seen, rankings)):
         np.testing.assert_allclose(found, expected[:, :, rank], atol=1e-5)
 

@@ -11,11 +11,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from policy_by_autograd import left_over, log_policy_of
 
 from srd_agents.mdp_div.network import PolicyNetwork
-from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
-from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, reinforce_loss, returns_from, scaled
+from srd_agents.networks.inputs import Inputs, log_policy
+from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, policy_loss, returns_from, worths_of
+from srd_agents.reinforce.rollout import Episodes, drawn
 
 Array = NDArray[np.float64]
 NAMES = ("query_weight", "input_weight", "state_weight", "scoring_weight")
@@ -55,16 +55,25 @@ def random_case(seed: int, topics: int, rollouts: int, n: int = 6, width: int = 
     return weights, rng.standard_normal((topics, width)), rng.standard_normal((topics, n, width)), actions, rewards
 
 
+def episodes_of(actions: NDArray[np.int64], candidates: int, rewards: Array) -> Episodes:
+    """Episodes [B, R, T] in which all but the documents ranked before were on offer."""
+    before = actions[..., None, :] * np.tri(actions.shape[-1], k=-1, dtype=np.int64) - (
+        1 - np.tri(actions.shape[-1], k=-1, dtype=np.int64)
+    )
+    allowed = (before[..., None] != np.arange(candidates)).all(-2)
+    return Episodes(actions, allowed, rewards, np.ones(actions.shape, np.bool_))
+
+
 @pytest.mark.parametrize(("topics", "rollouts"), [(1, 1), (1, 3), (2, 3)])
 def test_the_gradient_is_that_of_the_papers_equations(topics: int, rollouts: int) -> None:
     """Against differences of the sum over ranks t of G_t log pi(a_t | s_t)."""
     weights, queries, documents, actions, rewards = random_case(3, topics, rollouts)
-    network, taken = network_with(weights), torch.from_numpy(actions)
+    network, shape = network_with(weights), (topics, rollouts, -1)
     seen = Inputs(torch.from_numpy(queries), torch.from_numpy(documents))
-    chosen = chosen_log_policy(log_policy_of(network, seen, taken, left_over(taken, documents.shape[1])), taken)
-    reinforce_loss(
-        chosen, returns_from(torch.from_numpy(rewards)), torch.ones(actions.shape, dtype=torch.bool)
-    ).sum().backward()
+    episodes = episodes_of(actions.reshape(shape), documents.shape[1], rewards)
+    returns = returns_from(torch.from_numpy(rewards)).view(shape)
+    logits = network.logits(seen, torch.from_numpy(episodes.actions))
+    policy_loss(logits, episodes, returns, 0.0)[0].backward()
 
     def objective(changed: dict[str, Array]) -> float:
         total = 0.0
@@ -86,31 +95,33 @@ def test_the_gradient_is_that_of_the_papers_equations(topics: int, rollouts: int
 def test_a_shift_and_a_scale_are_those_of_the_vectors() -> None:
     weights, queries, documents, actions, _ = random_case(8, 2, 2)
     shift, scale = np.array([0.3, -1.0, 2.0, 0.1]), 1.7
-    taken = torch.from_numpy(actions)
+    taken = torch.from_numpy(actions).view(2, 2, -1)
     plain, shifted = network_with(weights), network_with(weights)
     shifted.shift.copy_(torch.from_numpy(shift))
     shifted.scale.fill_(scale)
     moved = Inputs(*(torch.from_numpy((array - shift) / scale) for array in (queries, documents)))
     as_is = Inputs(torch.from_numpy(queries), torch.from_numpy(documents))
-    np.testing.assert_allclose(
-        log_policy_of(shifted, as_is, taken, left_over(taken, 6)).exp().detach().numpy(),
-        log_policy_of(plain, moved, taken, left_over(taken, 6)).exp().detach().numpy(),
-        rtol=1e-12,
-    )
+    found, expected = (each.logits(one, taken).softmax(-1) for each, one in ((shifted, as_is), (plain, moved)))
+    np.testing.assert_allclose(found.detach(), expected.detach(), rtol=1e-12)
 
 
 def test_a_missing_query_gives_the_middle_state() -> None:
     network = network_with(random_case(1, 1, 1)[0])
     network.shift.fill_(2.0)
-    initial = network.project(Inputs(torch.zeros(2, 4).double(), torch.zeros(2, 3, 4).double())).initial
+    _, initial = network.begin(Inputs(torch.zeros(2, 4).double(), torch.zeros(2, 3, 4).double()))
     assert (initial == 0.5).all()
 
 
 def test_returns_and_loss_by_hand() -> None:
     rewards = torch.tensor([[1.0, 2.0, 4.0], [3.0, 0.0, 0.0]])
     assert returns_from(rewards).tolist() == [[7.0, 6.0, 4.0], [3.0, 0.0, 0.0]]
-    chosen, active = torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([[True, True], [True, False]])
-    assert reinforce_loss(chosen, torch.full((2, 2), 2.0), active).tolist() == [6.0, 6.0]
+    episodes = episodes_of(np.array([[[0, 1]]]), 3, np.array([[[1.0, 2.0]]]))
+    assert episodes.allowed.tolist() == [[[[True, True, True], [False, True, True]]]]
+    (worths,), filled = worths_of([episodes], 1)
+    assert (worths.tolist(), filled) == ([[[3.0, 2.0]]], 2)
+    loss, spread = policy_loss(torch.zeros(1, 1, 2, 3).double(), episodes, worths, 0.5)
+    assert spread.item() == pytest.approx(math.log(3) + math.log(2))
+    assert loss.item() == pytest.approx(3 * math.log(3) + 2 * math.log(2) - 0.5 * spread.item())
 
 
 def test_leave_one_out_by_hand() -> None:
@@ -133,13 +144,28 @@ def test_the_baseline_leaves_the_expected_gradient_as_it_is(parts: list[float], 
     np.testing.assert_allclose(with_baseline, plain, atol=1e-12)
 
 
-def test_scaling_makes_the_root_mean_square_one_over_filled_ranks() -> None:
-    advantages = torch.tensor([[3.0, 99.0], [4.0, -3.0]])
-    active = torch.tensor([[True, False], [True, True]])
-    out = scaled(advantages, active)
-    assert out[active].square().mean().item() == pytest.approx(1.0, rel=1e-6)
-    assert (out[1] / out[0, 0]).tolist() == pytest.approx([4 / 3, -1.0])
-    assert scaled(torch.zeros(2, 2), active).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+def test_scaling_makes_the_root_mean_square_one_over_filled_ranks_of_all_parts() -> None:
+    """Two parts of a topic of two episodes each; a rank that was not filled does not count."""
+    rewards, active = np.array([[[[0, 6.0], [0, 0]]], [[[8.0, 0], [0, 0]]]]), np.ones((2, 1, 2, 2), np.bool_)
+    active[1, ..., 1] = False
+    parts = [Episodes(np.zeros((1, 2, 2), np.int64), active[..., None][i], rewards[i], active[i]) for i in range(2)]
+    found, filled = worths_of(parts, 2)
+    assert filled == 6
+    worths = torch.cat([each[torch.from_numpy(part.active)] for each, part in zip(found, parts, strict=True)]) * filled
+    assert worths.square().mean().item() == pytest.approx(1.0)
+    assert (worths / worths[0]).tolist() == pytest.approx([1, 1, -1, -1, 4 / 3, -4 / 3])
+    alike = [part._replace(rewards=np.zeros((1, 2, 2))) for part in parts]
+    assert not any(each.any() for each in worths_of(alike, 2)[0])
+
+
+def test_draws_are_of_the_softmax_and_never_of_what_is_off() -> None:
+    """100,000 draws: frequencies within five standard deviations."""
+    scores, count = np.array([-np.inf, 0.0, 1.0, -np.inf, 2.0, -200.0], np.float32), 100_000
+    found = np.bincount(drawn(np.broadcast_to(scores, (count, 6)), np.random.default_rng(0)), minlength=6) / count
+    policy = np.exp(scores) / np.exp(scores).sum()
+    assert (np.abs(found - policy) <= 5 * np.sqrt(policy * (1 - policy) / count)).all()
+    for nothing in (np.full((2, 3), -np.inf), np.full((2, 3), np.nan)):
+        assert drawn(nothing, np.random.default_rng(0)).tolist() == [0, 0]
 
 
 def test_policy_and_entropy_by_hand() -> None:

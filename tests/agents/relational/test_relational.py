@@ -30,8 +30,6 @@ from srd_agents.relational.ranker import (
 from srd_agents.relational.relations import (
     ANCHORS,
     CONTEXT,
-    DYNAMIC,
-    POSITION,
     STATIC,
     Ranked,
     midranks,
@@ -91,48 +89,16 @@ def test_lengths_shifts_scales_and_empty_dimensions_change_nothing(seed: int) ->
     assert same[0] == same[1]
 
 
-def in_torch(network: RelationalNetwork, static: Any, context: Any, dynamic: Any, position: Any, share: Any) -> Any:
-    """The formula for several ranks at once, [B, R, T, N], with the arguments of `learn`."""
-    weights, (static, context) = dict(network.named_parameters()), (static[:, None, None], context[:, None, None, None])
-    first = static @ weights["static"] + context @ weights["context"] + weights["bias"]
-    first = first + dynamic.permute(0, 3, 2, 4, 1) @ weights["dynamic"] + (position @ weights["position"])[:, None]
-    mean = share[:, None, None, None] @ first.relu()
-    return (first.relu() @ weights["hidden"] + mean @ weights["pooled"] + weights["hidden_bias"]).relu() @ weights[
-        "out"
-    ]
-
-
-def test_numpy_and_torch_agree() -> None:
+def test_what_ranks_scores_as_what_learns() -> None:
+    """Rank by rank in numpy, all ranks at once in torch."""
     relations, weights = relations_of([partial_topic(i, 20) for i in range(4)]), some_weights()
-    network, related = RelationalNetwork(8, 6), Related(weights, relations)
+    network, related = RelationalNetwork(8, 6), Related(weights, relations, 3)
     network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
-    for chosen in range(5):
-        ranked, share = related.ranked, offered_share(np.ones((4, 20), np.bool_))
-        seen = (relations.static, relations.context, ranked.features[:, :, None], ranked.position()[None], share)
-        found = in_torch(network, *[torch.from_numpy(np.ascontiguousarray(array)) for array in seen])[:, :, 0]
-        np.testing.assert_allclose(found.detach().numpy(), related.scores(), atol=1e-5)
-        related.add(np.full((4, 1), chosen))
-
-
-def test_gradients_by_hand_are_those_of_automatic_differentiation(monkeypatch: pytest.MonkeyPatch) -> None:
-    generator = torch.Generator().manual_seed(0)
-
-    def drawn(*shape: int) -> torch.Tensor:
-        return torch.rand(shape, generator=generator) - 0.5
-
-    network = RelationalNetwork(8, 6)
-    network.initialise(generator)
-    static, context, position = drawn(3, 9, len(STATIC)), drawn(3, CONTEXT), drawn(5, POSITION)
-    dynamic, gradient = drawn(3, DYNAMIC, 5, 4, 9), drawn(3, 4, 5, 9)
-    dynamic[:, :, 0] = 0
-    present = torch.arange(9) < torch.tensor([[9], [4], [1]])
-    share, gradient = present / present.sum(1, keepdim=True), gradient * present[:, None, None]
-    in_torch(network, static, context, dynamic, position, share).backward(gradient)
-    expected = {name: parameter.grad.clone() for name, parameter in network.named_parameters()}
-    monkeypatch.setattr("srd_agents.relational.network._ROWS", 2 * 4 * 9)
-    network.learn(static, context, dynamic, position, share, gradient)
-    for name, parameter in network.named_parameters():
-        torch.testing.assert_close(parameter.grad, 2 * expected[name], msg=name)
+    actions = np.stack([[np.random.default_rng(i).permutation(20)[:5] for i in range(3)]] * 4)
+    expected = network.logits(relations, np.ones((4, 20), np.bool_), actions).detach().numpy()
+    for rank in range(5):
+        np.testing.assert_allclose(related.scores(), expected[:, :, rank], atol=1e-5)
+        related.add(actions[..., rank])
 
 
 def test_no_array_is_as_large_as_all_pairs() -> None:

@@ -14,8 +14,7 @@ import numpy as np
 
 from srd_agents.reinforce.agent import Reinforce
 from srd_agents.reinforce.config import ReinforceConfig
-from srd_agents.reinforce.rollout import PolicyWeights
-from srd_agents.relational.ranker import CHECKPOINT, Weights, read_weights
+from srd_agents.relational.ranker import CHECKPOINT, Weights, read_weights, weight_shapes
 from srd_agents.training.history import OnProgress
 from srd_agents.training.loop import STATE_FILE, torch_threads
 from srd_agents.training.options import MODEL_FILE, as_values, read_arrays, versions, write_json
@@ -130,7 +129,8 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
                 train, validation, seed=seed, out=folder, resume=(folder / STATE_FILE).exists(), progress=progress
             )
             learned, _ = read_arrays(folder / MODEL_FILE, "weights")
-            _write_npz(out / f"seed-{seed}.npz", PolicyWeights.of(learned).relations or {})
+            own = {name.removeprefix("relations."): array for name, array in learned.items()}
+            _write_npz(out / f"seed-{seed}.npz", {name: own[name] for name in weight_shapes(0, 0)})
             if history.best_validation is None:
                 raise ValueError(f"{folder} was trained without validation topics; remove it and begin anew")
             spent = float(history.records[-1]["cpu_seconds"])

@@ -134,6 +134,10 @@ def test_topics_know_what_made_their_vectors(tmp_path: Path) -> None:
         None,
     )
     assert simulate_vectors(two_topics()[:1]).encoder is None
+
+
+def test_each_lsa_is_an_encoder_of_its_own() -> None:
+    pytest.importorskip("sklearn")
     one, other = (
         LsaVectorizer(2).fit(texts).apply(two_topics()) for texts in (["big cat", "fast car"], ["cold tea", "hot tea"])
     )

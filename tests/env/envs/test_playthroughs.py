@@ -1,6 +1,6 @@
 """Whole episodes against files: a change of what the environment does shows as a change of text.
 
-`pytest tests/env/test_env_playthroughs.py --update-playthroughs` writes the files anew; read the difference before
+`pytest tests/env/envs/test_playthroughs.py --update-playthroughs` writes the files anew; read the difference before
 keeping it. A change of results on the same topics and actions raises the environment's version.
 """
 
@@ -17,7 +17,7 @@ from small_topics import EvenOnly, bare_topic, small_topic
 import srd_gym  # noqa: F401 registers the environments
 from srd_gym.topic import TopicSet
 
-FOLDER = Path(__file__).parents[1] / "golden" / "playthroughs"
+FOLDER = Path(__file__).parents[2] / "golden" / "playthroughs"
 
 JUDGMENTS = [[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 2, 1], [-2, 1, 0], [0, 0, 3], [1, 1, 1], [0, 0, 0]]
 JAGUAR = small_topic(

@@ -264,7 +264,7 @@ def test_a_wrong_ranking_says_what_is_wrong(rankings: dict[str, list[int]], mess
 
 # The official tool
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "indri-ndeval.json"
+GOLDEN = Path(__file__).parents[2] / "golden" / "indri-ndeval.json"
 OFFICIAL = {f"{ours}@{k}": f"{theirs}@{k}" for ours, theirs in AT_CUTOFF.items() for k in range(1, 21)} | WHOLE_LIST
 
 

@@ -21,7 +21,7 @@ from srd_gym.core import SelectionCore
 from srd_gym.measures import Measure, Term, catalogue, evaluate, measure
 from srd_gym.topic import TopicSet
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "extending.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "extending.md"
 TOPICS = TopicSet([replace(topic, subtopic_weights=None) for topic in random_topics(3, n=6)], name="own")
 
 

@@ -1,49 +1,72 @@
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from markdown_code import ROOT
 from run_srd import Srd
 
-from studies.speed import curves
+from srd_agents.mcts.tree import Trees
+from srd_gym.data.parquet import count_row_groups, read_topics
+from studies.speed import curves, memory, streaming
 from studies.speed import run as command
-from studies.speed.cases import all_cases
 from studies.speed.cores import together
 from studies.speed.curves import AXES, draw, growths
-from studies.speed.machine import limit, multiply_adds, operations, reading
-from studies.speed.memory import MemoryCase, memory_cases, search_memory
-from studies.speed.race import Contender, MissingError, Outcome, against, race
-from studies.speed.search import PUBLISHED_SIMULATIONS, largest_search, search
+from studies.speed.learners import searched
+from studies.speed.race import (
+    MissingError,
+    Side,
+    Work,
+    as_row,
+    limit,
+    measured,
+    multiply_adds,
+    operations,
+    raced,
+    reading,
+    table,
+    timed,
+)
+
+LINE: dict[str, Any] = {"what": "spinning", "unit": "units/s", "peer": "paper", "target": 2}
 
 
-def spinner(seconds: float, units: int) -> Contender:
-    def run() -> int:
-        end = time.process_time() + seconds
+def spinner(units: int) -> Side:
+    def spin() -> None:
+        end = time.process_time() + 0.01
         while time.process_time() < end:
             pass
-        return units
 
-    return Contender(name="spinner", run=run)
+    return timed(spin, units)
 
 
 def test_a_race_gives_ratios_round_by_round() -> None:
-    outcome = race("spinning", "units/s", spinner(0.01, 30), spinner(0.01, 10), target=2, rounds=3)
-    assert outcome.ratio.median == pytest.approx(3, rel=0.3)
-    assert outcome.ratio.low <= outcome.ratio.median <= outcome.ratio.high
-    assert outcome.reached
-    assert outcome.as_dict()["reached"] is True
+    line = raced(LINE, Work(spinner(30), spinner(10)), 3)
+    assert line["ratio"]["median"] == pytest.approx(3, rel=0.3)
+    assert line["ratio"]["low"] <= line["ratio"]["median"] <= line["ratio"]["high"]
+    assert line["reached"] is True
 
 
-def test_a_published_rate_stands_still() -> None:
-    outcome = against("spinning", "units/s", spinner(0.01, 10).run, 2000.0, source="paper", target=20, limit=4000.0)
-    assert outcome.theirs.low == outcome.theirs.high == 2000
-    assert outcome.ratio.median == pytest.approx(0.5, rel=0.3)
-    assert not outcome.reached
-    assert "paper: 2,000 units/s" in outcome.as_row()[2]
-    assert outcome.as_row()[-1] in {"23%", "24%", "25%"}
+def test_a_published_time_stands_still() -> None:
+    line = raced(LINE | {"seconds": 1 / 2000}, Work(spinner(10), None, 4000.0), 3)
+    assert line["theirs"]["low"] == line["theirs"]["high"] == 2000
+    assert line["ratio"]["median"] == pytest.approx(0.5, rel=0.3)
+    assert line["reached"] is False
+    assert "paper: 2,000 units/s" in as_row(line)[2]
+    assert as_row(line)[-1] in {"23%", "24%", "25%"}
+
+
+@pytest.mark.parametrize(("how", "rounds"), [({}, [2, 3]), ({"once": True}, [2]), ({"cold": True}, [1, 2])])
+def test_the_rounds_that_count(how: dict[str, bool], rounds: list[int]) -> None:
+    numbers: Iterator[float] = iter([1.0, 2.0, 3.0])
+    line = raced(LINE | {"seconds": 1} | how, Work(lambda: next(numbers)), 2)
+    assert [line["ours"]["low"], line["ours"]["high"]] == [rounds[0], rounds[-1]]
 
 
 def test_limits_are_of_multiplications_and_of_reading() -> None:
@@ -57,71 +80,84 @@ def test_two_processes_work_side_by_side() -> None:
     assert together("relational-pretrained", 2, 1, 0.01) > 0
 
 
-@pytest.mark.parametrize(
-    ("name", "case"), [(name, case) for name, case in all_cases(1, 0.001) if not name.startswith("two ")]
-)
-def test_every_case_runs(name: str, case: Any) -> None:
+@pytest.mark.parametrize("name", [name for name in table() if not name.startswith(("two ", "memory "))])
+def test_every_line_is_measured(name: str) -> None:
     if name.startswith("scoring"):
         pytest.importorskip("pyndeval")
     if name.startswith("sb3"):
         pytest.importorskip("sb3_contrib")
     try:
-        outcome = case()
+        line = measured(name, 1, 0.001)
     except MissingError as error:
         pytest.skip(str(error))
-    assert isinstance(outcome, Outcome)
-    assert outcome.ours.median > 0 or "0.92" in name
-    assert outcome.theirs.median > 0
+    assert line["ours"]["median"] > 0 or "0.92" in name
+    assert line["theirs"]["median"] > 0
+    assert len(as_row(line)) == 7
+
+
+def test_the_table_on_the_page_has_every_line() -> None:
+    page = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8")
+    rows = [row.split(" | ")[0].removeprefix("| ") for row in page.splitlines() if row.startswith("| ")]
+    assert rows[2 : 2 + len(table())] == [line["what"] for line in table().values()]
 
 
 def test_growth_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(curves, "_UNITS", 1)
-    found = list(growths(1, dict(zip(AXES, [(15, 30), (8, 16), (1, 2), (2, 4)], strict=True))))
-    assert all(min(growth.seconds) > 0 for growth in found)
-    draw(found, tmp_path / "growth.svg")
-    assert f"mmr: N^{found[0].power:.2f}" in (tmp_path / "growth.svg").read_text()
+    costs = list(growths(1, dict(zip(AXES, [(15, 30), (8, 16), (1, 2), (2, 4)], strict=True))))
+    assert all(min(growth.seconds) > 0 for growth in costs)
+    draw(costs, tmp_path / "growth.svg")
+    assert f"mmr: N^{costs[0].power:.2f}" in (tmp_path / "growth.svg").read_text()
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines that take no time, one of each kind."""
+def test_the_command_shows_all_or_some_lines(study: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in command._THREAD_VARIABLES:
         monkeypatch.setenv(name, "1")
-    line = race("spinning", "units/s", spinner(0.001, 30), spinner(0.001, 10), target=2, rounds=1)
-    memory = MemoryCase(name="memory x", what="peak memory of x", target=600, run=lambda: 100.0)
-    monkeypatch.setattr("studies.speed.cases.all_cases", lambda rounds, size: [("spinning", lambda: line)])
-    monkeypatch.setattr("studies.speed.memory.memory_cases", lambda: [memory])
-
-
-@pytest.mark.usefixtures("quick")
-def test_the_command_shows_all_or_some_lines(study: Srd, tmp_path: Path) -> None:
+    quick = {"spinning": LINE, "memory x": {"what": "peak memory of x", "target_megabytes": 600, "megabytes": 100.0}}
+    line = raced(LINE, Work(spinner(30), spinner(10)), 1)
+    monkeypatch.setattr("studies.speed.race.table", lambda: quick)
+    monkeypatch.setattr("studies.speed.race.measured", lambda name, *_: line if name == "spinning" else quick[name])
     page = tmp_path / "speed.md"
     assert "peak memory of x" in study.works("speed", "--markdown", page).out
     assert "| spinning |" in page.read_text()
     assert "GB/s in reading memory" in page.read_text()
-    result = study.works("speed", "--json", "--only", "memory", "spin", "--markdown", page).json
+    result = study.works("speed", "--json", "--only", "memory", "spin", "--size", "0.5", "--markdown", page).json
     assert [line["target"] for line in result["lines"]] == [2]
-    memory = {"name": "memory x", "what": "peak memory of x", "megabytes": 100.0, "target_megabytes": 600}
-    assert result["memory"] == [memory]
-    assert 'make speed ARGS="--rounds 5 --only memory spin"' in page.read_text()
+    assert result["memory"] == [quick["memory x"]]
+    assert 'make speed ARGS="--rounds 5 --size 0.5 --only memory spin"' in page.read_text()
     assert "--rounds" in study.fails("speed", "--rounds", "0")
     assert "there are: spinning; memory x" in study.fails("speed", "--only", "nothing")
 
 
 def test_memory_is_measured_in_a_process_of_its_own() -> None:
-    assert 50 < search_memory(2, 10) < search_memory(8, 2_000) < 600
-    cases = memory_cases()
-    names = ["memory mdp-div", "memory mdp-div-batched", "memory qmix", "memory sb3 replay", "memory m2div"]
-    assert [case.name for case in cases] == names
-    assert cases[-1].target == 1_000
+    assert 50 < memory.search(2, 10) < memory.search(8, 2_000) < 600
     # A node (36 + 2 K + 4 D bytes) and a row of edges (18 N + 8): K = 5, D = 10, N = 210.
-    assert "a simulation takes at most 3,874 bytes" in cases[-1].what
+    trees = Trees(np.full(32, 210), 5, 10, 5_000)
+    arrays = [part for part in vars(trees).values() if isinstance(part, np.ndarray) and len(part) > 32]
+    most = sum(array.nbytes for array in arrays) // (32 * trees.capacity)
+    assert f"a simulation takes at most {most:,} bytes" in table()["memory m2div"]["what"]
 
 
-def test_a_race_of_searches_counts_the_simulations_made() -> None:
-    trees = largest_search(3, 20)
-    assert (trees.visits[trees.root] == 21).all()
-    line = search(1, training=True, rounds=1, size=0.002)
-    assert line.theirs.median == PUBLISHED_SIMULATIONS
-    assert "true measure of finished lists" in line.what
+def test_a_race_of_searches_makes_the_simulations_that_it_counts() -> None:
+    shares = searched(3, 20, training=True)().policies[:, 0] * 20
+    np.testing.assert_allclose(shares, shares.round(), atol=1e-9)
+    np.testing.assert_allclose(shares.sum(axis=1), 20)
+
+
+def test_the_large_file_is_honest_and_training_on_it_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(streaming, "_GROUP", 8)
+    path = tmp_path / "large.parquet"
+    streaming.write_large(path, 20, candidates=5, width=4)
+    topics = read_topics(path)
+    assert (len(topics), topics.max_candidates, topics.vector_width, topics.marks) == (20, 5, 4, ("simulated",))
+    assert count_row_groups(path) == 3
+    vectors = np.concatenate([topic.require_vectors("test") for topic in topics])
+    assert len(np.unique(vectors, axis=0)) == len(vectors)
+    if sys.platform == "linux":
+        assert streaming.main([str(path), "20", "mmr"]) == 0
+        assert "without mapped files" in capsys.readouterr().out
+        with pytest.raises(RuntimeError, match="ended with 2"):
+            streaming.watched_training(path, "nobody")
+    assert streaming.main([]) == 2

@@ -1,4 +1,4 @@
-"""`make speed ARGS="--figure FILE"`: what ranking a topic costs by candidates, vector width, topics at once, and ranks.
+"""`make speed ARGS="--figure FILE"`: what ranking costs by candidates, vector width, batch, and ranks.
 
 Shapes: N candidates, F vector width, B topics at once, K ranks.
 """
@@ -15,12 +15,9 @@ import numpy as np
 
 from srd_agents.registry import make_ranker
 from srd_agents.training.learner import Learner
-from srd_gym.protocols import Ranker
-from srd_gym.topic import Topic
 from studies.figures import COLOURS, MARKERS, save_figure
-from studies.speed.heuristics import drawn
-from studies.speed.race import rate
-from studies.speed.scoring import drawn as judged
+from studies.speed.race import timed
+from studies.speed.topics import alike, judged
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,13 +38,13 @@ _UNITS = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """What ranking a topic costs a ranker by one of `AXES`."""
+    """The cost of a ranker by one of `AXES`."""
 
     name: str
     axis: str
     sizes: Sequence[int]
     seconds: Sequence[float]
-    """A topic, of processor time."""
+    """Of processor time per topic."""
 
     @property
     def power(self) -> float:
@@ -65,44 +62,39 @@ def growths(rounds: int, axes: dict[str, Sequence[int]] | None = None) -> Iterat
     """
     for axis, sizes in (axes or AXES).items():
         for name in NAMES:
-            kept = [size for size in sizes if axis[0] != "c" or size <= _LONGEST.get(name, size)]
-            seconds = [_seconds(name, _POINT | {axis: size}, rounds) for size in kept]
-            yield Growth(name=name, axis=axis, sizes=kept, seconds=seconds)
+            asked = [size for size in sizes if axis[0] != "c" or size <= _LONGEST.get(name, size)]
+            seconds = [_seconds(name, _POINT | {axis: size}, rounds) for size in asked]
+            yield Growth(name=name, axis=axis, sizes=asked, seconds=seconds)
 
 
 def _seconds(name: str, point: dict[str, int], rounds: int) -> float:
-    """Of processor time a topic, at one point."""
+    """Of processor time per topic, at one point."""
     n, width, count, k = point.values()
-    topics, ranker = drawn(count, n, width), make_ranker(name)
+    ranker = make_ranker(name)
     if isinstance(ranker, Learner) and ranker.vector_width is None:
         ranker.prepare(judged(2, 15, width))  # first weights: what ranking costs does not depend on them
-    work = partial(_repeated, ranker, topics, k, max(1, _UNITS // (n * count * k)))
-    return 1 / max(rate(work) for _ in range(rounds + 1))
+    work = partial(ranker.rank_batch, alike(count, n, width), k)
+    side = timed(work, count, max(1, _UNITS // (n * count * k)))
+    return 1 / max(side() for _ in range(rounds + 1))
 
 
-def _repeated(ranker: Ranker, topics: list[Topic], k: int, repeats: int) -> int:
-    for _ in range(repeats):
-        ranker.rank_batch(topics, k)
-    return repeats * len(topics)
-
-
-def draw(found: Sequence[Growth], path: Path) -> None:
+def draw(costs: Sequence[Growth], path: Path) -> None:
     """Draw a panel for each axis into a PNG or SVG file."""
-    save_figure(lambda: _figure(found), path)
+    save_figure(lambda: _figure(costs), path)
 
 
-def _figure(found: Sequence[Growth]) -> Figure:
+def _figure(costs: Sequence[Growth]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 9), layout="constrained")
     for axes, axis in zip(figure.subplots(2, 2).flat, AXES, strict=True):
-        shown = [growth for growth in found if growth.axis == axis]
-        for growth, colour, marker in zip(shown, COLOURS, MARKERS, strict=False):
+        curves = [growth for growth in costs if growth.axis == axis]
+        for growth, colour, marker in zip(curves, COLOURS, MARKERS, strict=False):
             label = f"{growth.name}: {axis[-2]}^{growth.power:.2f}"
             axes.loglog(growth.sizes, [s * 1000 for s in growth.seconds], color=colour, marker=marker, label=label)
         others = ", ".join(f"{name[-2]} = {size}" for name, size in _POINT.items() if name != axis)
         axes.set(xlabel=axis, ylabel="milliseconds a topic", title=others)
-        ticks = max((growth.sizes for growth in shown), key=len)
+        ticks = max((growth.sizes for growth in curves), key=len)
         axes.set_xticks(ticks, [f"{size:,}" for size in ticks])
         axes.set_xticks([], minor=True)
         axes.grid(alpha=0.3)

@@ -1,12 +1,12 @@
-"""What `make speed` measures of `SRD-v0`: steps of one environment, and of many at once.
+"""Stepping `SRD-v0` for the speed table: alone, many at once, and inside a rollout of Stable-Baselines3.
 
-Shapes: B environments, N candidates, F vector width.
+Shapes: N candidates, F vector width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+import time
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -14,41 +14,26 @@ import numpy as np
 
 import srd_gym  # noqa: F401 - registers the environments
 from srd_gym.core.arrays import TopicArrays
-from srd_gym.data.synthetic import generate
-from srd_gym.topic import TopicSet
-from studies.speed.machine import limit
-from studies.speed.race import Contender, Outcome, against, race
+from srd_gym.protocols import BoolArray
+from studies.speed.race import Side, Work, limit, share, timed
+from studies.speed.topics import web
 
-_ENVIRONMENTS, _HORIZON = 64, 10
-_COMPACT = {256: 3e6, 1_024: 5e6}
-"""Environments with compact observations, and the steps a second that they should make."""
-_SHARED_GOAL = 1.5e6
-_SIZE = (200, 100)
-"""N and F; compact observations have no vectors, and 15 candidates."""
+VectorEnv = gym.vector.VectorEnv[Any, Any, Any]
+_MANY, _HORIZON = 64, 10
+_N, _F = 200, 100
 
 
-def stepping(*, share: bool, rounds: int, size: float = 1.0) -> Outcome:
-    """Steps of SRD-v0 at N = 200, F = 100 through `gym.make`, against CartPole-v1; resets included."""
-    topics = _topics(*_SIZE)
-    # With shared documents the checker is off, as in SRD-shared-v0: it would look for copies.
-    name = "SRD-shared-v0" if share else "SRD-v0"
-    ours = gym.make(name, topics=topics)
-    theirs = gym.make("CartPole-v1")
-    steps = max(_HORIZON, int(10_000 * size))
-    return race(
-        f"{'SRD-v0, shared documents' if share else 'SRD-v0'}, N = 200, F = 100, through gym.make",
-        "steps/s",
-        Contender(name=name, run=_episodes(ours, steps, lambda step: step)),
-        Contender(name="CartPole-v1", run=_episodes(theirs, steps, lambda step: step % 2)),
-        target=0.7,
-        rounds=rounds,
-    )
+def stepping(name: str, size: float) -> Work:
+    """One environment against CartPole-v1, resets included."""
+    steps = share(size, 10_000, _HORIZON)
+    ours, theirs = gym.make(name, topics=web(100, _N, _F)), gym.make("CartPole-v1")
+    return Work(_episodes(ours, steps, lambda step: step), _episodes(theirs, steps, lambda step: step % 2))
 
 
-def _episodes(env: gym.Env[Any, Any], steps: int, action: Callable[[int], int]) -> Callable[[], int]:
-    """A runner of so many steps, with resets where episodes end."""
+def _episodes(env: gym.Env[Any, Any], steps: int, action: Callable[[int], int]) -> Side:
+    """So many steps, with resets where episodes end."""
 
-    def run() -> int:
+    def run() -> None:
         env.reset(seed=0)
         position = 0
         for _ in range(steps):
@@ -57,125 +42,120 @@ def _episodes(env: gym.Env[Any, Any], steps: int, action: Callable[[int], int]) 
             if terminated or truncated:
                 env.reset()
                 position = 0
-        return steps
 
-    return run
-
-
-def vector_stepping(*, share: bool, rounds: int, size: float = 1.0) -> Outcome:
-    """Steps of the native vector environment with 64 sub-environments, against SyncVectorEnv."""
-    topics = _topics(*_SIZE)
-    name = "SRD-shared-v0" if share else "SRD-v0"
-    ours = gym.make_vec(
-        name, num_envs=_ENVIRONMENTS, vectorization_mode=gym.VectorizeMode.VECTOR_ENTRY_POINT, topics=topics
-    )
-    # SyncVectorEnv always fills its own arrays; where both share, it is spared the copy it hands out.
-    theirs = gym.make_vec(
-        name,
-        num_envs=_ENVIRONMENTS,
-        vectorization_mode=gym.VectorizeMode.SYNC,
-        vector_kwargs={"copy": not share},
-        topics=topics,
-    )
-    how = "shared documents" if share else "documents copied"
-    return race(
-        f"{_ENVIRONMENTS} environments at once, {how}, N = 200, F = 100",
-        "steps/s",
-        Contender(name="native vector environment", run=_vector_steps(ours.step, ours, max(2, int(660 * size)))),
-        Contender(name="SyncVectorEnv", run=_vector_steps(theirs.step, theirs, max(2, int(66 * size)))),
-        target=10 if share else 7,
-        rounds=rounds,
-    )
+    return timed(run, steps)
 
 
-def goal_stepping(environments: int, *, compact: bool, rounds: int, size: float = 1.0) -> Outcome:
-    """Steps of the native vector environment, against the rate to reach: compact observations, or shared documents.
-
-    Args:
-        environments: B.
-        compact: observations of topic, ranking and mask, N = 15; else those of N = 200, F = 100, documents shared.
-        rounds: how many count.
-        size: share of the full work, for tests.
-    """
-    goal = _COMPACT[environments] if compact else _SHARED_GOAL
-    env = gym.make_vec(
-        "SRD-v0" if compact else "SRD-shared-v0",
-        num_envs=environments,
-        vectorization_mode=gym.VectorizeMode.VECTOR_ENTRY_POINT,
-        topics=_topics(15, 2) if compact else _topics(*_SIZE),
-        observation="compact" if compact else "full",
-    )
-    how = "compact observations, N = 15" if compact else "shared documents, N = 200, F = 100"
-    return against(
-        f"{environments:,} environments at once, {how}",
-        "steps/s",
-        _vector_steps(env.step, env, max(2, int(100_000 / environments * size))),
-        goal,
-        source="goal",
-        target=1.0,
-        rounds=rounds,
-    )
+def _native(name: str, count: int = _MANY, candidates: int = _N, width: int = _F, **options: Any) -> VectorEnv:
+    """Our vector environment."""
+    mode = gym.VectorizeMode.VECTOR_ENTRY_POINT
+    return gym.make_vec(name, count, vectorization_mode=mode, topics=web(100, candidates, width), **options)
 
 
-def copying(*, rounds: int, size: float = 1.0) -> Outcome:
-    """Steps of 64 environments whose documents are copied, against that copy alone, which is the limit."""
-    topics = _topics(*_SIZE)
-    env = gym.make_vec(
-        "SRD-v0",
-        num_envs=_ENVIRONMENTS,
-        vectorization_mode=gym.VectorizeMode.VECTOR_ENTRY_POINT,
-        topics=topics,
-    )
-    documents, shown = TopicArrays.of(topics).documents, np.arange(_ENVIRONMENTS)
-    steps = max(2, int(330 * size))
-    read = 4.0 * _SIZE[0] * _SIZE[1]
-    return race(
-        f"{_ENVIRONMENTS} environments at once, documents copied, N = {_SIZE[0]}, F = {_SIZE[1]}",
-        "steps/s",
-        Contender(name="native vector environment", run=_vector_steps(env.step, env, steps)),
-        Contender(
-            name="the copy of the documents alone",
-            run=_vector_steps(lambda _: documents.take(shown, axis=0), env, steps),
-        ),
-        target=1 / 1.3,
-        rounds=rounds,
-        limit=limit(read=read),
-    )
+def beside_sync(name: str, size: float) -> Work:
+    """64 environments at once against SyncVectorEnv."""
+    # It always fills its own arrays; where both share, it is spared the copy it hands out.
+    copies, topics = {"copy": name == "SRD-v0"}, web(100, _N, _F)
+    sync = gym.make_vec(name, _MANY, vectorization_mode=gym.VectorizeMode.SYNC, vector_kwargs=copies, topics=topics)
+    return Work(_vector_steps(_native(name), share(size, 660, 2)), _vector_steps(sync, share(size, 66, 2)))
 
 
-def environment_cases(rounds: int, size: float = 1.0) -> Iterator[tuple[str, Callable[[], Outcome]]]:
-    """The lines of the speed table: a name to show while it runs, and the case."""
-    yield "single environment", partial(stepping, share=False, rounds=rounds, size=size)
-    yield "single environment, shared", partial(stepping, share=True, rounds=rounds, size=size)
-    yield "vector environment", partial(vector_stepping, share=False, rounds=rounds, size=size)
-    yield "vector environment, shared", partial(vector_stepping, share=True, rounds=rounds, size=size)
-    yield "vector environment beside the copy", partial(copying, rounds=rounds, size=size)
-    many = partial(goal_stepping, _ENVIRONMENTS, compact=False, rounds=rounds, size=size)
-    yield "vector environment, shared, goal", many
-    for environments in _COMPACT:
-        many = partial(goal_stepping, environments, compact=True, rounds=rounds, size=size)
-        yield f"vector environment, compact, {environments}", many
+def beside_the_copy(size: float) -> Work:
+    """64 environments whose documents are copied, against that copy alone, which is the limit."""
+    env, which, steps = _native("SRD-v0"), np.arange(_MANY), share(size, 330, 2)
+    documents = TopicArrays.of(web(100, _N, _F)).documents
+    copies = _vector_steps(env, steps, lambda _: documents.take(which, axis=0))
+    return Work(_vector_steps(env, steps), copies, limit(read=4.0 * _N * _F))
 
 
-def _vector_steps(
-    step: Callable[[Any], object], env: gym.vector.VectorEnv[Any, Any, Any], steps: int
-) -> Callable[[], int]:
-    """A runner of so many batched steps; the step after an end resets, and counts as none."""
+def shared(size: float) -> Work:
+    """64 environments that share documents."""
+    return Work(_vector_steps(_native("SRD-shared-v0"), share(size, 100_000 / _MANY, 2)))
+
+
+def compact(count: int, size: float) -> Work:
+    """Environments with compact observations."""
+    return Work(_vector_steps(_native("SRD-v0", count, 15, 2, observation="compact"), share(size, 100_000 / count, 2)))
+
+
+def _vector_steps(env: VectorEnv, steps: int, step: Callable[[Any], object] | None = None) -> Side:
+    """So many batched steps; the step after an end resets, and counts as none."""
+    step = step or env.step
     actions = [np.full(env.num_envs, rank, dtype=np.int64) for rank in range(_HORIZON + 1)]
     env.reset(seed=0)  # once: making a thousand generators takes as long as hundreds of steps
 
-    def run() -> int:
+    def run() -> None:
         env.reset()
-        taken = 0
         for number in range(steps):
-            rank = number % (_HORIZON + 1)
-            step(actions[rank])
-            taken += env.num_envs * (rank < _HORIZON)
-        return taken
+            step(actions[number % (_HORIZON + 1)])
 
-    return run
+    return timed(run, env.num_envs * (steps - steps // (_HORIZON + 1)))
 
 
-def _topics(candidates: int, width: int) -> TopicSet:
-    """Generated topics of one size."""
-    return generate("web", n_topics=100, seed=0, width=width, candidates=(candidates, candidates))
+class _Timed(gym.Wrapper[Any, Any, Any, Any]):
+    """Adds up the processor time of everything that an algorithm asks of the environment inside."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.seconds, self.looks = 0.0, 0
+
+    def reset(self, **arguments: Any) -> Any:
+        return self._timed(self.env.reset, **arguments)
+
+    def step(self, action: Any) -> Any:
+        return self._timed(self.env.step, action)
+
+    def action_masks(self) -> BoolArray:
+        mask: BoolArray = self._timed(self.env.get_wrapper_attr("action_masks"))
+        return mask
+
+    def _timed(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        start = time.process_time()
+        answer = call(*given, **named)
+        self.seconds += time.process_time() - start
+        self.looks += 1
+        return answer
+
+
+def sb3_rollout(count: int, size: float) -> Work:
+    """Rollouts of MaskablePPO with our policy in a `DummyVecEnv` of `gym.make("SRD-v0")`.
+
+    The environment's share of a rollout's time is 1 / ratio: of its own steps a second (with resets and masks) and the
+    rollout's. Both rates come from the same rollouts, without the looks at the clock, two for each question.
+
+    Raises:
+        ImportError: sb3-contrib is not installed.
+    """
+    from sb3_contrib import MaskablePPO
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    from srd_agents.sb3.policies import policy_arguments, policy_for
+
+    class Clock(BaseCallback):
+        def _on_rollout_start(self) -> None:
+            self.start = time.process_time()
+
+        def _on_rollout_end(self) -> None:
+            self.seconds = time.process_time() - self.start
+
+        def _on_step(self) -> bool:
+            return True
+
+    topics = web(100, 50, 64)
+    inner = [_Timed(gym.make("SRD-v0", topics=topics)) for _ in range(count)]
+    vector = DummyVecEnv([lambda env=env: env for env in inner])  # type: ignore[misc] # a default makes it no Callable[[], Env]
+    steps = share(size, 2_000 / count, 10)
+    sizes: dict[str, Any] = {"n_steps": steps, "batch_size": steps * count, "n_epochs": 1, "seed": 0, "device": "cpu"}
+    model = MaskablePPO(policy_for(MaskablePPO), vector, policy_kwargs=policy_arguments(vector), **sizes)
+    clock, taken = Clock(), steps * count
+    looks = [time.process_time() for _ in range(10_000)]
+    look = (looks[-1] - looks[0]) / (len(looks) - 1)
+
+    def inside() -> float:
+        for env in inner:
+            env.seconds, env.looks = 0.0, 0
+        model.learn(taken, callback=clock, reset_num_timesteps=False)
+        return taken / (sum(env.seconds for env in inner) - look * sum(env.looks for env in inner))
+
+    return Work(inside, lambda: taken / (clock.seconds - 2 * look * sum(env.looks for env in inner)))

@@ -1,125 +1,110 @@
-"""Peak memory of training runs, each in a process of its own."""
+"""Memory for the speed table: the most that a process of its own takes, or what it grows by."""
 
 from __future__ import annotations
 
 import re
+import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from studies.speed.sb3 import REPLAY, REPLAY_TARGET, replay_memory
-from studies.speed.search import CANDIDATES, HORIZON, SIMULATIONS, TREES, bytes_per_simulation
+from studies.speed.learners import learner, searched
+from studies.speed.topics import judged, web
 
-_MDP_DIV_TARGET = 600.0
-_DU_DIV = (4_473, 15, 1_024)
-_VECTORS = _DU_DIV[0] * (_DU_DIV[1] + 1) * _DU_DIV[2] * 4 / 1e6
-_QMIX_TARGET = 2_000.0
-_SEARCH_TARGET = 1_000.0
-
-_PEAK = """
-try:
-    peak = next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1]
-except OSError:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    peak = peak // 1024 if sys.platform == 'darwin' else peak
-print(f'peak={peak}')
-sys.exit(status)
-"""
+_REPLAY = 100_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class MemoryCase:
-    """A line on memory."""
-
-    name: str
-    """What `--only` finds it by."""
-    what: str
-    """What was trained on what."""
-    target: float
-    """Megabytes to stay under."""
-    run: Callable[[], float]
-    """Gives the peak in megabytes."""
-
-
-def memory_cases() -> list[MemoryCase]:
-    """The lines on memory."""
-    lines = [
-        MemoryCase(
-            name=f"memory {ranker}",
-            what=f"peak memory of training {ranker} on 198 topics, F = 100",
-            target=_MDP_DIV_TARGET,
-            run=partial(training_memory, ranker),
-        )
-        for ranker in ("mdp-div", "mdp-div-batched")
-    ]
-    topics, documents, width = _DU_DIV
-    what = (
-        f"peak memory of training qmix (paper-du-div) on {topics:,} topics of {documents} documents, F = {width:,}; "
-        f"{_VECTORS:.0f} MB of it are vectors"
-    )
-    lines.append(MemoryCase(name="memory qmix", what=what, target=_QMIX_TARGET + _VECTORS, run=qmix_memory))
-    what = f"a DQN replay of {REPLAY:,} transitions, compact observations, N = 200, F = 100, and its networks"
-    lines.append(MemoryCase(name="memory sb3 replay", what=what, target=REPLAY_TARGET, run=replay_memory))
-    what = (
-        f"peak memory of an M2Div search: {SIMULATIONS:,} simulations of {TREES} trees, {CANDIDATES} candidates, K = "
-        f"{HORIZON}; a simulation takes at most {bytes_per_simulation():,} bytes"
-    )
-    return [*lines, MemoryCase(name="memory m2div", what=what, target=_SEARCH_TARGET, run=search_memory)]
-
-
-def training_memory(name: str, *, topics: int = 198, epochs: int = 2) -> float:
-    """Peak megabytes of a training run on topics of 65 to 419 candidates, F = 100, by the command.
+def _of_a_process(function: str, *arguments: object) -> float:
+    """The figure of one of the functions below in a process of its own; or the process's peak, in megabytes.
 
     Raises:
-        RuntimeError: the run failed; the message is its own.
+        RuntimeError: it failed; the message is its own.
     """
+    program = f"from studies.speed import memory\nprint('MB', memory.{function}(*{arguments!r}) or memory._highest())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    figure = re.search(r"^MB ([\d.]+)$", done.stdout, re.MULTILINE)
+    if done.returncode != 0 or figure is None:
+        raise RuntimeError(f"the run for a memory figure failed: {done.stderr.strip()[-500:]}")
+    return float(figure[1])
+
+
+def train(name: str) -> float:
+    """Training by the command, on 198 topics of 65 to 419 candidates, F = 100."""
+    return _of_a_process("_train", name)
+
+
+def train_qmix() -> float:
+    """An epoch of QMIX in the paper's setting for DU-DIV; its replay is as large at the first visit as at the last."""
+    return _of_a_process("_train_qmix")
+
+
+def search(trees: int = 32, simulations: int = 5_000) -> float:
+    """One M2Div search with the paper's network."""
+    return _of_a_process("_search", trees, simulations)
+
+
+def fill_replay() -> float:
+    """What a filled DQN replay of compact observations and its networks add, N = 200, F = 100.
+
+    Raises:
+        ImportError: stable-baselines3 is not installed.
+    """
+    import stable_baselines3  # noqa: F401 - says here what is missing, not in another process
+
+    return _of_a_process("_fill_replay")
+
+
+def _train(name: str) -> None:
+    from srd_train.cli import main
+
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "topics.parquet"
-        write_topics(file, generate("web", n_topics=topics, seed=0, width=100, candidates=(65, 419)))
-        words = ["train", name, "--topics", str(file), "--epochs", str(epochs), "--out", str(Path(folder) / "model")]
-        return _peak("from srd_train.cli import main\nstatus = main(sys.argv[1:])", words)
+        file, model = f"{folder}/topics.parquet", f"{folder}/model"
+        write_topics(file, generate("web", n_topics=198, seed=0, width=100, candidates=(65, 419)))
+        if main(["train", name, "--topics", file, "--epochs", "2", "--out", model]):
+            raise RuntimeError(f"srd train {name} failed")
 
 
-def qmix_memory(topics: int = _DU_DIV[0], width: int = _DU_DIV[2]) -> float:
-    """Peak megabytes of an epoch of QMIX in the paper's setting for DU-DIV, on as many topics of 15 documents.
-
-    The replay is as large at the first visit as at the last, so that one epoch shows the peak.
-
-    Raises:
-        RuntimeError: the run failed; the message is its own.
-    """
-    program = (
-        "from studies.speed.scoring import drawn\n"
-        "from srd_agents.registry import make_ranker\n"
-        f"topics = drawn({topics}, {_DU_DIV[1]}, {width})\n"
-        "qmix = make_ranker('ma4div', state='documents', max_candidates=None, epochs=1)\n"
-        "qmix.fit(topics[100:], topics[:100], seed=0)\n"
-        "status = 0"
-    )
-    return _peak(program, [])
+def _train_qmix() -> None:
+    topics = judged(4_473, 15, 1_024)
+    learner("ma4div", state="documents", max_candidates=None, epochs=1).fit(topics[100:], topics[:100], seed=0)
 
 
-def search_memory(trees: int = TREES, simulations: int = SIMULATIONS) -> float:
-    """Peak megabytes of one M2Div search with the paper's network, by default of the size that memory is stated for.
-
-    Raises:
-        RuntimeError: the run failed; the message is its own.
-    """
-    program = f"from studies.speed.search import largest_search\nlargest_search({trees}, {simulations})\nstatus = 0"
-    return _peak(program, [])
+def _search(trees: int, simulations: int) -> None:
+    searched(trees, simulations)()
 
 
-def _peak(program: str, words: Sequence[str]) -> float:
-    """Peak megabytes of a process that runs the program, which leaves its exit code in `status`."""
-    whole = f"import resource, sys\n{program}\n{_PEAK}"
-    done = subprocess.run([sys.executable, "-c", whole, *words], capture_output=True, text=True, check=False)
-    peak = re.search(r"^peak=(\d+)$", done.stdout, re.MULTILINE)
-    if done.returncode != 0 or peak is None:
-        raise RuntimeError(f"the training run for the memory figure failed: {done.stderr.strip()[-500:]}")
-    return int(peak[1]) * 1024 / 1e6
+def _fill_replay() -> float:
+    import gymnasium as gym
+    from stable_baselines3 import DQN
+
+    from srd_agents.sb3.policies import policy_arguments, policy_for
+
+    env = gym.make("SRD-v0", topics=web(100, 200), observation="compact")
+    env.reset(seed=0)
+    policy, arguments, before = policy_for(DQN), policy_arguments(env), _resident()
+    # It only plays: learning starts behind the last step.
+    sizes = {"buffer_size": _REPLAY, "learning_starts": _REPLAY + 1}
+    model = DQN(policy, env, policy_kwargs=arguments, seed=0, device="cpu", **sizes).learn(_REPLAY)
+    if not model.replay_buffer or not model.replay_buffer.full:
+        raise RuntimeError(f"the replay was to be full after {_REPLAY} steps")
+    return _resident() - before
+
+
+def _highest() -> float:
+    """Megabytes of this process at the highest."""
+    try:
+        return int(Path("/proc/self/status").read_text("ascii").split("VmHWM:")[1].split()[0]) * 1024 / 1e6
+    except OSError:
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most / 1e6 if sys.platform == "darwin" else most * 1024 / 1e6
+
+
+def _resident() -> float:
+    """Megabytes of this process in memory; where the system does not say, the most so far."""
+    try:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize() / 1e6
+    except OSError:
+        return _highest()

@@ -1,196 +1,170 @@
-"""Races: ours and a peer side by side in one process and on one thread, in turns, reported as ratios.
+"""A line of the speed table: ours and a peer side by side in one process, in turns, reported as ratios.
 
-Times are seconds of processor time of this process, so that a busy machine does not blur them much; each figure is the
-median over rounds with the smallest and largest beside it.
+Times are seconds of processor time of this process and thread; each figure is the median over rounds with the smallest
+and largest beside it. `lines.toml` has the lines; the functions that they name make ready what is measured.
 """
 
 from __future__ import annotations
 
+import importlib
 import statistics
 import time
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
 from typing import Any
+
+import numpy as np
+
+from srd_agents.registry import make_ranker
+from srd_agents.training.learner import Learner
+
+Side = Callable[[], float]
+"""One round of one side: units per second."""
+HEADS = ["what", "ours", "peer", "ratio (lowest to highest)", "target", "reached", "of the limit"]
+"""Heads of `as_row`."""
+_SIDE, _BYTES = 1_024, 1 << 28
 
 
 class MissingError(Exception):
-    """What a line needs is not here, so that it is left out."""
+    """A line needs something that is not here, so that it is left out."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contender:
-    """One side of a race."""
+@dataclass(frozen=True)
+class Work:
+    """What is measured, made ready."""
 
-    name: str
-    run: Callable[[], int]
-    """Does some work and returns how many units it did."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A rate in units per second of processor time."""
-
-    median: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Figure:
-        """The figure of several rounds."""
-        return cls(median=statistics.median(values), low=min(values), high=max(values))
-
-    def as_dict(self) -> dict[str, float]:
-        """The figure as plain values."""
-        return {"median": self.median, "low": self.low, "high": self.high}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """A line of the speed table."""
-
-    what: str
-    """What was done."""
-    unit: str
-    """What is counted, e.g. "rankings/s"."""
-    ours: Figure
-    peer: str
-    """Whom it is compared with."""
-    theirs: Figure
-    ratio: Figure
-    """Ours / theirs, round by round."""
-    target: float
-    """The ratio to reach."""
+    ours: Side
+    theirs: Side | None = None
+    """None: the table has the peer's seconds."""
     limit: float | None = None
     """Units a second at the machine's limit; None where none is counted."""
 
-    @property
-    def reached(self) -> bool:
-        """Whether the median ratio reaches the target."""
-        return self.ratio.median >= self.target
 
-    def as_dict(self) -> dict[str, Any]:
-        """The line as plain values."""
-        return {
-            "what": self.what,
-            "unit": self.unit,
-            "ours": self.ours.as_dict(),
-            "peer": self.peer,
-            "theirs": self.theirs.as_dict(),
-            "ratio": self.ratio.as_dict(),
-            "target": self.target,
-            "reached": self.reached,
-            "limit": self.limit,
-        }
-
-    def as_row(self) -> list[str]:
-        """The line as text."""
-        return [
-            self.what,
-            _rate(self.ours.median, self.unit),
-            f"{self.peer}: {_rate(self.theirs.median, self.unit)}",
-            f"{_short(self.ratio.median)}x ({_short(self.ratio.low)} to {_short(self.ratio.high)})",
-            f"{_short(self.target)}x",
-            "yes" if self.reached else "no",
-            "-" if self.limit is None else f"{self.ours.median / self.limit:.0%}",
-        ]
+@cache
+def table() -> dict[str, dict[str, Any]]:
+    """The lines by name."""
+    lines = tomllib.loads(files("studies.speed").joinpath("lines.toml").read_text(encoding="utf-8"))["line"]
+    return {line["name"]: line for line in lines}
 
 
-HEADS = ["what", "ours", "peer", "ratio (lowest to highest)", "target", "reached", "of the limit"]
-"""Heads of `Outcome.as_row`."""
-
-
-def race(
-    what: str,
-    unit: str,
-    ours: Contender,
-    peer: Contender,
-    *,
-    target: float,
-    rounds: int = 5,
-    limit: float | None = None,
-) -> Outcome:
-    """Let both work in turns, after one round that does not count.
+def measured(name: str, rounds: int, size: float = 1.0) -> dict[str, Any]:
+    """A line with its figures: our side and the peer take turns.
 
     Args:
-        what: what is done.
-        unit: what is counted.
-        ours: our side.
-        peer: the other side.
-        target: the ratio to reach.
+        name: of the line.
         rounds: how many count.
-        limit: units a second at the machine's limit.
+        size: share of the full work.
+
+    Raises:
+        ImportError: the peer is not installed.
+        MissingError: something else is not here.
     """
-    mine: list[float] = []
-    theirs: list[float] = []
-    for round_number in range(rounds + 1):
-        rates = rate(ours.run), rate(peer.run)
-        if round_number > 0:
-            mine.append(rates[0])
-            theirs.append(rates[1])
-    return compared(what, unit, mine, peer.name, theirs, target=target, limit=limit)
+    line = table()[name]
+    function, *arguments = line["by"]
+    module, function = function.split(".")
+    ready = partial(getattr(importlib.import_module(f"studies.speed.{module}"), function), *arguments)
+    if "megabytes" in line:
+        about = {"name": name, "what": line["what"]}
+        return about | {"megabytes": ready(), "target_megabytes": line["megabytes"]}
+    return raced(line, ready(size=size), rounds)
 
 
-def compared(
-    what: str,
-    unit: str,
-    ours: Sequence[float],
-    peer: str,
-    theirs: Sequence[float],
-    *,
-    target: float,
-    limit: float | None = None,
-) -> Outcome:
-    """The outcome of rates measured round by round. Arguments as for `race`."""
-    return Outcome(
-        what=what,
-        unit=unit,
-        ours=Figure.of(ours),
-        peer=peer,
-        theirs=Figure.of(theirs),
-        ratio=Figure.of([a / b for a, b in zip(ours, theirs, strict=True)]),
-        target=target,
-        limit=limit,
-    )
+def raced(line: dict[str, Any], work: Work, rounds: int) -> dict[str, Any]:
+    """A line with the figures of some rounds; see `measured`."""
+    theirs = work.theirs or (lambda: 1 / line["seconds"])
+    unheeded = 0 if line.get("cold") else 1
+    rates = [(work.ours(), theirs()) for _ in range((1 if line.get("once") else rounds) + unheeded)][unheeded:]
+    ratio = _figure([a / b for a, b in rates])
+    return {
+        "what": line["what"],
+        "unit": line["unit"],
+        "ours": _figure([a for a, _ in rates]),
+        "peer": line["peer"],
+        "theirs": _figure([b for _, b in rates]),
+        "ratio": ratio,
+        "target": line["target"],
+        "reached": ratio["median"] >= line["target"],
+        "limit": work.limit,
+    }
 
 
-def against(
-    what: str,
-    unit: str,
-    ours: Callable[[], int],
-    published: float,
-    *,
-    source: str,
-    target: float,
-    rounds: int = 5,
-    limit: float | None = None,
-) -> Outcome:
-    """Compare with a published rate, or one to reach, instead of a running peer.
-
-    Args:
-        what: what is done.
-        unit: what is counted.
-        ours: our side.
-        published: units per second of processor time.
-        source: where that comes from.
-        target: the ratio to reach.
-        rounds: how many count, after one that does not.
-        limit: units a second at the machine's limit.
-    """
-    rates = [rate(ours) for _ in range(rounds + 1)][1:]
-    return compared(what, unit, rates, source, [published] * rounds, target=target, limit=limit)
+def as_row(line: dict[str, Any]) -> list[str]:
+    """A measured line as text."""
+    if "megabytes" in line:
+        most, target = line["megabytes"], line["target_megabytes"]
+        return [line["what"], f"{most:,.0f} MB", "-", "-", f"{target:,.0f} MB", "yes" if most <= target else "no", "-"]
+    ours, theirs, ratio = line["ours"]["median"], line["theirs"]["median"], line["ratio"]
+    return [
+        line["what"],
+        f"{_short(ours)} {line['unit']}",
+        f"{line['peer']}: {_short(theirs)} {line['unit']}",
+        f"{_short(ratio['median'])}x ({_short(ratio['low'])} to {_short(ratio['high'])})",
+        f"{_short(line['target'])}x",
+        "yes" if line["reached"] else "no",
+        "-" if line["limit"] is None else f"{ours / line['limit']:.0%}",
+    ]
 
 
-def rate(run: Callable[[], int]) -> float:
-    """Units per second of processor time of one call."""
-    start = time.process_time()
-    units = run()
-    # The clock ticks in nanoseconds, but a tiny job on a coarse clock must not divide by zero.
-    return units / max(time.process_time() - start, 1e-9)
+def timed(work: Callable[[], object], units: float = 1, times: int = 1) -> Side:
+    """A side that does the same work some times a round, each of them so many units."""
+
+    def side() -> float:
+        start = time.process_time()
+        for _ in range(times):
+            work()
+        # The clock ticks in nanoseconds, but a tiny job on a coarse clock must not divide by zero.
+        return units * times / max(time.process_time() - start, 1e-9)
+
+    return side
 
 
-def _rate(value: float, unit: str) -> str:
-    """A rate for people."""
-    return f"{_short(value)} {unit}"
+def share(size: float, times: float, least: int = 1) -> int:
+    """So many at full size."""
+    return max(least, int(times * size))
+
+
+def learner(name: str, **options: Any) -> Learner[Any]:
+    """A ranker that is trained."""
+    made = make_ranker(name, **options)
+    if not isinstance(made, Learner):
+        raise TypeError(f"ranker {name!r} is not trained")
+    return made
+
+
+@cache
+def operations() -> float:
+    """Floating-point operations a second in products of float32 matrices, two for a multiply-add: the best of 20."""
+    left, right = np.random.default_rng(0).standard_normal((2, _SIDE, _SIDE), dtype=np.float32)
+    product = timed(lambda: left @ right, units=2 * _SIDE**3)
+    return max(product() for _ in range(20))
+
+
+@cache
+def reading() -> float:
+    """Bytes a second that are read from memory in order: the best of six."""
+    numbers = np.ones(_BYTES // 4, dtype=np.float32)
+    return max(timed(lambda: numbers.dot(numbers), units=_BYTES)() for _ in range(6))
+
+
+def limit(*, multiply_adds: float = 0.0, read: float = 0.0) -> float:
+    """Units a second where a unit needs so many multiply-adds in products and so many bytes from memory."""
+    return 1 / max(2 * multiply_adds / operations(), read / reading())
+
+
+def multiply_adds(work: Callable[[], object]) -> float:
+    """How many multiply-adds torch's products of matrices have in this work; others are not counted."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        work()
+    return float(counter.get_total_flops()) / 2
+
+
+def _figure(rates: Sequence[float]) -> dict[str, float]:
+    return {"median": statistics.median(rates), "low": min(rates), "high": max(rates)}
 
 
 def _short(value: float) -> str:

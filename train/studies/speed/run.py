@@ -7,9 +7,9 @@ import platform
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import tyro
 
@@ -18,11 +18,8 @@ from srd_train.commands.console import Output, SomeFile, parsed
 from srd_train.experiment.fit import commit
 from srd_train.report.markup import markdown, write_page
 
-if TYPE_CHECKING:
-    from studies.speed.memory import MemoryCase
-    from studies.speed.race import Outcome
-
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_PARTS = ("lines", "memory")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,76 +73,51 @@ class SpeedCommand:
         if options.rounds < 1 or not 0 < options.size <= 1:
             raise ValueError("expected --rounds of at least 1 and --size above 0 and at most 1")
         if any(os.environ.get(name) != "1" for name in _THREAD_VARIABLES):
-            return _with_one_thread(self.words)
+            # Libraries look at the thread settings only when they start.
+            environment = {**os.environ, **dict.fromkeys(_THREAD_VARIABLES, "1")}
+            words = [sys.executable, "-m", "studies", "speed", *self.words]
+            return subprocess.run(words, env=environment, check=False).returncode
         if options.figure is not None:
             from studies.speed.curves import draw, growths
 
             draw(list(growths(options.rounds)), options.figure)
             return 0
-        measured = _measured(options, output)
+        lines = _measured(options, output)
         if options.markdown is not None:
-            _write_markdown(options, measured)
+            _write_markdown(options, options.markdown, lines)
         if options.json:
-            output.data(_as_json(options, measured))
-            return 0
-        from studies.speed.race import HEADS
+            parts = {key: [line for line in lines if ("megabytes" in line) == (key == "memory")] for key in _PARTS}
+            about = {"rounds": options.rounds, "size": options.size, "machine": _machine()}
+            output.data(parts | about | {"commit": commit(), "versions": versions()})
+        elif lines:
+            from studies.speed.race import HEADS, as_row
 
-        if measured.rows:
-            output.table("Speed, one thread", HEADS, measured.rows, _machine())
+            output.table("Speed, one thread", HEADS, [as_row(line) for line in lines], _machine())
         return 0
 
 
-def _with_one_thread(words: Sequence[str]) -> int:
-    """The same command in a process that reads the thread settings: libraries look at them only when they start."""
-    environment = {**os.environ, **dict.fromkeys(_THREAD_VARIABLES, "1")}
-    return subprocess.run([sys.executable, "-m", "studies", "speed", *words], env=environment, check=False).returncode
+def _measured(options: Speed, output: Output) -> list[dict[str, Any]]:
+    """The lines that --only leaves, with their figures."""
+    from studies.speed.race import MissingError, measured, table
 
-
-@dataclass
-class Measured:
-    """What was measured."""
-
-    lines: list[Outcome] = field(default_factory=list)
-    """Lines of the table."""
-    memory: list[tuple[MemoryCase, float]] = field(default_factory=list)
-    """Lines on memory, with peak megabytes."""
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """The table as text."""
-        return [line.as_row() for line in self.lines] + [_memory_row(case, peak) for case, peak in self.memory]
-
-
-def _measured(options: Speed, output: Output) -> Measured:
-    """Everything that --only leaves."""
-    from studies.speed.cases import all_cases
-    from studies.speed.memory import memory_cases
-    from studies.speed.race import MissingError
-
-    cases, memories = list(all_cases(options.rounds, options.size)), memory_cases()
-    chosen = _chosen([name for name, _ in cases] + [case.name for case in memories], options.only)
-    measured = Measured()
+    lines, chosen = [], _chosen(list(table()), options.only)
     with output.progress("speed", len(chosen)) as advance:
-        for name, run in cases:
-            if name not in chosen:
-                continue
+        for name in chosen:
             try:
-                measured.lines.append(run())
+                lines.append(measured(name, options.rounds, options.size))
             except (ImportError, MissingError) as error:
                 output.notice(f"{name} is left out: {error}")
             advance(1)
-        for case in memories:
-            if case.name not in chosen:
-                continue
-            try:
-                measured.memory.append((case, case.run()))
-            except ImportError as error:
-                output.notice(f"{case.name} is left out: {error}")
-            advance(1)
-    return measured
+    return lines
 
 
-def _chosen(names: Sequence[str], only: Sequence[str]) -> set[str]:
+def _machine() -> str:
+    """What it ran on."""
+    where = f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}"
+    return f"{where}, processor time of one thread"
+
+
+def _chosen(names: Sequence[str], only: Sequence[str]) -> list[str]:
     """The names that hold one of the words; all where no word is given.
 
     Raises:
@@ -154,56 +126,24 @@ def _chosen(names: Sequence[str], only: Sequence[str]) -> set[str]:
     for words in only:
         if not any(words in name for name in names):
             raise ValueError(f"--only {words!r} is in no line's name; there are: {'; '.join(names)}")
-    return {name for name in names if not only or any(words in name for words in only)}
+    return [name for name in names if not only or any(words in name for words in only)]
 
 
-def _as_json(options: Speed, measured: Measured) -> dict[str, Any]:
-    """All figures as plain values."""
-    return {
-        "lines": [line.as_dict() for line in measured.lines],
-        "memory": [
-            {"name": case.name, "what": case.what, "megabytes": peak, "target_megabytes": case.target}
-            for case, peak in measured.memory
-        ],
-        "rounds": options.rounds,
-        "size": options.size,
-        "machine": _machine(),
-        "commit": commit(),
-        "versions": versions(),
-    }
-
-
-def _memory_row(case: MemoryCase, peak: float) -> list[str]:
-    """A line on memory."""
-    return [
-        case.what,
-        f"{peak:,.0f} MB",
-        "-",
-        "-",
-        f"{case.target:,.0f} MB",
-        "yes" if peak <= case.target else "no",
-        "-",
-    ]
-
-
-def _machine() -> str:
-    """What it ran on."""
-    return (
-        f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}, processor time of one thread"
-    )
-
-
-def _write_markdown(options: Speed, measured: Measured) -> None:
+def _write_markdown(options: Speed, path: Path, lines: Sequence[dict[str, Any]]) -> None:
     """The table as a page."""
-    from studies.speed.machine import described
-    from studies.speed.race import HEADS
+    from studies.speed.race import HEADS, as_row, operations, reading
 
-    software = ", ".join(f"{name} {number}" for name, number in versions().items())
-    only = "".join(f" '{words}'" if " " in words else f" {words}" for words in options.only)
-    made_by = (
-        f'Made by `make speed ARGS="--rounds {options.rounds}{" --only" + only if only else ""}"` at commit {commit()} '
-        f"({software}; {_machine()}). Figures are medians over rounds in which both sides took turns."
+    limits = (
+        f"The limits of one core, measured beside the lines: {operations() / 1e9:,.0f} thousand million floating-point "
+        f"operations a second in products of float32 matrices, {reading() / 1e9:.1f} GB/s in reading memory. What a "
+        "unit needs of them at least is counted: products, and one pass over the vectors."
     )
-    parts = [markdown(HEADS, measured.rows)] if measured.rows else []
-    part = "\n\n".join([*parts, described(), made_by])
-    write_page(options.markdown or Path("speed.md"), "speed", part, f"# Speed\n\n{part}")
+    software = ", ".join(f"{name} {number}" for name, number in versions().items())
+    words = [f"--rounds {options.rounds}"] + [f"--size {options.size:g}"] * (options.size != 1)
+    words += ["--only", *(f"'{part}'" if " " in part else part for part in options.only)] if options.only else []
+    made_by = (
+        f'Made by `make speed ARGS="{" ".join(words)}"` at commit {commit()} ({software}; {_machine()}). Figures are '
+        "medians over rounds in which both sides took turns."
+    )
+    part = "\n\n".join([*([markdown(HEADS, list(map(as_row, lines)))] if lines else []), limits, made_by])
+    write_page(path, "speed", part, f"# Speed\n\n{part}")

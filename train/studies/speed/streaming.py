@@ -22,18 +22,15 @@ from srd_gym.data.parquet import SCHEMA, SCHEMA_VERSION, record_batch
 from srd_gym.data.synthetic import generate
 from srd_gym.files import written_atomically
 
-CANDIDATES, WIDTH = 100, 384
-_VECTORS = SCHEMA.get_field_index("doc_vectors")
 _GROUP = 200
-_PROGRAM = "import sys\nfrom srd_train.cli import main\nsys.exit(main(sys.argv[1:]))"
 _FIGURES = ("VmHWM", "RssAnon")
 
 
-def write_large(path: Path, topics: int, *, candidates: int = CANDIDATES, width: int = WIDTH) -> None:
+def write_large(path: Path, topics: int, *, candidates: int = 100, width: int = 384) -> None:
     """Write generated topics, 200 a row group, with document vectors in half precision."""
     about = {"schema_version": SCHEMA_VERSION, "name": path.stem, "simulated": True}
-    half = pa.field("doc_vectors", pa.list_(pa.float16()))
-    schema = SCHEMA.set(_VECTORS, half).with_metadata({"srd_gym": json.dumps(about)})
+    half, vectors = pa.field("doc_vectors", pa.list_(pa.float16())), SCHEMA.get_field_index("doc_vectors")
+    schema = SCHEMA.set(vectors, half).with_metadata({"srd_gym": json.dumps(about)})
     with (
         written_atomically(path) as temporary,
         pq.ParquetWriter(temporary, schema, compression="none", use_dictionary=False, write_statistics=False) as writer,
@@ -42,7 +39,7 @@ def write_large(path: Path, topics: int, *, candidates: int = CANDIDATES, width:
             count = min(_GROUP, topics - start)
             made = generate("web", n_topics=count, seed=start, width=width, candidates=(candidates, candidates))
             batch = record_batch(list(made), SCHEMA)
-            writer.write_batch(batch.set_column(_VECTORS, half, batch.column(_VECTORS).cast(half.type)))
+            writer.write_batch(batch.set_column(vectors, half, batch.column(vectors).cast(half.type)))
 
 
 def watched_training(path: Path, ranker: str, *options: str) -> dict[str, float]:
@@ -58,7 +55,7 @@ def watched_training(path: Path, ranker: str, *options: str) -> dict[str, float]
     peaks = dict.fromkeys(_FIGURES, 0.0)
     with tempfile.TemporaryDirectory() as folder:
         words = ["train", ranker, "--topics", str(path), "--out", str(Path(folder) / "model"), *options]
-        with subprocess.Popen([sys.executable, "-c", _PROGRAM, *words]) as running:
+        with subprocess.Popen([sys.executable, "-m", "srd_train", *words]) as running:
             status = Path(f"/proc/{running.pid}/status")
             while running.poll() is None:
                 for name, kilobytes in re.findall(r"^(\w+):\s+(\d+) kB$", status.read_text(), re.MULTILINE):

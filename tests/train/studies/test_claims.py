@@ -17,12 +17,11 @@ from small_topics import refused
 
 from srd_train.report.results import write_scores
 from srd_train.report.significance import paired_test
-from studies.claims import check
-from studies.claims.book import Allowed, Pivot, Situation, read_book
-from studies.claims.claim import Claim, faults
+from studies.claims import pages as check
+from studies.claims.book import Allowed, Claim, Pivot, Situation, read_book
+from studies.claims.claim import faults
 from studies.claims.figure import draw_gains
-from studies.claims.generated import decision_table
-from studies.claims.prose import decimals, prose
+from studies.claims.pages import decimals, decision_table, prose
 from studies.claims.run import DOCS
 from studies.claims.stored import Stored
 
@@ -223,7 +222,7 @@ def test_a_row_of_another_page_must_have_the_same_topics(stored: Stored) -> None
 def test_the_figure_has_a_point_a_learner(stored: Stored, tmp_path: Path) -> None:
     columns = {"MMR": "mmr", "learner": "learner", "worse": "worse", "none": "xquad"}
     pivot = Pivot(name="p", lines={"all": "smoke: made"}, columns=columns, above=("mmr",))
-    draw_gains(pivot, "mmr", stored, tmp_path / "gains.svg")
+    draw_gains(pivot, stored, tmp_path / "gains.svg")
     text = (tmp_path / "gains.svg").read_text()
     assert all(f">{name}<" in text for name in ("all", "learner", "worse"))
     assert ">none<" not in text

@@ -4,14 +4,48 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from srd_agents.training.options import config_from
 from srd_gym.reading import reading
-from studies.claims.claim import Claim
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A `[[claim]]` of docs/claims.toml. It must hold on each of its topic sets."""
+
+    id: str
+    sentence: str
+    """As it stands on a page: a sentence, a part of one or a cell of a table. Each number in it with decimals must be a
+    figure of the claim: a mean, a difference, an end of its interval, a p value, a cost."""
+    recipe: str
+    """Whose stored scores bear it."""
+    topics: Sequence[str] = ()
+    """Topic sets of the recipe, or its macro-averages; none named: all topic sets."""
+    rows: tuple[str, ...]
+    """The first is held against each of the others; all of them where the relation takes a `value`."""
+    relation: Literal["greater", "at_least", "not_worse", "significant", "level"]
+    """greater: a higher mean. significant: greater, with a paired test's p below `p`, adjusted by Holm's method over
+    the recipe's significant claims. not_worse: the 95% interval of the difference stays above -`margin`. level: p is
+    at least `p`. at_least: every row's mean is at least `value`, or the first's at least `times` each other's."""
+    measure: str = ""
+    """Of the table, or a cost: fit_cpu_seconds, rank_milliseconds, environment_steps; empty: the first measure."""
+    p: float = 0.05
+    margin: float = 0.0
+    value: float | None = None
+    times: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be checked."""
+        alone = self.relation == "at_least" and self.value is not None
+        if not alone and len(self.rows) < 2:
+            rows = list(self.rows)
+            raise ValueError(f"claim {self.id!r}: expected two rows or more for {self.relation!r}, got {rows}")
+        if self.relation == "at_least" and (self.value is None) == (self.times is None):
+            raise ValueError(f"claim {self.id!r}: at_least takes either a `value` or `times`")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,28 +117,15 @@ class Book:
     """Pages of results that have no scores beside them."""
 
 
-_PARTS: Mapping[str, tuple[str, type[Any]]] = {
-    "claim": ("claims", Claim),
-    "table": ("tables", Pivot),
-    "situation": ("situations", Situation),
-    "allowed": ("allowed", Allowed),
-}
-
-
 def read_book(path: Path) -> Book:
-    """The file.
-
-    Raises:
-        FileNotFoundError: there is none.
-        ValueError, TypeError: what is wrong in it.
-    """
+    """The file; FileNotFoundError, ValueError or TypeError say what is wrong with it."""
     with reading(path, "claims", "TOML", "correct it"):
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    parts: dict[str, Any] = {}
-    for key, (name, kind) in _PARTS.items():
-        entries = content.pop(key, [])
-        parts[name] = tuple(config_from(kind, one, f"{key} {number + 1}") for number, one in enumerate(entries))
-    book = config_from(Book, {**content, **parts}, path.name)
+        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    kinds = {"claim": ("claims", Claim), "table": ("tables", Pivot), "situation": ("situations", Situation)}
+    for key, (name, kind) in (kinds | {"allowed": ("allowed", Allowed)}).items():
+        entries = enumerate(content.pop(key, []), start=1)
+        content[name] = tuple(config_from(kind, one, f"{key} {number}") for number, one in entries)
+    book = config_from(Book, content, path.name)
     names = [claim.id for claim in book.claims]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -1,55 +1,19 @@
-"""One claim: a sentence that compares systems, and what the stored scores must say for it to stand."""
+"""Whether the stored scores bear a claim, and the numbers in its sentence."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
 
 from srd_train.report.significance import difference_interval, holm, paired_test
 from srd_train.report.tables import FEWEST_SEEDS, ResultTable
+from studies.claims.book import Claim
 from studies.claims.stored import Stored, mean_of, row_of, scores_of
 
 DECIMAL = re.compile(r"(?<![\w.])\d+\.(\d+)(?![\w]|\.\d)")
 """A number with decimals, no part of a version or a name."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """A `[[claim]]` of docs/claims.toml. It must hold on each of its topic sets."""
-
-    id: str
-    sentence: str
-    """As it stands on a page: a sentence, a part of one or a cell of a table. Each number in it with decimals must be a
-    figure of the claim: a mean, a difference, an end of its interval, a p value, a cost."""
-    recipe: str
-    """Whose stored scores bear it."""
-    topics: Sequence[str] = ()
-    """Topic sets of the recipe, or its macro-averages; none named: all topic sets."""
-    rows: tuple[str, ...]
-    """The first is held against each of the others; all of them where the relation takes a `value`."""
-    relation: Literal["greater", "at_least", "not_worse", "significant", "level"]
-    """greater: a higher mean. significant: greater, with a paired test's p below `p`, adjusted by Holm's method over
-    the recipe's significant claims. not_worse: the 95% interval of the difference stays above -`margin`. level: p is
-    at least `p`. at_least: every row's mean is at least `value`, or the first's at least `times` each other's."""
-    measure: str = ""
-    """Of the table, or a cost: fit_cpu_seconds, rank_milliseconds, environment_steps; empty: the first measure."""
-    p: float = 0.05
-    margin: float = 0.0
-    value: float | None = None
-    times: float | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be checked."""
-        alone = self.relation == "at_least" and self.value is not None
-        if not alone and len(self.rows) < 2:
-            raise ValueError(
-                f"claim {self.id!r}: expected two rows or more for {self.relation!r}, got {list(self.rows)}"
-            )
-        if self.relation == "at_least" and (self.value is None) == (self.times is None):
-            raise ValueError(f"claim {self.id!r}: at_least takes either a `value` or `times`")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +50,11 @@ def faults(claims: Sequence[Claim], stored: Stored) -> Iterator[str]:
             compared[claim.id] = list(comparisons(claim, stored))
         except (ValueError, FileNotFoundError) as error:
             yield f"claim {claim.id!r}: {error}"
-    adjusted = _adjusted([one for several in compared.values() for one in several])
+    adjusted: dict[int, float] = {}
+    for recipe in {claim.recipe for claim in claims}:
+        tested = [one for several in compared.values() for one in several if one.claim.recipe == recipe]
+        tested = [one for one in tested if one.claim.relation == "significant"]
+        adjusted |= zip(map(id, tested), holm([1.0 if one.p is None else one.p for one in tested]), strict=True)
     for claim in claims:
         for one in compared.get(claim.id, ()):
             if not _holds(one, adjusted.get(id(one), 1.0)):
@@ -95,11 +63,7 @@ def faults(claims: Sequence[Claim], stored: Stored) -> Iterator[str]:
 
 
 def comparisons(claim: Claim, stored: Stored) -> Iterator[Comparison]:
-    """The first row against each of the others, on each topic set.
-
-    Raises:
-        ValueError: cells that do not exist, or a trained row of fewer than three seeds.
-    """
+    """The first row against each of the others, on each topic set; ValueError where cells or seeds are missing."""
     names = claim.topics or [table.topics for table in stored.tables(claim.recipe)]
     others = claim.rows if claim.value is not None else claim.rows[1:]
     for name in names:
@@ -120,24 +84,8 @@ def _compared(claim: Claim, topics: str, collections: list[list[ResultTable]], o
         return Comparison(claim=claim, topics=topics, other=other, means=(costs[0], costs[1]), p=None, interval=None)
     one, two = (scores_of(collections, name, claim.measure) for name in (first, other))
     pairs = list(zip(one, two, strict=True))
-    return Comparison(
-        claim=claim,
-        topics=topics,
-        other=other,
-        means=(mean_of(one), mean_of(two)),
-        p=paired_test(*pairs),
-        interval=difference_interval(*pairs),
-    )
-
-
-def _adjusted(found: Sequence[Comparison]) -> Mapping[int, float]:
-    """Comparison of a significant claim -> its p value, adjusted over those of its recipe."""
-    adjusted: dict[int, float] = {}
-    tested = [one for one in found if one.claim.relation == "significant"]
-    for recipe in {one.claim.recipe for one in tested}:
-        own = [one for one in tested if one.claim.recipe == recipe]
-        adjusted |= zip(map(id, own), holm([1.0 if one.p is None else one.p for one in own]), strict=True)
-    return adjusted
+    means, p, interval = (mean_of(one), mean_of(two)), paired_test(*pairs), difference_interval(*pairs)
+    return Comparison(claim=claim, topics=topics, other=other, means=means, p=p, interval=interval)
 
 
 def _holds(one: Comparison, adjusted: float) -> bool:

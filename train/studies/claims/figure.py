@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from srd_train.report.significance import difference_interval
 from studies.claims.book import Pivot
@@ -14,16 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_gains(pivot: Pivot, against: str, stored: Stored, path: Path) -> None:
-    """Draw the differences from a row of the table with their 95% intervals; never half a file.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-    """
-    save_figure(lambda: gains_figure(pivot, against, stored), path)
+def draw_gains(pivot: Pivot, stored: Stored, path: Path) -> None:
+    """Draw the differences from the table's first reference with their 95% intervals; never half a file."""
+    save_figure(lambda: _figure(pivot, pivot.above[0], stored), path)
 
 
-def gains_figure(pivot: Pivot, against: str, stored: Stored) -> Figure:
+def _figure(pivot: Pivot, against: str, stored: Stored) -> Figure:
     """A line a topic set, a point a learner."""
     learners = {head: name for head, name in pivot.columns.items() if name not in pivot.above}
     figure, ((axes,),) = empty_figure(1, 1, (9.5, 1.2 + 0.62 * len(pivot.lines)))
@@ -37,17 +33,9 @@ def gains_figure(pivot: Pivot, against: str, stored: Stored) -> Figure:
                 continue
             mean = float(scores[name].mean() - scores[against].mean())
             low, high = difference_interval((scores[name], scores[against]))
-            axes.errorbar(
-                mean,
-                line + offset,
-                xerr=[[mean - low], [high - mean]],
-                color=COLOURS[number % len(COLOURS)],
-                marker=MARKERS[number % len(MARKERS)],
-                markersize=6,
-                capsize=2,
-                linestyle="none",
-                label=head.replace("`", ""),
-            )
+            look: dict[str, Any] = {"marker": MARKERS[number % len(MARKERS)], "color": COLOURS[number % len(COLOURS)]}
+            look |= {"markersize": 6, "capsize": 2, "linestyle": "none", "label": head.replace("`", "")}
+            axes.errorbar(mean, line + offset, xerr=[[mean - low], [high - mean]], **look)
     axes.axvline(0, color="black", linewidth=1)
     axes.set_yticks(range(len(pivot.lines)), [label.replace("`", "") for label in pivot.lines])
     axes.invert_yaxis()

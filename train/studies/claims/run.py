@@ -8,8 +8,8 @@ from pathlib import Path
 from srd_train.commands.console import Output
 from srd_train.report.markup import write_text
 from studies.claims.book import read_book
-from studies.claims.check import faults, remade_pages
 from studies.claims.figure import draw_gains
+from studies.claims.pages import faults, remade_pages
 from studies.claims.stored import Stored
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -28,11 +28,7 @@ class Claims:
     """Change nothing."""
 
     def execute(self, output: Output) -> int:
-        """Write and check.
-
-        Returns:
-            0, or 1 where something does not hold.
-        """
+        """Write and check; 1 where something does not hold."""
         if not self.check:
             book, stored = read_book(DOCS / "claims.toml"), Stored(DOCS / "results")
             for path, text, new in remade_pages(DOCS, book, stored):
@@ -41,7 +37,7 @@ class Claims:
                     output.notice(str(path))
             for table in book.tables:
                 if table.figure:
-                    draw_gains(table, table.above[0], stored, DOCS / table.figure)
+                    draw_gains(table, stored, DOCS / table.figure)
         found = faults(DOCS)
         for fault in found:
             output.notice(fault)

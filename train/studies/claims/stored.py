@@ -23,10 +23,9 @@ from srd_train.report.tables import ResultTable, Row, complete_tables
 
 
 class Stored:
-    """Tables by recipe and topic set; each file is read once.
+    """Tables by recipe and topic set, of a folder of pages with their scores; each file is read once.
 
-    Args:
-        folder: of the pages and their scores.
+    What is not there, by name, is a ValueError.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -40,11 +39,7 @@ class Stored:
         return sorted(path.stem for path in self.folder.glob("*.parquet"))
 
     def tables(self, recipe: str) -> list[ResultTable]:
-        """The tables of a recipe's page.
-
-        Raises:
-            ValueError: a recipe without scores.
-        """
+        """The tables of a recipe's page."""
         if recipe not in self.recipes:
             raise unknown("recipe with stored scores", recipe, self.recipes, "`srd benchmark --scores` writes them.")
         if recipe not in self._tables:
@@ -65,22 +60,14 @@ class Stored:
         return macro_markdown(macro_tables(tables, together))
 
     def collections(self, recipe: str, topics: str) -> list[list[ResultTable]]:
-        """The tables of a topic set, or of a macro-average by this name: those of each of its collections.
-
-        Raises:
-            ValueError: an unknown recipe or name.
-        """
+        """The tables of a topic set, or of a macro-average by this name: those of each of its collections."""
         averages = averaged(self.tables(recipe), self._recipes[recipe])
         if topics in averages:
             return list(averages[topics].values())
         return [[self.table(recipe, topics)]]
 
     def table(self, recipe: str, topics: str) -> ResultTable:
-        """The table of a topic set.
-
-        Raises:
-            ValueError: an unknown recipe or topic set.
-        """
+        """The table of a topic set."""
         by_name = {table.topics: table for table in self.tables(recipe)}
         if topics not in by_name:
             raise unknown(f"topic set of {recipe}", topics, by_name)
@@ -89,25 +76,15 @@ class Stored:
     def pairs(
         self, one: list[list[ResultTable]], ranker: str, two: list[list[ResultTable]], other: str
     ) -> list[tuple[Scores, Scores]]:
-        """[S, T] scores of two rankers on each collection; the second may stand on another page of the same topics.
-
-        Raises:
-            ValueError: no such row, or other topics.
-        """
+        """[S, T] scores of two rankers on each collection; the second may stand on another page of the same topics."""
         if [_topics(several) for several in one] != [_topics(several) for several in two]:
-            raise ValueError(
-                f"{ranker!r} and {other!r} were not tested on the same topics; expected rows of one topic set"
-            )
+            message = f"{ranker!r} and {other!r} were not tested on the same topics; expected rows of one topic set"
+            raise ValueError(message)
         return list(zip(scores_of(one, ranker), scores_of(two, other), strict=True))
 
 
 def read_scores(path: Path) -> list[dict[str, Any]]:
-    """The records in a file of scores: what `complete_tables` needs, without configuration, history and rankings.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: no file of scores, or one of another version.
-    """
+    """The records in a file of scores: what `complete_tables` needs, without configuration, history and rankings."""
     with reading(path, "scores", "a file of `srd benchmark --scores`", "write it again from the benchmark's folder"):
         table = pq.read_table(path)
         said = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
@@ -143,11 +120,7 @@ def _topics(several: list[ResultTable]) -> list[tuple[object, ...]]:
 
 
 def row_of(table: ResultTable, ranker: str) -> Row:
-    """The row of a ranker.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The row of a ranker."""
     rows = {row.ranker: row for row in table.rows}
     if ranker not in rows:
         raise unknown(f"row of {table.topics}", ranker, rows)
@@ -155,11 +128,7 @@ def row_of(table: ResultTable, ranker: str) -> Row:
 
 
 def scores_of(collections: list[list[ResultTable]], ranker: str, measure: str = "") -> list[Scores]:
-    """[S, T] scores of a ranker on each collection; by the first measure unless one is named.
-
-    Raises:
-        ValueError: no such row, or a measure that a table lacks.
-    """
+    """[S, T] scores of a ranker on each collection; by the first measure unless one is named."""
     measure = measure or collections[0][0].measures[0]
     for table in (table for several in collections for table in several):
         row_of(table, ranker)

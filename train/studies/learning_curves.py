@@ -44,21 +44,15 @@ class LearningCurves:
             by_topics.setdefault(record["topic_set"]["name"], []).append(record)
         found = [panel for records in by_topics.values() for panel in panels(records)]
         if not found:
-            raise ValueError(
-                "no cell has a learning curve to draw: expected rankers that learn from episodes and are validated"
-            )
+            expected = "expected rankers that learn from episodes and are validated"
+            raise ValueError(f"no cell has a learning curve to draw: {expected}")
         draw(found, self.out)
         output.notice(str(self.out))
         return 0
 
 
 def draw(found: Sequence[Panel], path: Path) -> None:
-    """Draw the panels into a PNG or SVG file; never half a file.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-        ValueError: another kind of file.
-    """
+    """Draw the panels into a PNG or SVG file; never half a file."""
     save_figure(lambda: _panel_figure(found), path)
 
 
@@ -83,14 +77,8 @@ def _draw_panel(axes: Axes, panel: Panel, *, first: bool) -> None:
         place = names.index(curve.ranker)
         look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)]}
         seeds = f" ({curve.seeds} seeds)" if curve.seeds > 1 else ""
-        axes.plot(
-            curve.x,
-            curve.mean,
-            label=f"{curve.ranker}{seeds}",
-            linestyle=_STYLES[place % len(_STYLES)],
-            linewidth=2,
-            **look,
-        )
+        style = _STYLES[place % len(_STYLES)]
+        axes.plot(curve.x, curve.mean, label=f"{curve.ranker}{seeds}", linestyle=style, linewidth=2, **look)
         if curve.start is not None:
             edge = axes.get_yaxis_transform()  # x in shares of the panel's width, y in the measure
             axes.plot([0], [curve.start], marker="o", markersize=7, transform=edge, clip_on=False, zorder=3, **look)

@@ -52,10 +52,12 @@ class Plain:
         documents = ({"_id": own_id, "title": "", "text": text} for own_id, text in self.documents.items())
         queries = ({"_id": own_id, "text": text} for own_id, text in self.queries.items())
         subtopics = ({"query_id": q, "_id": own_id, "text": text} for (q, own_id), text in self.subtopics.items())
+        lines = {"diversity.qrels.gz": [" ".join([*key, str(grade)]) for key, grade in self.judgments.items()]}
         for name, entries in (("corpus", documents), ("queries", queries), ("subtopics", subtopics)):
-            _write(folder / f"{name}.jsonl.gz", (json.dumps(entry, ensure_ascii=False) for entry in entries))
-        lines = (" ".join([*key, str(grade)]) for key, grade in self.judgments.items())
-        _write(folder / "diversity.qrels.gz", lines)
+            lines[f"{name}.jsonl.gz"] = [json.dumps(entry, ensure_ascii=False) for entry in entries]
+        for name, content in lines.items():
+            with written_atomically(folder / name) as temporary:  # the same bytes for the same lines
+                temporary.write_bytes(gzip.compress("".join(f"{line}\n" for line in content).encode(), mtime=0))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -111,44 +113,31 @@ def word_senses(source: Path) -> Plain:
             for sentence, sense in zip(data, gold, strict=True):
                 by_sense.setdefault(sense.strip(), set()).add(sentence.partition("\t")[2])
         plain.queries[word] = word
-        names = json.loads((folder / "classes_map.txt").read_text("utf-8")) if _has_names(folder) else {}
+        named = folder / "classes_map.txt"
+        names = json.loads(named.read_text("utf-8")) if named.is_file() else {}
         for sense, sentences in sorted(by_sense.items()):
             plain.subtopics[word, sense] = names.get(sense, "").replace("_", " ")
-            for sentence in sorted(sentences, key=_digest)[:SENTENCES]:
+            for sentence in sorted(sentences, key=lambda text: hashlib.sha256(text.encode()).digest())[:SENTENCES]:
                 own_id = f"{word}-{len(plain.documents)}"
                 plain.documents[own_id] = sentence
                 plain.judge(word, sense, own_id, 1)
     return plain
 
 
-KNOWN: dict[str, Callable[[Path], Plain]] = {
-    "key-points": key_points,
-    "perspectives": perspectives,
-    "word-senses": word_senses,
-}
+KNOWN: dict[str, Callable[[Path], Plain]]
+KNOWN = {"key-points": key_points, "perspectives": perspectives, "word-senses": word_senses}
 
 
-def _has_names(folder: Path) -> bool:
-    """Whether a word's senses are named."""
-    return (folder / "classes_map.txt").is_file()
-
-
-def _digest(text: str) -> bytes:
-    """What fixes an order of texts."""
-    return hashlib.sha256(text.encode()).digest()
-
-
-def _found(source: Path, name: str) -> Path:
+def _below(source: Path, name: str) -> Path:
     """The file of that name at or below the source."""
-    found = sorted(source.rglob(name))
-    if not found:
-        raise FileNotFoundError(f"no {name} at or below {source}; give the folder of the publisher's files")
-    return found[0]
+    for path in sorted(source.rglob(name)):
+        return path
+    raise FileNotFoundError(f"no {name} at or below {source}; give the folder of the publisher's files")
 
 
 def _rows(source: Path, name: str, *columns: str) -> Iterator[dict[str, str]]:
     """The rows of a CSV file."""
-    path = _found(source, name)
+    path = _below(source, name)
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.DictReader(file)
         if not set(columns) <= set(rows.fieldnames or ()):
@@ -158,13 +147,7 @@ def _rows(source: Path, name: str, *columns: str) -> Iterator[dict[str, str]]:
 
 def _json(source: Path, name: str) -> Any:
     """The content of a JSON file."""
-    return json.loads(_found(source, name).read_text(encoding="utf-8"))
-
-
-def _write(path: Path, lines: Iterator[str]) -> None:
-    """Lines as a gzip file that is the same for the same lines."""
-    with written_atomically(path) as temporary:
-        temporary.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
+    return json.loads(_below(source, name).read_text(encoding="utf-8"))
 
 
 def main(words: list[str]) -> int:

@@ -25,22 +25,16 @@ from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
 from srd_train.experiment.sources import data_root
 from srd_train.report.markup import markdown, with_parts
-from srd_train.report.topic_statistics import MEASURE, Rankings, shown, statistics, statistics_table
+from srd_train.report.topic_statistics import MEASURE, shown, statistics, statistics_table
 
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """What MMR's lambda is chosen from."""
 
 
 def noise_sweep(topics: TopicSet) -> Iterator[dict[str, Any]]:
-    """How a random order and MMR fare on simulated vectors with private subtopics, noise by noise.
+    """How a random order and MMR (relevance by cosine) fare on simulated vectors of judged topics, noise by noise.
 
     The topics are cut in two by position: even ones choose MMR's lambda, odd ones are scored.
-
-    Args:
-        topics: judged topics without vectors.
-
-    Yields:
-        For every noise of `NOISE_SWEEP`: `name`, `noise`, `random`, `mmr` (relevance by cosine) and `lambda`.
     """
     for noise in NOISE_SWEEP:
         simulated = simulate_vectors(topics, noise=noise)
@@ -57,8 +51,10 @@ def noise_sweep(topics: TopicSet) -> Iterator[dict[str, Any]]:
 
 
 def _value(topics: TopicSet, lambda_: float) -> float:
-    """What MMR's rankings measure."""
-    return evaluate(topics, _mmr(topics, lambda_), [MEASURE]).measures[MEASURE]
+    """The measure of MMR's first ten of every topic."""
+    ranker = MMR(MMRConfig(lambda_=lambda_, relevance="cosine"))
+    rankings = dict(zip(topics.query_ids, ranker.rank_batch(topics, 10), strict=True))
+    return evaluate(topics, rankings, [MEASURE]).measures[MEASURE]
 
 
 def tables() -> dict[str, str]:
@@ -70,19 +66,16 @@ def tables() -> dict[str, str]:
     root = data_root()
     du_div, rl4srd = load_du_div(root / "du-div"), load_rl4srd(root / "rl4srd")
     presets = [statistics(generate(name)) for name in PRESETS]
-    real = [
-        statistics(topics)
-        for topics in (du_div, rl4srd, _trec_indri(root / "trec-web"), load_ambient(root / "ambient"))
-    ]
+    runs = sorted((root / "trec-web").glob("*.indri.run.gz"))
+    indri = load_trec(run=runs, qrels=sorted((root / "trec-web").glob("*.qrels.gz")), name="trec-indri")
+    real = [statistics(topics) for topics in (du_div, rl4srd, indri, load_ambient(root / "ambient"))]
     sweep = [*noise_sweep(du_div), *noise_sweep(rl4srd)]
     columns = {"random": ".3f", "mmr": ".3f", "lambda": "g"}
+    rows = [[row["name"], *(shown(row[key], form) for key, form in columns.items())] for row in sweep]
     return {
         "statistics of the presets": markdown(*statistics_table(presets)),
         "statistics of the real sets": markdown(*statistics_table(real)),
-        "sweep": markdown(
-            ("set", "random order", "MMR", "its lambda"),
-            [[row["name"], *(shown(row[key], form) for key, form in columns.items())] for row in sweep],
-        ),
+        "sweep": markdown(("set", "random order", "MMR", "its lambda"), rows),
     }
 
 
@@ -102,18 +95,6 @@ def main(arguments: Sequence[str]) -> int:
     with written_atomically(page) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return 0
-
-
-def _trec_indri(folder: Path) -> TopicSet:
-    """The Web Track topics of 2009 to 2012 with the Indri runs' candidates."""
-    runs = sorted(folder.glob("*.indri.run.gz"))
-    return load_trec(run=runs, qrels=sorted(folder.glob("*.qrels.gz")), name="trec-indri")
-
-
-def _mmr(topics: TopicSet, lambda_: float) -> Rankings:
-    """MMR's first ten of every topic."""
-    ranker = MMR(MMRConfig(lambda_=lambda_, relevance="cosine"))
-    return dict(zip(topics.query_ids, ranker.rank_batch(topics, 10), strict=True))
 
 
 if __name__ == "__main__":

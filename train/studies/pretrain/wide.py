@@ -28,48 +28,27 @@ _SMALLEST = 16
 class _Shape(NamedTuple):
     """What one topic is like: every field is drawn anew for each topic. Weights are shares of a squared length."""
 
-    relevant: float
-    """Chance of a document to be relevant."""
-    skew: float
-    """Popularity of the i-th subtopic is i^-skew."""
-    second: float
-    """Chance of a relevant document to be drawn for a second subtopic."""
-    dimensions: int
-    """Of the space that its vectors fill; the rest of the width is 0."""
-    falloff: float
-    """How much more the first dimensions vary than the last: standard deviation i^-falloff."""
-    common: float
-    """Weight of what all documents share."""
-    common_spread: float
-    """Standard deviation of its logarithm over documents."""
-    elsewhere: float
-    """How much of the common part an off-topic document has, as a factor."""
-    aspect: float
-    """Weight of a document's subtopics in what is left."""
-    aspect_spread: float
-    """Standard deviation of its logarithm over subtopics: some are tight, some loose."""
-    other_aspect: float
-    """Tightness of an off-topic matter beside a subtopic's, as a factor."""
-    other_matters: float
-    """Concentration of the off-topic documents' matters: many small ones where it is large."""
-    kind: float
-    """Weight of a document's kind, which has nothing to do with its subtopics."""
-    group: float
-    """Most that a group's documents have in common beside all that."""
-    groups: float
-    """Concentration of the groups within a subtopic."""
-    stray: float
-    """Chance of a document to belong to a group of another subtopic."""
-    asked: float
-    """Weight of the common part in the query."""
-    leaning: float
-    """Weight of one subtopic in the rest of the query."""
-    by_relevance: float
-    """Weight of relevance in the retrieval score, beside noise of 1; all parts are standardised."""
-    by_popularity: float
-    """Weight of the popularity of the document's subtopics."""
-    by_query: float
-    """Weight of the cosine with the query."""
+    relevant: float  # Chance of a document to be relevant.
+    skew: float  # Popularity of the i-th subtopic is i^-skew.
+    second: float  # Chance of a relevant document to be drawn for a second subtopic.
+    dimensions: int  # Of the space that its vectors fill; the rest of the width is 0.
+    falloff: float  # How much more the first dimensions vary than the last: standard deviation i^-falloff.
+    common: float  # Weight of what all documents share.
+    common_spread: float  # Standard deviation of its logarithm over documents.
+    elsewhere: float  # How much of the common part an off-topic document has, as a factor.
+    aspect: float  # Weight of a document's subtopics in what is left.
+    aspect_spread: float  # Standard deviation of its logarithm over subtopics: some are tight, some loose.
+    other_aspect: float  # Tightness of an off-topic matter beside a subtopic's, as a factor.
+    other_matters: float  # Concentration of the off-topic documents' matters: many small ones where it is large.
+    kind: float  # Weight of a document's kind, which has nothing to do with its subtopics.
+    group: float  # Most that a group's documents have in common beside all that.
+    groups: float  # Concentration of the groups within a subtopic.
+    stray: float  # Chance of a document to belong to a group of another subtopic.
+    asked: float  # Weight of the common part in the query.
+    leaning: float  # Weight of one subtopic in the rest of the query.
+    by_relevance: float  # Weight of relevance in the retrieval score, beside noise of 1; all parts are standardised.
+    by_popularity: float  # Weight of the popularity of the document's subtopics.
+    by_query: float  # Weight of the cosine with the query.
 
 
 def wide_topics(n_topics: int = 1000, *, seed: int = 0, width: int = 384, largest: int = 130) -> TopicSet:
@@ -92,9 +71,8 @@ def wide_topics(n_topics: int = 1000, *, seed: int = 0, width: int = 384, larges
     check_integer("seed", seed, 0)
     check_integer("width", width, _SMALLEST)
     check_integer("largest", largest, _SMALLEST)
-    topics = [
-        _topic(f"wide-{seed}-{i}", width, largest, np.random.default_rng([_STREAM, seed, i])) for i in range(n_topics)
-    ]
+    generators = (np.random.default_rng([_STREAM, seed, number]) for number in range(n_topics))
+    topics = [_topic(f"wide-{seed}-{number}", width, largest, rng) for number, rng in enumerate(generators)]
     return TopicSet(topics, name="synthetic:wide", simulated=True)
 
 
@@ -261,13 +239,6 @@ def _standardised(values: NDArray[np.generic]) -> NDArray[np.float64]:
 
 def _rescaled(rng: np.random.Generator, scores: NDArray[np.float64]) -> Vectors:
     """Falling scores on one of the scales that engines use: BM25's, a probability's, reciprocal ranks, ..."""
-    kind = rng.integers(4)
-    if kind == 0:
-        scaled = 12 + 3 * scores
-    elif kind == 1:
-        scaled = np.exp(scores)
-    elif kind == 2:
-        scaled = 1 / (1 + np.arange(len(scores)))
-    else:
-        scaled = 1 / (1 + np.exp(-2 * scores))
-    return scaled.astype(np.float32)
+    bm25, exponential, ranks, odds = 12 + 3 * scores, np.exp(scores), np.arange(len(scores)), np.exp(-2 * scores)
+    scale: NDArray[np.float64] = (bm25, exponential, 1 / (1 + ranks), 1 / (1 + odds))[rng.integers(4)]
+    return scale.astype(np.float32)

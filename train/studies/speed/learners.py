@@ -116,6 +116,7 @@ def searched(count: int, simulations: int = _SIMULATIONS, *, training: bool = Fa
         training: whether finished lists are worth their true measure, as in training (the published code's rate is of
             training), or V as when topics are ranked.
     """
+    from srd_agents.mcts.config import MctsConfig
     from srd_agents.mcts.rollout import OrderedTopic, Planner
 
     topics, ranker = web(count, _N), learner("m2div", horizon=_SEARCH_HORIZON)
@@ -123,7 +124,7 @@ def searched(count: int, simulations: int = _SIMULATIONS, *, training: bool = Fa
     evaluator = ranker._evaluator([OrderedTopic.of(topic) for topic in topics])  # type: ignore[attr-defined] # of Mcts
     core = SelectionCore(topics, reward="alpha_nDCG", horizon=_SEARCH_HORIZON)
     bound, judgments = core.bound, core.arrays.judgments
-    planner = Planner(config=ranker.config, simulations=simulations)
+    planner = Planner(config=MctsConfig(root="puct", horizon=_SEARCH_HORIZON), simulations=simulations)
 
     def worth(trees: IntArray, lists: IntArray) -> ScoreArray:
         if bound is None:

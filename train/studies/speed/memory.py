@@ -9,8 +9,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from srd_gym.data.parquet import write_topics
-from srd_gym.data.synthetic import generate
 from studies.speed.learners import learner, searched
 from studies.speed.topics import judged, web
 
@@ -33,7 +31,12 @@ def _of_a_process(function: str, *arguments: object) -> float:
 
 def train(name: str) -> float:
     """Training by the command, on 198 topics of 65 to 419 candidates, F = 100."""
-    return _of_a_process("_train", name)
+    from srd_gym.data.parquet import write_topics
+    from srd_gym.data.synthetic import generate
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_topics(f"{folder}/t.parquet", generate("web", n_topics=198, seed=0, width=100, candidates=(65, 419)))
+        return _of_a_process("_train", name, folder)
 
 
 def train_qmix() -> float:
@@ -57,14 +60,11 @@ def fill_replay() -> float:
     return _of_a_process("_fill_replay")
 
 
-def _train(name: str) -> None:
+def _train(name: str, folder: str) -> None:
     from srd_train.cli import main
 
-    with tempfile.TemporaryDirectory() as folder:
-        file, model = f"{folder}/topics.parquet", f"{folder}/model"
-        write_topics(file, generate("web", n_topics=198, seed=0, width=100, candidates=(65, 419)))
-        if main(["train", name, "--topics", file, "--epochs", "2", "--out", model]):
-            raise RuntimeError(f"srd train {name} failed")
+    if main(["train", name, "--topics", f"{folder}/t.parquet", "--epochs", "2", "--out", f"{folder}/model"]):
+        raise RuntimeError(f"srd train {name} failed")
 
 
 def _train_qmix() -> None:

@@ -116,12 +116,18 @@ def searched(count: int, simulations: int = _SIMULATIONS, *, training: bool = Fa
         training: whether finished lists are worth their true measure, as in training (the published code's rate is of
             training), or V as when topics are ranked.
     """
-    from srd_agents.mcts.config import MctsConfig
-    from srd_agents.mcts.rollout import OrderedTopic, Planner
+    import torch
 
-    topics, ranker = web(count, _N), learner("m2div", horizon=_SEARCH_HORIZON)
-    ranker.prepare(topics)
-    evaluator = ranker._evaluator([OrderedTopic.of(topic) for topic in topics])  # type: ignore[attr-defined] # of Mcts
+    from srd_agents.mcts.config import MctsConfig
+    from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
+    from srd_agents.mcts.rollout import Planner
+    from srd_agents.networks.inputs import inputs_of
+
+    topics, network = list(web(count, _N)), SearchNetwork(_F, hidden=5)
+    network.initialise(torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        projection = [part.numpy() for part in network.project(inputs_of(topics, torch.zeros(1)))]
+    evaluator = NumpyEvaluator(network, list(zip(*projection, strict=True)))
     core = SelectionCore(topics, reward="alpha_nDCG", horizon=_SEARCH_HORIZON)
     bound, judgments = core.bound, core.arrays.judgments
     planner = Planner(config=MctsConfig(root="puct", horizon=_SEARCH_HORIZON), simulations=simulations)

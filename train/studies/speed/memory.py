@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from studies.speed.learners import learner, searched
+from studies.speed.race import learner
 from studies.speed.topics import judged, web
 
 _REPLAY = 100_000
@@ -73,6 +73,8 @@ def _train_qmix() -> None:
 
 
 def _search(trees: int, simulations: int) -> None:
+    from studies.speed.learners import searched
+
     searched(trees, simulations)()
 
 

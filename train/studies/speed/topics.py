@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet
 
 
 def web(count: int, candidates: int, width: int = 100) -> TopicSet:
     """Generated topics of one size, like those of the TREC Web Track."""
+    from srd_gym.data.synthetic import generate  # here, as memory is measured of what does not need it
+
     return generate("web", n_topics=count, seed=0, width=width, candidates=(candidates, candidates))
 
 

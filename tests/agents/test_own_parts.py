@@ -79,8 +79,7 @@ def test_a_reward_of_ones_own_pays_is_named_and_not_needed_to_rank(name: str, tm
     for topic in VALIDATION:
         np.testing.assert_array_equal(loaded.rank(topic, 5), by_object.rank(topic, 5))
     assert not np.array_equal(
-        trained(name, reward=Gains(factor=-1.0)).history.records[-1]["return"],
-        by_object.history.records[-1]["return"],
+        trained(name, reward=Gains(factor=-1.0)).history.records[-1]["return"], by_object.history.records[-1]["return"]
     )
 
 

@@ -127,10 +127,7 @@ def test_heuristics_on_ambient_reach_the_known_values(data_dir: Path) -> None:
     from srd_gym.measures import measure
 
     # Computed independently of this package on the same files: candidates' ideal, MiniLM vectors.
-    wanted = {
-        "retrieval-order": (0.573, 0.544, 0.346, 0.483),
-        "oracle": (1.0, 1.0, 0.727, 0.972),
-    }
+    wanted = {"retrieval-order": (0.573, 0.544, 0.346, 0.483), "oracle": (1.0, 1.0, 0.727, 0.972)}
     topics = load_ambient(data_dir / "ambient", vectors=data_dir / "ambient" / "minilm-384.npz")
     names = ("alpha_nDCG@5", "alpha_nDCG@10", "StRecall@5", "StRecall@10")
     scores = [Validation(topics, measure(name, normalizer="candidates")) for name in names]

@@ -15,15 +15,7 @@ from small_topics import refused
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, Standardizer
 from srd_agents.qmix.config import ScoringConfig
-from srd_agents.qmix.loss import (
-    MixingWeights,
-    chosen_values,
-    epsilon_at,
-    independent_loss,
-    joint_loss,
-    mean_value,
-    mix,
-)
+from srd_agents.qmix.loss import MixingWeights, chosen_values, epsilon_at, independent_loss, joint_loss, mean_value, mix
 from srd_agents.qmix.network import FlatMixer, PooledMixer, ScoreNetwork, mean_document
 from srd_agents.qmix.replay import Replay
 

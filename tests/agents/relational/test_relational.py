@@ -27,15 +27,7 @@ from srd_agents.relational.ranker import (
     unit_vectors,
     weight_shapes,
 )
-from srd_agents.relational.relations import (
-    ANCHORS,
-    CONTEXT,
-    STATIC,
-    Ranked,
-    midranks,
-    relate,
-    standardised,
-)
+from srd_agents.relational.relations import ANCHORS, CONTEXT, STATIC, Ranked, midranks, relate, standardised
 from srd_gym.testing import check_ranker
 
 

@@ -183,11 +183,7 @@ def looked_up(topics: TopicSet) -> dict[str, Any]:
         (lambda: policy_for(sb3.SAC), ValueError, r"no policy of ours fits SAC: .*Discrete.*use MaskablePPO, PPO, A2C"),
         (lambda: policy_for(contrib.QRDQN), ValueError, "no policy of ours fits QRDQN"),
         (lambda: policy_for(contrib.RecurrentPPO), ValueError, "fits RecurrentPPO: .*'MultiInputLstmPolicy'"),
-        (
-            lambda: policy_arguments(flat()),
-            ValueError,
-            "expected the Dict observation of SRD-v0.*got a Box",
-        ),
+        (lambda: policy_arguments(flat()), ValueError, "expected the Dict observation of SRD-v0.*got a Box"),
         (lambda: pointer(flat()), ValueError, "expected the Dict observation of SRD-v0"),
         (
             lambda: policy_arguments(gym.wrappers.FilterObservation(env_of(), ["documents", "ranking"])),

@@ -60,10 +60,7 @@ def test_a_benchmark_is_the_product_of_its_lists_and_each_cell_leaves_a_line_and
 @given(lost=st.sets(st.integers(0, 11)), how=st.sampled_from(["record", "run", "truncated", "garbled"]))
 @settings(max_examples=8, deadline=None)
 def test_what_is_missing_is_run_again_and_nothing_else(
-    tmp_path_factory: pytest.TempPathFactory,
-    finished: tuple[Path, list[dict[str, Any]]],
-    lost: set[int],
-    how: str,
+    tmp_path_factory: pytest.TempPathFactory, finished: tuple[Path, list[dict[str, Any]]], lost: set[int], how: str
 ) -> None:
     out, before = finished
     for index in lost:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import own_parts
 import pytest
 from made_results import recipe_file
-from own_parts import Gains
 from run_srd import Srd
 from small_topics import random_topics, refused
 
@@ -22,13 +22,7 @@ from srd_agents.training.loop import Validation
 from srd_gym.core import own
 from srd_gym.measures import MEASURES, catalogue, evaluate
 
-CODE = """
-import numpy as np
-from srd_gym.measures import Measure, Term
-
-class Early(Measure):
-    def _terms(self, statistics, depth):
-        return (Term(self._cut(0.8 ** np.arange(depth)), np.array([1.0] + [0.0] * depth), statistics.weights),)
+CODE = f"""{Path(own_parts.__file__).read_text(encoding="utf-8")}
 
 class Last:
     shift, most = 0, 99
@@ -36,24 +30,6 @@ class Last:
         return np.arange(topic.n_candidates)[::-1][: min(k, self.most)] + self.shift
     def rank_batch(self, topics, k):
         return [self.rank(topic, k) for topic in topics]
-
-class Relevant:
-    name = "relevant"
-    def __init__(self, worth=1.0):
-        self.worth = worth
-    def bind(self, topics, horizon):
-        relevant = topics.covers(1).any(axis=2)
-        return lambda step: self.worth * (relevant[step.topic_index, step.action] & (step.action >= 0))
-
-class First:
-    def __init__(self, keep):
-        self.keep = keep
-    def bind(self, topics, horizon):
-        return self
-    def at_reset(self, topic, allowed, needed):
-        return allowed & (allowed.cumsum(axis=1) <= np.maximum(self.keep, needed)[:, None])
-    def after_step(self, topic, ranking, action, allowed, needed):
-        return allowed
 
 class Few(Last):
     most = 2
@@ -128,21 +104,14 @@ def test_bad_rankings_fail_their_cell_by_name_and_the_others_go_on(srd: Srd, tmp
         assert re.search(f"ranker 'own_code:{name}'.*{message}", reasons)
 
 
-def test_a_learner_is_paid_by_ones_own_measure(srd: Srd, tmp_path: Path) -> None:
-    own = '"own_code:Early@5"'
-    learner = f'ranker = "reinforce"\nconfig = {{ epochs = 1, reward = {own}, validation_measure = {own} }}'
-    done = srd.works("benchmark", recipe(tmp_path, learner), "--out", "out", "--trust", "--json")
-    assert done.json["failed"] == []
-
-
 def test_in_python_it_needs_no_name(tmp_path: Path) -> None:
     sys.path.insert(0, str(tmp_path))
     own, topics = importlib.import_module("own_code").Early(cutoff=5), random_topics(1)
     validation = Validation(topics, own)
     rankings = [np.arange(topic.n_candidates)[::-1] for topic in topics]
     scores = evaluate(topics, dict(zip(topics.query_ids, rankings, strict=True)), [own]).per_topic
-    assert validation.name == "Early@5"
-    assert validation.score(rankings).tolist() == pytest.approx([row["Early@5"] for row in scores.values()])
+    assert validation.name == "early@5"
+    assert validation.score(rankings).tolist() == pytest.approx([row["early@5"] for row in scores.values()])
 
 
 def test_ones_own_learner_is_trained_and_its_folder_ranks(srd: Srd, tmp_path: Path) -> None:
@@ -162,7 +131,7 @@ def test_ones_own_learner_is_trained_and_its_folder_ranks(srd: Srd, tmp_path: Pa
 
 
 REFUSAL = "is code, which would run: give the command --trust"
-PAID = ("--reward", "own_code:Relevant(worth=0.5)", "--pruning", "knn:0.1+own_code:First(keep=8)")
+PAID = ("--reward", "own_code:Gains(factor=0.5)", "--pruning", "knn:0.1+own_code:First(keep=8)")
 
 
 def test_a_reward_and_a_pruning_strategy_train_resume_and_are_not_needed_to_rank(
@@ -174,7 +143,7 @@ def test_a_reward_and_a_pruning_strategy_train_resume_and_are_not_needed_to_rank
     srd.works(*train, *PAID, "--epochs", 1, "--trust")
     config = json.loads(Path("model/config.json").read_text())["config"]
     assert (config["reward"], config["pruning"]) == (PAID[1], PAID[3])
-    assert "reward was 'own_code:Relevant(worth=0.5)', now 'alpha_nDCG'" in srd.fails(*train, "--resume")
+    assert "reward was 'own_code:Gains(factor=0.5)', now 'alpha_nDCG'" in srd.fails(*train, "--resume")
     monkeypatch.setattr(own, "_OWN", {})  # as in another process
     assert REFUSAL in srd.fails(*train, *PAID, "--resume")
     srd.works(*train, *PAID, "--epochs", 2, "--resume", "--trust")
@@ -194,32 +163,29 @@ def test_what_prunes_rankings_is_imported_with_trust_alone(srd: Srd, monkeypatch
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_recipe_pays_and_prunes_by_ones_own_classes(srd: Srd, tmp_path: Path, jobs: int) -> None:
-    grid = 'grid = { reward = ["own_code:Relevant", "own_code:Relevant(worth=2)"] }'
+    grid = 'grid = { reward = ["own_code:Gains", "own_code:Gains(factor=2)"] }'
+    early = '"own_code:Early@5"'
     rows = [
-        f'ranker = "reinforce"\nconfig = {{ epochs = 1, reward = "own_code:Relevant", pruning = "{PAID[3]}" }}',
+        f'ranker = "reinforce"\nconfig = {{ epochs = 1, reward = "own_code:Gains", pruning = "{PAID[3]}" }}',
         f'ranker = "mdp-div"\nname = "chosen"\nconfig = {{ epochs = 1 }}\n{grid}',
         'ranker = "qmix"\nconfig = { epochs = 1, reward = "alpha_nDCG@5 + own_code:Early@5" }',
+        f'ranker = "mdp-div"\nconfig = {{ epochs = 1, reward = {early}, validation_measure = {early} }}',
     ]
     path = recipe_file(tmp_path, *rows, "mmr")
     assert REFUSAL in srd.fails("benchmark", path)
     done = srd.works("benchmark", path, "--out", "out", "--trust", "--jobs", jobs, "--json")
     assert done.json["failed"] == []
-    assert [row["ranker"] for row in done.json["tables"][0]["rows"]] == ["reinforce", "chosen", "qmix", "mmr"]
+    names = [row["ranker"] for row in done.json["tables"][0]["rows"]]
+    assert names == ["reinforce", "chosen", "qmix", "mdp-div", "mmr"]
 
 
 def test_a_spec_may_bring_objects_as_options(srd: Srd, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {"reward": Gains("ERR_IA"), "epochs": 1}
+    options = {"reward": own_parts.Gains("ERR_IA"), "epochs": 1}
     monkeypatch.setitem(RANKERS.built_in, "paid", replace(RANKERS["mdp-div"], name="paid", options=options))
     assert "own_parts:Gains(of=" in srd("train", "paid", "--help").out
     for reward, told in ((), "own_parts:Gains(of='ERR_IA')"), (("--reward", "StRecall"), "StRecall"):
         srd.works("train", "paid", "--topics", "synthetic:tiny:20", "--out", told, *reward)
         assert json.loads(Path(told, "config.json").read_text())["config"]["reward"] == told
-
-
-def test_the_oracle_of_ones_own_measure_ranks(srd: Srd) -> None:
-    rank = ("rank", "oracle", "--measure", "own_code:Early@5", "--topics", "synthetic:tiny:3", "--out", "run")
-    assert REFUSAL in srd.fails(*rank)
-    srd.works(*rank, "--trust")
 
 
 def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
@@ -232,11 +198,13 @@ def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
     compare = ("compare", run, tmp_path / "s", "--qrels", qrels, "--measures", "own_code:Early@5")
     (tmp_path / "s").write_text(run.read_text())
     (tmp_path / "recipe.json").write_text('{"rankers": [{"ranker": "own_code:Last"}]}')
-    for words in (("benchmark", path), ("report", tmp_path), rank, evaluate, compare):
+    oracle = ("rank", "oracle", "--measure", "own_code:Early@5", *rank[2:])
+    for words in (("benchmark", path), ("report", tmp_path), rank, oracle, evaluate, compare):
         assert "is code, which would run: give the command --trust" in srd.fails(*words)
     refused(lambda: load_ranker("own_code:Last"), "unknown ranker 'own_code:Last'")
     assert "own_code" not in sys.modules
-    srd.works(*rank, "--trust")
+    for words in (rank, oracle):
+        srd.works(*words, "--trust")
     assert srd.works(*evaluate, "--trust", "--json").json["measures"] == {"own_code:Early@5": 1.0}
     assert srd.works(*compare, "--trust", "--json").json["runs"]["s"]["means"] == {"own_code:Early@5": 1.0}
 

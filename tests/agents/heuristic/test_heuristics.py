@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_topics import judged_topic
 
@@ -110,7 +110,6 @@ def value_of(name: str, given_topic: Topic, ranking: Any) -> float:
 
 @pytest.mark.parametrize("name", ["alpha_DCG", "ERR_IA", "StRecall", "alpha_nDCG(alpha=0.3)"])
 @given(n=st.integers(1, 5), s=st.integers(1, 3), seed=st.integers(0, 1000))
-@settings(max_examples=20, deadline=None)
 def test_oracle_takes_the_largest_gain_at_every_rank(name: str, n: int, s: int, seed: int) -> None:
     given_topic, oracle = topic(n, seed, subtopics=s), make_ranker("oracle", measure=name)
     ranking, allowed = oracle.rank(given_topic, n), np.ones(n, dtype=bool)

@@ -90,7 +90,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @pytest.mark.parametrize("name", EXPLICIT)
 @given(topic=TOPICS, options=OPTIONS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_explicit_rankers_are_their_formulas(name: str, topic: Topic, options: dict[str, Any]) -> None:
     n, s, lambda_ = topic.n_candidates, topic.n_subtopics, options["lambda_"]
     topic = replace(topic, subtopic_weights=np.ones(s)) if topic.subtopic_weights is None else topic
@@ -135,7 +135,6 @@ def rated(scores: Any, **changes: Any) -> Topic:
 
 @pytest.mark.parametrize("name", RATED)
 @given(seed=st.integers(0, 9999))
-@settings(max_examples=30, deadline=None)
 def test_scores_count_within_their_subtopic_on_any_scale(name: str, seed: int) -> None:
     topic, rng = drawn(9, 3, seed), np.random.default_rng(seed)
     scores = np.where(rng.random((9, 3)) < 0.3, NAN, rng.integers(0, 6, (9, 3)))

@@ -86,7 +86,7 @@ def plain_scores(name: str, topic: Topic, raw: Any, lambda_: float, selected: li
     relevance=st.sampled_from(["raw_scores", "scores", "rank", "cosine"]),
     seed=st.integers(0, 9999),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_rankings_are_greedy_by_scores_that_are_the_formula(
     name: str, n: int, k: int, width: int, lambda_: float, relevance: str, seed: int
 ) -> None:
@@ -218,7 +218,6 @@ THEIRS = st.tuples(st.sampled_from([0.1, 0.5, 0.8, 1.0]), st.integers(0, 9999), 
 @pytest.mark.parametrize("name", BY_VECTORS)
 @pytest.mark.parametrize(("n", "width"), [(30, 24), (400, 340)])
 @given(drawn_case=THEIRS)
-@settings(max_examples=25, deadline=None)
 def test_choices_are_those_of_pyversity(name: str, n: int, width: int, drawn_case: tuple[float, int, int]) -> None:
     pyversity = pytest.importorskip("pyversity")
     diversity, seed, clusters = drawn_case

@@ -95,7 +95,7 @@ def same(one: dict[str, NDArray[Any]], other: dict[str, NDArray[Any]]) -> None:
 
 @pytest.mark.parametrize("gumbel", [False, True])
 @given(seed=seeds, count=st.integers(1, 5), horizon=st.integers(1, 5))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int, count: int, horizon: int) -> None:
     """Against brute force over all lists, with true measures at the horizon and a network that knows nothing."""
     topics = random_topics(seed, 3, n=count)
@@ -122,7 +122,7 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
 
 
 @given(data=st.data(), unvisited=st.sampled_from(["zero", "parent"]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_tree_searched_in_a_batch_equals_the_same_tree_alone(data: Any, unvisited: Any) -> None:
     counts = data.draw(st.lists(st.integers(2, 30), min_size=2, max_size=9))
     horizon, simulations = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 120))
@@ -255,7 +255,6 @@ def test_noise_is_mixed_into_the_priors_of_the_root_alone() -> None:
 
 
 @given(seed=seeds, counts=st.lists(st.integers(1, 20), min_size=1, max_size=5), simulations=st.integers(1, 50))
-@settings(max_examples=30, deadline=None)
 def test_sequential_halving_spends_its_budget_on_what_it_considers(
     seed: int, counts: list[int], simulations: int
 ) -> None:

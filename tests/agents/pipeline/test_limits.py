@@ -58,7 +58,6 @@ def copies_of(documents: Any, earlier: Any) -> Any:
 
 @pytest.mark.parametrize("ranker", TAKE_IT)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 14))
-@settings(max_examples=25, deadline=None)
 def test_zero_is_the_order_of_relevance_copies_included(ranker: str, seed: int, k: int) -> None:
     given = asked(seed, ranker)
     found = diversify(**given, k=k, diversity=0).indices
@@ -97,7 +96,6 @@ def test_rankers_that_take_no_diversity_name_those_that_do() -> None:
     "ranker", RANKED, ids=lambda ranker: ranker if isinstance(ranker, str) else type(ranker).__name__
 )
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 14), data=st.data())
-@settings(max_examples=25, deadline=None)
 def test_limits_hold(ranker: Any, seed: int, k: int, data: st.DataObject) -> None:
     given = asked(seed, ranker)
     documents, n = given["doc_vectors"], len(given["doc_vectors"])
@@ -151,7 +149,6 @@ def test_page_after_page_shows_everything_once(ranker: str) -> None:
 
 @pytest.mark.parametrize("ranker", [None, *EXPLICIT])
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
 def test_what_was_shown_has_covered_its_subtopics(ranker: str | None, seed: int) -> None:
     """Of two subtopics with two alike documents each, the next one shown is of the other."""
     documents = np.eye(3)[[0, 0, 1, 1]] + np.random.default_rng(seed).normal(scale=0.05, size=(4, 3))
@@ -195,7 +192,7 @@ def odd_vectors(data: st.DataObject, rows: int, width: int) -> Any:
 
 
 @given(n=st.integers(1, 10), s=st.integers(1, 14), width=st.integers(1, 5), k=st.integers(1, 12), data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_subtopics_may_be_few_or_many_zero_or_all_the_same(n: int, s: int, width: int, k: int, data: Any) -> None:
     query = odd_vectors(data, 1, width)[0] if data.draw(st.booleans()) else None
     given: dict[str, Any] = {"doc_vectors": odd_vectors(data, n, width), "subtopics": odd_vectors(data, s, width)}

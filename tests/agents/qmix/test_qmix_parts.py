@@ -65,7 +65,7 @@ def total(kind: str, chosen: torch.Tensor, given_: Inputs, count: int) -> torch.
     return mix(chosen, mixer(kind, count)(given_))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(kinds, counts, seeds, st.floats(0, 5), st.integers(1, 3))
 def test_the_joint_value_never_falls_where_an_agents_value_rises(
     kind: str, count: int, seed: int, rise: float, rollouts: int
@@ -78,7 +78,6 @@ def test_the_joint_value_never_falls_where_an_agents_value_rises(
         assert (total(kind, higher, given_, count) >= before - 1e-12).all()
 
 
-@settings(max_examples=20, deadline=None)
 @given(kinds, st.integers(1, 4), seeds)
 def test_the_best_joint_action_is_every_agents_own_best(kind: str, count: int, seed: int) -> None:
     """All A^N joint actions of a tiny topic."""
@@ -90,7 +89,7 @@ def test_the_best_joint_action_is_every_agents_own_best(kind: str, count: int, s
     torch.testing.assert_close(reached, totals.max())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(counts, seeds)
 def test_permuting_documents_permutes_values_and_leaves_the_joint_value(count: int, seed: int) -> None:
     given_ = inputs(seed, count)
@@ -106,7 +105,7 @@ def test_permuting_documents_permutes_values_and_leaves_the_joint_value(count: i
         torch.testing.assert_close(one, other)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(counts, seeds, st.integers(1, 4))
 def test_padding_changes_nothing(count: int, seed: int, more: int) -> None:
     given_, agents = inputs(seed, count), network()
@@ -174,7 +173,6 @@ def test_standardizing_by_hand() -> None:
     assert documents.tolist() == [[[3.0, 2.0]]]
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=8), st.integers(1, 9), st.sampled_from([2, 256, 257]), seeds)
 def test_the_replay_gives_back_the_last_visits(sizes: list[int], capacity: int, n_scores: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

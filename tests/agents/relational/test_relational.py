@@ -40,7 +40,7 @@ def some_weights(seed: int = 0, *, all_at_work: bool = False) -> Any:
     return checked_weights(drawn)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seeds)
 def test_reordered_candidates_give_the_same_documents(seed: int) -> None:
     topic = replace(partial_topic(seed, 3 + seed % 37 + (ANCHORS if seed % 3 == 0 else 0)), retrieval_scores=None)
@@ -51,7 +51,7 @@ def test_reordered_candidates_give_the_same_documents(seed: int) -> None:
     assert ranked == [shuffled.doc_ids[i] for i in rank_topics(weights, [shuffled], 10)[0]]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seeds)
 def test_relations_move_with_scores_given_in_any_order(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -64,7 +64,7 @@ def test_relations_move_with_scores_given_in_any_order(seed: int) -> None:
     np.testing.assert_allclose(one.context, other.context, atol=1e-4)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seeds)
 def test_lengths_shifts_scales_and_empty_dimensions_change_nothing(seed: int) -> None:
     topic, rng = partial_topic(seed), np.random.default_rng(seed)
@@ -128,7 +128,6 @@ def test_odd_vectors_still_give_a_ranking(vectors: np.ndarray[Any, Any], extras:
     assert np.isfinite(Related(some_weights(), relations).scores()).all()
 
 
-@settings(max_examples=20, deadline=None)
 @given(seeds)
 def test_novelty_prefers_what_is_unlike_all_chosen(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from srd_agents.networks.attention import initialise
@@ -33,7 +33,6 @@ def states(seed: int, batch: int = 3) -> tuple[Inputs, torch.Tensor]:
     return Inputs(queries, documents, present, torch.from_numpy(order)), ranking
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1000))
 def test_permuting_candidates_permutes_the_scores_and_leaves_the_value(seed: int) -> None:
     topics, ranking = states(seed)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_topics import small_topic
 
@@ -92,7 +92,6 @@ def equations(given: Prepared, ranking: list[int], weights: Any, pooling: str) -
 
 @pytest.mark.parametrize("pooling", POOLINGS)
 @given(seed=st.integers(0, 500), ranks=st.integers(1, 4))
-@settings(max_examples=20, deadline=None)
 def test_likelihood_and_gradient_are_the_equations(pooling: Any, seed: int, ranks: int) -> None:
     given_, weights = drawn(seed, ranks=ranks)
     values, gradients = log_likelihoods(given_, weights, pooling)
@@ -169,7 +168,6 @@ def test_any_measure_trains(measure: str) -> None:
 
 
 @given(seed=st.integers(0, 300))
-@settings(max_examples=25, deadline=None)
 def test_sorting_maximises_the_joint_features(seed: int) -> None:
     rng = np.random.default_rng(seed)
     relevance, weights = rng.random((5, 3), np.float32), rng.normal(size=3)
@@ -229,7 +227,6 @@ def test_word_coverage_by_hand() -> None:
 
 
 @given(seed=st.integers(0, 300))
-@settings(max_examples=25, deadline=None)
 def test_greedy_cover_is_within_1_minus_1_by_e_of_the_best_set(seed: int) -> None:
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(["aa", "bb", "cc", "dd", "ee", "ff"], size=3)) for _ in range(6)]

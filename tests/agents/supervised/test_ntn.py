@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_topics import judged_topic
 
@@ -105,7 +105,6 @@ def test_margin_counts_the_pairs_that_differ_too_little() -> None:
 
 
 @given(seed=st.integers(0, 500), n=st.integers(1, 20))
-@settings(max_examples=30, deadline=None)
 def test_samples_are_what_they_say(seed: int, n: int) -> None:
     one = judged_topic(n, seed, 4, 4)
     samples = Sampler("alpha_nDCG", 6).pairs(one, 4, 5, 0.8, np.random.default_rng(seed))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from adapters import ADAPTERS, Adapter
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from small_topics import Own
@@ -36,6 +36,7 @@ def cosine(first: NDArray[Any], second: NDArray[Any]) -> float:
 
 
 @EVERY
+@settings(max_examples=25, deadline=None)
 @given(case=cases(), k=st.integers(1, 12))
 def test_no_diversity_is_the_order_of_relevance(adapter: Adapter, called: Any, case: Case, k: int) -> None:
     shown = adapter(*case, k, called(0.0))
@@ -45,6 +46,7 @@ def test_no_diversity_is_the_order_of_relevance(adapter: Adapter, called: Any, c
 
 
 @EVERY
+@settings(max_examples=25, deadline=None)
 @given(case=cases())
 def test_more_diversity_never_shows_a_second_document_closer_to_the_first(
     adapter: Adapter, called: Any, case: Case

@@ -26,6 +26,7 @@ from studies.pretrain.wide import wide_topics
 LOG = "pretraining.json"
 TRAINING_SEED, VALIDATION_SEED = 0, 1
 """Of the generator: no topic is in both."""
+Outcomes = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,18 +57,6 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What came of one seed."""
-
-    seed: int
-    validation: float
-    """Measure on the generated validation topics."""
-    best_epoch: int | None
-    seconds: float
-    """Of processor time, of the updates."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Pretrain(Plan):
     """Train the relational ranker on generated topics, one model a seed, and keep the best one on others.
 
@@ -95,15 +84,16 @@ class Pretrain(Plan):
         with output.progress(f"pretrain seeds {', '.join(map(str, self.seeds))}") as advance:
             outcomes = pretrain(plan, self.out, threads=self.threads, progress=topics_seen(advance))
         if self.json:
-            output.data({"outcomes": [asdict(outcome) for outcome in outcomes], "folder": str(self.out)})
+            output.data({"outcomes": outcomes, "folder": str(self.out)})
             return 0
-        rows = [[str(o.seed), f"{o.validation:.4f}", str(o.best_epoch), f"{o.seconds:.0f}"] for o in outcomes]
+        forms = {"seed": "d", "validation": ".4f", "best_epoch": "d", "seconds": ".0f"}
+        rows = [[f"{outcome[key]:{form}}" for key, form in forms.items()] for outcome in outcomes]
         caption = f"the best one is {self.out / CHECKPOINT}; log: {self.out / LOG}"
         output.table("Pretrained", ["seed", "validation", "best epoch", "seconds"], rows, caption)
         return 0
 
 
-def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | None = None) -> list[Outcome]:
+def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | None = None) -> Outcomes:
     """Train all seeds, or go on where an interrupted run stopped; write the models, the best one and the log.
 
     Args:
@@ -113,6 +103,10 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
         threads: of torch.
         progress: called while training.
 
+    Returns:
+        For each seed: `seed`, `validation` (the measure on the generated validation topics), `best_epoch`, and
+        `seconds` of processor time of the updates.
+
     Raises:
         ValueError: no seeds, or a folder that holds a run of another plan.
     """
@@ -121,7 +115,8 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
     plan.config()  # a wrong option should show before topics are made
     train = wide_topics(plan.topics, seed=TRAINING_SEED)
     validation = wide_topics(plan.validation, seed=VALIDATION_SEED)
-    outcomes, histories = [], []
+    outcomes: Outcomes = []
+    histories: list[dict[str, Any]] = []
     with torch_threads(threads):
         for seed in plan.seeds:
             ranker, folder = Reinforce(plan.config()), out / f"seed-{seed}"
@@ -133,20 +128,18 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
             _write_npz(out / f"seed-{seed}.npz", {name: own[name] for name in weight_shapes(0, 0)})
             if history.best_validation is None:
                 raise ValueError(f"{folder} was trained without validation topics; remove it and begin anew")
-            spent = float(history.records[-1]["cpu_seconds"])
-            outcomes.append(
-                Outcome(seed=seed, validation=history.best_validation, best_epoch=history.best_epoch, seconds=spent)
-            )
+            about = {"seed": seed, "validation": history.best_validation, "best_epoch": history.best_epoch}
+            outcomes.append(about | {"seconds": float(history.records[-1]["cpu_seconds"])})
             histories.append({"seed": seed, **asdict(history)})
-    best = max(outcomes, key=lambda outcome: outcome.validation)
-    _write_npz(out / CHECKPOINT, read_weights(out / f"seed-{best.seed}.npz"))
+    best = max(outcomes, key=lambda outcome: outcome["validation"])["seed"]
+    _write_npz(out / CHECKPOINT, read_weights(out / f"seed-{best}.npz"))
     log = {
         "plan": asdict(plan),
         "config": as_values(plan.config()),
         "topics": {"training": f"synthetic:wide:{plan.topics}:{TRAINING_SEED}", "simulated": True},
         "validation": f"synthetic:wide:{plan.validation}:{VALIDATION_SEED}",
-        "chosen_seed": best.seed,
-        "outcomes": [asdict(outcome) for outcome in outcomes],
+        "chosen_seed": best,
+        "outcomes": outcomes,
         "commit": commit(),
         "versions": versions(),
         "histories": histories,

@@ -10,7 +10,7 @@ Shapes: N candidates, S subtopics, F vector width, D dimensions that a topic's v
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,32 +23,8 @@ _STREAM = 1907
 """Keeps these topics' generators apart from those of the presets."""
 _SMALLEST = 16
 """Least dimensions and candidates."""
-
-
-class _Shape(NamedTuple):
-    """What one topic is like: every field is drawn anew for each topic. Weights are shares of a squared length."""
-
-    relevant: float  # Chance of a document to be relevant.
-    skew: float  # Popularity of the i-th subtopic is i^-skew.
-    second: float  # Chance of a relevant document to be drawn for a second subtopic.
-    dimensions: int  # Of the space that its vectors fill; the rest of the width is 0.
-    falloff: float  # How much more the first dimensions vary than the last: standard deviation i^-falloff.
-    common: float  # Weight of what all documents share.
-    common_spread: float  # Standard deviation of its logarithm over documents.
-    elsewhere: float  # How much of the common part an off-topic document has, as a factor.
-    aspect: float  # Weight of a document's subtopics in what is left.
-    aspect_spread: float  # Standard deviation of its logarithm over subtopics: some are tight, some loose.
-    other_aspect: float  # Tightness of an off-topic matter beside a subtopic's, as a factor.
-    other_matters: float  # Concentration of the off-topic documents' matters: many small ones where it is large.
-    kind: float  # Weight of a document's kind, which has nothing to do with its subtopics.
-    group: float  # Most that a group's documents have in common beside all that.
-    groups: float  # Concentration of the groups within a subtopic.
-    stray: float  # Chance of a document to belong to a group of another subtopic.
-    asked: float  # Weight of the common part in the query.
-    leaning: float  # Weight of one subtopic in the rest of the query.
-    by_relevance: float  # Weight of relevance in the retrieval score, beside noise of 1; all parts are standardised.
-    by_popularity: float  # Weight of the popularity of the document's subtopics.
-    by_query: float  # Weight of the cosine with the query.
+_Shape = SimpleNamespace
+"""The numbers of `_shape`, by name."""
 
 
 def wide_topics(n_topics: int = 1000, *, seed: int = 0, width: int = 384, largest: int = 130) -> TopicSet:
@@ -77,34 +53,40 @@ def wide_topics(n_topics: int = 1000, *, seed: int = 0, width: int = 384, larges
 
 
 def _shape(rng: np.random.Generator, width: int) -> _Shape:
-    """The ranges.
+    """What one topic is like: every number is drawn anew for each topic. Weights are shares of a squared length.
 
     Half of the first stages match texts: their scores follow the cosine with the query, and relevance adds little. The
     others know what texts do not say (links, clicks): their scores follow relevance, hardly that cosine.
     """
     matches_texts = rng.random() < 0.5
-    return _Shape(
-        relevant=rng.uniform(0.15, 0.95),
-        skew=rng.uniform(0.5, 2.0),
-        second=rng.uniform(0.0, 0.6) * rng.random(),
+    return SimpleNamespace(
+        relevant=rng.uniform(0.15, 0.95),  # chance of a document to be relevant
+        skew=rng.uniform(0.5, 2.0),  # popularity of the i-th subtopic is i^-skew
+        second=rng.uniform(0.0, 0.6) * rng.random(),  # chance of a relevant document to be drawn for a second subtopic
+        # Of the space that its vectors fill; the rest of the width is 0.
         dimensions=round(_log_uniform(rng, min(60, width), width)),
+        # How much more the first dimensions vary than the last: standard deviation i^-falloff.
         falloff=rng.uniform(0.0, 0.5),
-        common=rng.uniform(0.05, 0.6),
-        common_spread=rng.uniform(0.05, 0.4),
-        elsewhere=rng.uniform(0.5, 1.1),
-        aspect=rng.uniform(0.08, 0.5),
+        common=rng.uniform(0.05, 0.6),  # weight of what all documents share
+        common_spread=rng.uniform(0.05, 0.4),  # standard deviation of its logarithm over documents
+        elsewhere=rng.uniform(0.5, 1.1),  # how much of the common part an off-topic document has, as a factor
+        aspect=rng.uniform(0.08, 0.5),  # weight of a document's subtopics in what is left
+        # Standard deviation of its logarithm over subtopics: some are tight, some loose.
         aspect_spread=rng.uniform(0.2, 0.7),
-        other_aspect=rng.uniform(0.3, 1.2),
+        other_aspect=rng.uniform(0.3, 1.2),  # tightness of an off-topic matter beside a subtopic's, as a factor
+        # Concentration of the off-topic documents' matters: many small ones where it is large.
         other_matters=_log_uniform(rng, 3, 60),
-        kind=rng.uniform(0.0, 0.3),
-        group=rng.uniform(0.2, 0.95),
-        groups=_log_uniform(rng, 1, 30),
-        stray=rng.uniform(0.0, 0.5),
-        asked=rng.uniform(*((0.2, 0.95) if matches_texts else (0.1, 0.9))),
-        leaning=rng.uniform(0.0, 0.5),
+        kind=rng.uniform(0.0, 0.3),  # weight of a document's kind, which has nothing to do with its subtopics
+        group=rng.uniform(0.2, 0.95),  # most that a group's documents have in common beside all that
+        groups=_log_uniform(rng, 1, 30),  # concentration of the groups within a subtopic
+        stray=rng.uniform(0.0, 0.5),  # chance of a document to belong to a group of another subtopic
+        asked=rng.uniform(*((0.2, 0.95) if matches_texts else (0.1, 0.9))),  # weight of the common part in the query
+        leaning=rng.uniform(0.0, 0.5),  # weight of one subtopic in the rest of the query
+        # Weight of relevance in the retrieval score, beside noise of 1; all parts are standardised.
         by_relevance=rng.uniform(*((0.0, 0.3) if matches_texts else (0.1, 0.7))),
+        # Weight of the popularity of the document's subtopics.
         by_popularity=rng.uniform(*((-0.2, 0.3) if matches_texts else (-0.1, 0.5))),
-        by_query=rng.uniform(*((0.3, 1.0) if matches_texts else (-0.1, 0.2))),
+        by_query=rng.uniform(*((0.3, 1.0) if matches_texts else (-0.1, 0.2))),  # weight of the cosine with the query
     )
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from studies.speed.race import learner
 from studies.speed.topics import judged, web
@@ -88,7 +89,7 @@ def _fill_replay() -> float:
     env.reset(seed=0)
     policy, arguments, before = policy_for(DQN), policy_arguments(env), _resident()
     # It only plays: learning starts behind the last step.
-    sizes = {"buffer_size": _REPLAY, "learning_starts": _REPLAY + 1}
+    sizes: dict[str, Any] = {"buffer_size": _REPLAY, "learning_starts": _REPLAY + 1}
     model = DQN(policy, env, policy_kwargs=arguments, seed=0, device="cpu", **sizes).learn(_REPLAY)
     if not model.replay_buffer or not model.replay_buffer.full:
         raise RuntimeError(f"the replay was to be full after {_REPLAY} steps")

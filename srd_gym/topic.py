@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.checks import array_from, as_scores, check_integer, finite, holds, scores_from, unknown
-from srd_gym.files import looked_at
 from srd_gym.reading import shown
 from srd_gym.showing import topic_table
 
@@ -134,7 +133,6 @@ class Topic:
         """
         if self.doc_vectors is None:
             raise _no_vectors(f"topic {shown(self.query_id)}", who)
-        looked_at(self.doc_vectors.nbytes)
         return self.doc_vectors
 
     def take(self, candidates: Iterable[int]) -> Topic:
@@ -303,7 +301,6 @@ class TopicSet(Sequence[Topic]):
                 if name in _ADDED and value is None:
                     continue
                 if isinstance(value, np.ndarray):
-                    looked_at(value.nbytes)
                     digest.update(repr(value.shape).encode())
                     digest.update(value.data)
                 else:

@@ -8,7 +8,6 @@ import re
 import sys
 import tracemalloc
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,13 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_topics import judged_topic, refused
 
-from srd_gym import files
-from srd_gym.data import pages, parquet
+from srd_gym.data import mapped, pages, parquet
 from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, read_origin, read_topics, write_topics
 from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import generate
 from srd_gym.data.vectors import read_vectors
-from srd_gym.files import MappedFile, looked_at
 from srd_gym.reading import GROWTH
 from srd_gym.testing import _require_equal
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
@@ -244,7 +241,7 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def on_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> TopicSet:
     """The topics of a file, their vectors on disk however few they are."""
     monkeypatch.setattr(parquet, "IN_MEMORY", 0)
-    monkeypatch.setattr(files, "_MAPPED", mmap.ALLOCATIONGRANULARITY)
+    monkeypatch.setattr(mapped, "_MAPPED", mmap.ALLOCATIONGRANULARITY)
     with pytest.warns(DataNotice, match=r"of 0\.0 GB of topics go into a temporary file in .*TMPDIR names"):
         return read_topics(path)
 
@@ -279,28 +276,6 @@ def test_a_damaged_row_group_is_named_before_anything_is_trained(groups: Path, m
     monkeypatch.setattr(parquet, "IN_MEMORY", 0)
     with pytest.warns(DataNotice), pytest.raises(ValueError, match=rf"topic set: {re.escape(str(groups))}.*row"):
         read_topics(groups)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_what_was_looked_at_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "AT_ONCE", 2**21)
-    each = np.zeros(2**18, np.float32)  # 1 MiB
-    with closing(MappedFile()) as file:
-        rows = [row for row in file.moved([each] * 32) if row is not None]
-    resident = []
-    for row in rows:
-        looked_at(row.nbytes)
-        assert row.sum() == 0
-        resident.append(_mapped_megabytes())
-    assert max(resident) < min(resident) + 8
-    for row in rows:
-        row.sum()  # without saying so
-    assert _mapped_megabytes() > min(resident) + 24
-
-
-def _mapped_megabytes() -> float:
-    """What the process holds of mapped files."""
-    return int(re.search(r"RssFile:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
 
 
 # Files whose few bytes unfold to far more are refused before memory is taken, whatever their footers say

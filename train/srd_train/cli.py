@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from srd_gym.checks import unknown
-from srd_gym.files import number_of, stopped_by_signals
+from srd_gym.interrupts import number_of, stopped_by_signals
 from srd_train.commands.console import Output, overview, parsed
 
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError, MemoryError)

@@ -1,7 +1,7 @@
-"""Topic sets from everywhere: TREC files, texts, WordNet, AMBIENT, MDP-DIV's and DU-DIV's files, Parquet, a generator.
+"""Topic sets from everywhere: TREC files, texts, AMBIENT, MDP-DIV's and DU-DIV's files, Parquet, a generator.
 
 `load_topics` takes what the environments and the command take as `topics`. The loaders of published sets are
-`load_trec`, `load_texts`, `load_wordnet`, `load_ambient`, `load_rl4srd` and `load_du_div`; what they have to say and
+`load_trec`, `load_texts`, `load_ambient`, `load_rl4srd` and `load_du_div`; what they have to say and
 stop nothing by (documents left out, columns ignored) is a `DataNotice` warning.
 """
 
@@ -17,7 +17,6 @@ from weakref import WeakValueDictionary
 from srd_gym.checks import near
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.attach import attach_vectors, embed_topics
-from srd_gym.data.composed import compose_topics
 from srd_gym.data.labels import load_du_div, load_rl4srd
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.parquet import iter_topics, read_topics, write_topics
@@ -28,7 +27,6 @@ from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.texts import load_texts
 from srd_gym.data.trec import load_trec, read_topics_xml, write_qrels
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
-from srd_gym.data.wordnet import load_wordnet
 from srd_gym.files import PathLike
 from srd_gym.reading import exists, shown, shown_text
 from srd_gym.topic import Topic, TopicSet, as_topic_set
@@ -39,7 +37,6 @@ __all__ = [
     "LsaVectorizer",
     "VectorTable",
     "attach_vectors",
-    "compose_topics",
     "embed_texts",
     "embed_topics",
     "generate",
@@ -50,7 +47,6 @@ __all__ = [
     "load_texts",
     "load_topics",
     "load_trec",
-    "load_wordnet",
     "read_folds",
     "read_qrels",
     "read_run",
@@ -100,7 +96,7 @@ def load_topics(source: TopicSet | Iterable[Topic] | PathLike) -> TopicSet:
         )
     if path.is_dir():
         raise ValueError(
-            f"topics: {path} is a folder; make a Parquet file of it with `srd data build texts|wordnet|ambient|"
+            f"topics: {path} is a folder; make a Parquet file of it with `srd data build texts|ambient|"
             "rl4srd|du-div DIR --out FILE`, or load it in Python with srd_gym.data.load_ambient and its like"
         )
     state = path.stat()

@@ -122,8 +122,6 @@ class Collection:
     subtopics: dict[str, dict[str, str]]
     """Texts by id, by query."""
     judged: dict[str, TopicQrels]
-    indexed: dict[str, str] | None = None
-    """What BM25 finds each document by, where that is not its text."""
 
     @property
     def name(self) -> str:
@@ -155,12 +153,9 @@ def topics_of(
     retrieve: Retrieve,
     depth: int,
     missing: Missing,
-    advance: Callable[[int], None] | None,
-    keep: Callable[[Topic], bool] = lambda _: True,
+    advance: Callable[[int], None] | None = None,
 ) -> TopicSet:
     """The topics of a collection; `load_texts` says what the arguments are.
-
-    `keep` says whether a topic is to stay; one that is not needs no vectors.
 
     Raises:
         ImportError: bm25s or scikit-learn is not installed.
@@ -171,21 +166,38 @@ def topics_of(
             f"{WHAT}: {found.folder} has no judged query in its diversity.qrels, so there are no judged documents to "
             "stand for candidates; retrieve by cosine or bm25"
         )
-    if isinstance(vectors, LsaVectorizer) and not vectors.fitted:
-        vectors.fit(found.documents.values())
     if retrieve == "none":
         candidates: Candidates = partial(_judged, found)
         tables: Tables = {}
     else:
         tables = _tables(found, vectors, found.documents) if retrieve in _BY_VECTORS else {}
         candidates = _retrieved(found, tables, retrieve, int(depth), missing)
-    kept = filter(keep, _topics(found, candidates, advance))
-    topics = TopicSet(kept, name=found.name, transductive=isinstance(vectors, LsaVectorizer))
+    topics = TopicSet(_topics(found, candidates, advance), name=found.name)
+    return with_vectors(topics, found, vectors, missing, tables)
+
+
+def with_vectors(
+    topics: TopicSet,
+    found: Collection,
+    vectors: PathLike | LsaVectorizer | Embedding | None,
+    missing: Missing,
+    tables: Tables | None = None,
+) -> TopicSet:
+    """The topics of a collection with vectors of their documents, queries and subtopics.
+
+    Args:
+        topics: the topics.
+        found: the collection.
+        vectors: as for `load_texts`.
+        missing: as for `load_texts`.
+        tables: the vectors, where they are read or made already.
+    """
     if vectors is None:
         return topics
     # A stage that needs no vectors spares embedding what it does not find.
     wanted = dict.fromkeys(doc_id for topic in topics for doc_id in topic.doc_ids)
     tables = tables or _tables(found, vectors, wanted)
+    topics = topics.replace(topics, transductive=isinstance(vectors, LsaVectorizer))
     topics = attach_vectors(topics, tables["document"], queries=tables.get("query"), missing=missing)
     # Judgments may name subtopics that have no text and so no vector: their topics can do without.
     return attach_vectors(topics, subtopics=tables["subtopic"], missing="drop") if "subtopic" in tables else topics
@@ -205,6 +217,8 @@ def _tables(found: Collection, vectors: PathLike | LsaVectorizer | Embedding | N
             ids = [name.replace("\t", ".", 1) for name in table.ids]
             tables["subtopic"] = VectorTable(ids, table.vectors, source=table.source, encoder=table.encoder)
         return tables
+    if isinstance(vectors, LsaVectorizer) and not vectors.fitted:
+        vectors.fit(found.documents.values())
     embed = vectors.transform if isinstance(vectors, LsaVectorizer) else vectors
     encoder = getattr(vectors, "encoder", None)
     subtopics = {f"{q}.{s}": text for q, texts in found.subtopics.items() for s, text in texts.items() if text}
@@ -236,8 +250,7 @@ def _retrieved(found: Collection, tables: Tables, retrieve: str, depth: int, mis
     if retrieve in _BY_VECTORS:
         stages.append(by_cosine(tables["document"].rows(ids)))
     if retrieve != "cosine":
-        indexed = found.indexed or found.documents
-        stages.append(by_bm25([indexed[name] for name in ids]))
+        stages.append(by_bm25([found.documents[name] for name in ids]))
     stage = stages[0] if len(stages) == 1 else fused(stages)
 
     def candidates(query_id: str) -> tuple[Sequence[str], FloatArray | None]:

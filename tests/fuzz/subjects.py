@@ -16,13 +16,12 @@ from pathlib import Path
 import gymnasium as gym
 from fuzz import calls, damage, models
 from fuzz.damage import mutated
-from small_wordnet import dictionary
 from sound_files import READERS, Sound, write
 
 from srd_agents.registry import load_ranker
 from srd_agents.relational.ranker import read_weights
 from srd_gym.checks import ArgumentError
-from srd_gym.data import LsaVectorizer, load_wordnet
+from srd_gym.data import LsaVectorizer
 from srd_train.experiment.recipe import load_recipe
 
 Cases = Callable[[random.Random], Callable[[], object]]
@@ -86,8 +85,6 @@ def _read_lsa(folder: Path) -> object:
 
 def _optional() -> Iterator[Subject]:
     """What needs libraries that may not be installed."""
-    if importlib.util.find_spec("bm25s") is not None:
-        yield files("wordnet", dictionary().write, load_wordnet)
     if importlib.util.find_spec("pandas") is not None:
         from fuzz.frames import frames
 

@@ -49,7 +49,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from srd_gym.data.mapped import MappedFile
-from srd_gym.data.pages import unfolded_bytes
 from srd_gym.data.streams import notice
 from srd_gym.files import PathLike, for_arrow, written_atomically
 from srd_gym.reading import Place, existing_file, growth_limit, json_value, reading, shown, too_large
@@ -62,7 +61,7 @@ IN_MEMORY = 2**30
 """Bytes of a set that is read whole up to which its vectors are held in memory; those of a larger one stay on disk."""
 
 _ALWAYS = 2**28
-"""What may be read of a file however small it is: equal numbers take next to no space."""
+"""Bytes that row groups may declare however small the file is: equal numbers take next to no space."""
 
 _METADATA_KEY = b"srd_gym"
 _WHAT = "topic set"
@@ -373,16 +372,17 @@ def read_batches(
         groups: numbers of row groups; None: all.
 
     Raises:
-        ValueError: what is read takes far more memory than the file is large.
+        ValueError: the row groups say that they are far larger than the file.
     """
-    size = Path(path).stat().st_size
-    left = limit = growth_limit(size, _ALWAYS)
-    starts = list(accumulate((file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)), initial=0))
+    size, declared = Path(path).stat().st_size, 0
+    limit = growth_limit(size, _ALWAYS)
+    # Not the columns' sizes: Arrow ends the process where a damaged footer has odd statistics of a column.
+    about = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
+    starts = list(accumulate((group.num_rows for group in about), initial=0))
     for group in range(file.num_row_groups) if groups is None else groups:
-        for taken in unfolded_bytes(file, Path(path), group, columns):
-            left -= taken
-            if left < 0:
-                raise too_large(f"what is read of it unfolds to more than {limit:,} bytes", size)
+        declared += about[group].total_byte_size
+        if declared > limit:
+            raise too_large(f"its row groups unpack to more than {limit:,} bytes", size)
         row = starts[group]
         for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=columns):
             yield row, batch

@@ -17,12 +17,12 @@ from weakref import WeakValueDictionary
 from srd_gym.checks import near
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.attach import attach_vectors, embed_topics
-from srd_gym.data.labels import load_du_div, load_rl4srd
+from srd_gym.data.label_files import load_du_div, load_rl4srd
 from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.data.notices import DataNotice
 from srd_gym.data.parquet import iter_topics, read_topics, write_topics
 from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.splits import read_folds
-from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.texts import load_texts
 from srd_gym.data.trec import load_trec, read_topics_xml, write_qrels

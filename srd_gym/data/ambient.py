@@ -32,8 +32,9 @@ import numpy as np
 from srd_gym.checks import check_option
 from srd_gym.data.attach import Missing, attach_vectors
 from srd_gym.data.collection import by_bm25, by_cosine
-from srd_gym.data.labels import label_free_order
-from srd_gym.data.streams import existing_folder, tell
+from srd_gym.data.folders import existing_folder
+from srd_gym.data.label_files import label_free_order
+from srd_gym.data.notices import tell
 from srd_gym.data.vectors import read_vector_parts
 from srd_gym.files import PathLike
 from srd_gym.reading import numbered_lines, shown

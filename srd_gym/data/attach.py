@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from srd_gym.checks import check_option
-from srd_gym.data.streams import notice
+from srd_gym.data.notices import notice
 from srd_gym.data.vectors import VectorTable, read_vectors
 from srd_gym.files import PathLike
 from srd_gym.reading import few, shown

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_option
 from srd_gym.data.attach import Embedding, Missing, attach_vectors
-from srd_gym.data.labels import label_free_order
+from srd_gym.data.label_files import label_free_order
 from srd_gym.data.lsa import LsaVectorizer, unit_rows
-from srd_gym.data.streams import tell
+from srd_gym.data.notices import tell
 from srd_gym.data.trec import judged_fields
 from srd_gym.data.vectors import Part, VectorTable, read_vector_parts
 from srd_gym.files import PathLike

@@ -17,7 +17,7 @@ import numpy as np
 
 from srd_gym.checks import check_integer
 from srd_gym.data.attach import doc_texts, embed_topics
-from srd_gym.data.streams import existing_folder
+from srd_gym.data.folders import existing_folder
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import open_npz, read_json_object, reading, refuse_pickle, shown
 from srd_gym.topic import FloatArray, Topic, TopicSet, as_topic_set

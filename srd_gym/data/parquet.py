@@ -49,7 +49,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from srd_gym.data.mapped import MappedFile
-from srd_gym.data.streams import notice
+from srd_gym.data.notices import notice
 from srd_gym.files import PathLike, for_arrow, written_atomically
 from srd_gym.reading import Place, existing_file, growth_limit, json_value, reading, shown, too_large
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet

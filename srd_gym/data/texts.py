@@ -25,8 +25,9 @@ from pathlib import Path
 
 from srd_gym.data.attach import Embedding, Missing
 from srd_gym.data.collection import WHAT, Collection, Retrieve, check_first_stage, topics_of
+from srd_gym.data.folders import entries, existing_folder, needed_file, text_of, with_optional_gz
 from srd_gym.data.lsa import LsaVectorizer
-from srd_gym.data.streams import entries, existing_folder, needed_file, tell, text_of, with_optional_gz
+from srd_gym.data.notices import tell
 from srd_gym.data.vectors import numbered_ids
 from srd_gym.files import PathLike
 from srd_gym.topic import TopicSet

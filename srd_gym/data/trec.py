@@ -17,7 +17,8 @@ from defusedxml import ElementTree as SafeElementTree
 from defusedxml.common import DefusedXmlException
 
 from srd_gym.data.attach import Missing, attach_files
-from srd_gym.data.streams import entries, tell, text_of
+from srd_gym.data.folders import entries, text_of
+from srd_gym.data.notices import tell
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import open_binary, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet

@@ -29,8 +29,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from srd_gym.data.folders import with_optional_gz
 from srd_gym.data.parquet import number_rows, opened_parquet, read_batches
-from srd_gym.data.streams import with_optional_gz
 from srd_gym.files import PathLike
 from srd_gym.reading import (
     first_bytes,

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from small_topics import judged_topic, refused
 
 from srd_gym.data import mapped, parquet
+from srd_gym.data.notices import DataNotice
 from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, read_origin, read_topics, write_topics
-from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import generate
 from srd_gym.data.vectors import read_vectors
 from srd_gym.reading import GROWTH

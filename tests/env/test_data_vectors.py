@@ -18,8 +18,8 @@ from sound_files import IDS, READERS, VECTORS, make_npz, write
 
 from srd_gym.data.attach import attach_vectors, embed_topics
 from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.data.notices import DataNotice
 from srd_gym.data.simulate import simulate_vectors
-from srd_gym.data.streams import DataNotice
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.topic import TopicSet
 

@@ -14,8 +14,8 @@ from srd_agents.registry import make_ranker
 from srd_agents.reinforce import seen as relational
 from srd_agents.training.learner import Learner
 from srd_gym.data import parquet
+from srd_gym.data.notices import DataNotice
 from srd_gym.data.parquet import read_topics, write_topics
-from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 

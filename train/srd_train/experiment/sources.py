@@ -15,7 +15,7 @@ from srd_agents.training.options import Config, Count
 from srd_gym import data
 from srd_gym.checks import check_integer, unknown
 from srd_gym.data.collection import Retrieve
-from srd_gym.data.streams import tell
+from srd_gym.data.notices import tell
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.reading import existing_file
 from srd_gym.topic import Topic, TopicSet

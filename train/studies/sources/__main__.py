@@ -21,7 +21,7 @@ from srd_train.cli import main as srd
 from srd_train.experiment.recipe import load_recipe
 from srd_train.experiment.sources import TopicsEntry, data_root, load_entry
 from studies.sources import RECIPES
-from studies.sources.composed import compose_topics
+from studies.sources.composition import compose_topics
 from studies.sources.wordnet import load_wordnet
 
 FOLDS = 5

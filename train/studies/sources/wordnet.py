@@ -21,8 +21,9 @@ import numpy as np
 from srd_gym.checks import check_integer
 from srd_gym.data.attach import Embedding
 from srd_gym.data.collection import Collection, topics_of, with_vectors
+from srd_gym.data.folders import existing_folder
 from srd_gym.data.lsa import LsaVectorizer
-from srd_gym.data.streams import existing_folder, tell
+from srd_gym.data.notices import tell
 from srd_gym.files import PathLike
 from srd_gym.reading import numbered_lines, shown
 from srd_gym.topic import Topic, TopicSet

@@ -13,7 +13,7 @@ from small_topics import alone, bare_topic, refused, small_topic
 
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet
-from studies.sources.composed import compose_topics
+from studies.sources.composition import compose_topics
 
 VECTORS = ("query_vector", "doc_vectors", "subtopic_vectors")
 

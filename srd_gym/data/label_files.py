@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from srd_gym.data.attach import Missing, attach_files
-from srd_gym.data.streams import existing_folder, needed_file, with_optional_gz
+from srd_gym.data.folders import existing_folder, needed_file, with_optional_gz
 from srd_gym.data.trec import judged_fields
 from srd_gym.files import PathLike
 from srd_gym.reading import read_json_object, shown

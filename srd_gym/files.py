@@ -65,18 +65,6 @@ def written_atomically(path: PathLike) -> Iterator[Path]:
         ) from error
 
 
-@contextlib.contextmanager
-def for_arrow(path: Path, mode: str) -> Iterator[Path | IO[bytes]]:
-    """What Arrow reads ("rb") or writes ("wb"): the path, or the open file where its name is not UTF-8."""
-    try:
-        os.fspath(path).encode()
-    except UnicodeEncodeError:
-        with path.open(mode) as stream:
-            yield stream
-    else:
-        yield path
-
-
 def _replaced_or_fed(path: PathLike) -> Path:
     """What to replace, or where that is no file, what to write to: the end of links.
 

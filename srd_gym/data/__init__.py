@@ -28,7 +28,7 @@ from srd_gym.data.texts import load_texts
 from srd_gym.data.trec import load_trec, read_topics_xml, write_qrels
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.files import PathLike
-from srd_gym.reading import exists, shown, shown_text
+from srd_gym.reading import shown, shown_text
 from srd_gym.topic import Topic, TopicSet, as_topic_set
 from srd_gym.trec_files import read_qrels, read_run, write_run
 
@@ -87,7 +87,7 @@ def load_topics(source: TopicSet | Iterable[Topic] | PathLike) -> TopicSet:
     if isinstance(source, str) and source.startswith(_PREFIX):
         return _synthetic(source)
     path = WORDS if source == WORDS.stem else Path(source)
-    if "\0" in str(path) or not exists(path):
+    if not os.path.exists(path):
         alike = near(str(source), [WORDS.stem, *(f"{_PREFIX}{preset}" for preset in PRESETS)])
         meant = f"did you mean {' or '.join(alike)}? Or give" if alike else "give"
         raise FileNotFoundError(

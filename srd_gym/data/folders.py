@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from srd_gym.files import PathLike
-from srd_gym.reading import exists, json_value, numbered_lines, shown, shown_text
+from srd_gym.reading import json_value, numbered_lines, shown, shown_text
 
 
 def with_optional_gz(folder: PathLike, name: str) -> Path | None:
@@ -24,10 +25,10 @@ def needed_file(folder: PathLike, name: str, what: str) -> Path:
     Raises:
         FileNotFoundError: it is not.
     """
-    found = with_optional_gz(folder, name)
-    if found is None:
+    file = with_optional_gz(folder, name)
+    if file is None:
         raise FileNotFoundError(f"{what}: no {name} or {name}.gz in {folder}; expected the published files")
-    return found
+    return file
 
 
 def existing_folder(path: PathLike, what: str) -> Path:
@@ -37,12 +38,11 @@ def existing_folder(path: PathLike, what: str) -> Path:
         FileNotFoundError: nothing is there.
         ValueError: a file.
     """
-    found = Path(path)
-    if not exists(found):
-        raise FileNotFoundError(f"{what}: no folder at {shown_text(str(found))}; check the path")
-    if not found.is_dir():
-        raise ValueError(f"{what}: {found} is a file; expected the folder that holds the data set's files")
-    return found
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"{what}: no folder at {shown_text(str(path))}; check the path")
+    if not os.path.isdir(path):
+        raise ValueError(f"{what}: {path} is a file; expected the folder that holds the data set's files")
+    return Path(path)
 
 
 _WHAT = "texts"

@@ -21,10 +21,17 @@ from small_topics import judged_topic, refused
 
 from srd_gym.data import mapped, parquet
 from srd_gym.data.notices import DataNotice
-from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, read_origin, read_topics, write_topics
+from srd_gym.data.parquet import (
+    GROWTH,
+    count_row_groups,
+    iter_query_ids,
+    iter_topics,
+    read_origin,
+    read_topics,
+    write_topics,
+)
 from srd_gym.data.synthetic import generate
 from srd_gym.data.vectors import read_vectors
-from srd_gym.reading import GROWTH
 from srd_gym.testing import _require_equal
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
@@ -290,12 +297,12 @@ def test_row_groups_that_declare_far_more_than_the_file_holds_are_refused_before
     pq.write_table(table, path, compression="zstd", use_dictionary=False, row_group_size=rows // 2)
     before = pa.default_memory_pool().max_memory()
     with mock.patch.object(parquet, "_ALWAYS", MANY):
-        refused(
-            lambda: read_vectors(path), rf"{path}.* unpack to more than [\d,]* bytes, far more .* set {GROWTH} above"
-        )
+        refused(lambda: read_vectors(path), rf"{path}.* declare more than [\d,]* bytes, far more .* set {GROWTH} above")
     assert pa.default_memory_pool().max_memory() == before
     monkeypatch.setenv(GROWTH, str(MANY))
     assert read_vectors(path).vectors.size == MANY
+    monkeypatch.setenv(GROWTH, "many")
+    refused(lambda: read_vectors(path), f"{GROWTH}: expected a whole number of at least 1, got 'many'")
 
 
 def test_texts_that_come_often_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

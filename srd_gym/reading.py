@@ -201,7 +201,7 @@ def _opened(path: PathLike, what: str) -> Iterator[io.BufferedReader]:
     """The bytes of a file or pipe, plain or gzip."""
     with existing_file(path, what, pipe=True).open("rb") as stream:
         if stream.peek(2)[:2] == _GZIP_MAGIC:
-            stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), _BLOCK)  # type: ignore[arg-type]
+            stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), _BLOCK)
         yield stream
 
 

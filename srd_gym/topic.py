@@ -460,9 +460,9 @@ def _number_subtopics(topic: Topic) -> None:
             return
 
 
-def _fault(topic: Topic, found: str, kind: type[Exception] = ValueError) -> Exception:
+def _fault(topic: Topic, fault: str, kind: type[Exception] = ValueError) -> Exception:
     """The error about a topic."""
-    return kind(f"topic {shown(topic.query_id)}: {found}")
+    return kind(f"topic {shown(topic.query_id)}: {fault}")
 
 
 def _check_texts(topic: Topic) -> None:
@@ -541,9 +541,9 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
         raise _fault(topic, f"{name} has shape {given.shape}, expected {shape}")
     may_lack = name == "subtopic_scores"
     if given.dtype.kind in "fO" and (wrong := _not_finite(given, may_lack)).any():
-        found, row = "infinity" if may_lack else "NaN or infinity", int(np.argwhere(wrong)[0][0])
+        kind, row = "infinity" if may_lack else "NaN or infinity", int(np.argwhere(wrong)[0][0])
         wanted = "finite numbers" + ", or NaN where nobody rated" * may_lack
-        raise _fault(topic, f"{name} holds {found} (first at row {row}); expected {wanted}")
+        raise _fault(topic, f"{name} holds {kind} (first at row {row}); expected {wanted}")
     if name == "retrieval_scores":
         if len(rises := np.flatnonzero(given[1:] > given[:-1])):
             raise _fault(

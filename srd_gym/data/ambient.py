@@ -207,12 +207,11 @@ def _reordered(topics: TopicSet, order: Order) -> TopicSet:
 def _bm25(topics: Sequence[Topic]) -> list[FloatArray]:
     """[N] of each query and its results, frequencies of words taken from all results; 0 without a common word."""
     stage = by_bm25([text for topic in topics for text in topic.doc_texts or ()])
-    found, start = [], 0
-    for topic in topics:
-        stop = start + topic.n_candidates
-        found.append(np.maximum(stage(topic.query_text or "", None)[start:stop], 0))
-        start = stop
-    return found
+    ends = np.cumsum([topic.n_candidates for topic in topics])
+    return [
+        np.maximum(stage(topic.query_text or "", None)[end - topic.n_candidates : end], 0)
+        for topic, end in zip(topics, ends, strict=True)
+    ]
 
 
 def _cosines(topic: Topic) -> FloatArray:

@@ -149,8 +149,8 @@ def load_rl4srd(
         ),
         name="trec-rl4srd",
     )
-    found = documents or with_optional_gz(place, "doc_representation.dat")
-    return attach_files(topics, found, with_optional_gz(place, "query_representation.dat"), missing)
+    vectors = documents or with_optional_gz(place, "doc_representation.dat")
+    return attach_files(topics, vectors, with_optional_gz(place, "query_representation.dat"), missing)
 
 
 def _read_candidates(path: Path) -> dict[str, tuple[str, ...]]:

@@ -103,8 +103,8 @@ class LsaVectorizer:
         Raises:
             ValueError: a topic without document texts.
         """
-        known = as_topic_set(topics)
-        return self.fit(text for topic in known for text in doc_texts(topic, known))
+        topics = as_topic_set(topics)
+        return self.fit(text for topic in topics for text in doc_texts(topic, topics))
 
     def transform(self, texts: Sequence[str]) -> FloatArray:
         """Vectors of texts.

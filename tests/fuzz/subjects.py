@@ -132,11 +132,8 @@ def judged(subject: Subject, folder: Path, run: Callable[[], object]) -> tuple[s
 
 def _kind_of(subject: Subject, folder: Path, error: Exception) -> str:
     """What to think of an error."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, MemoryError):
-            return "memory"
-        cause = cause.__cause__
+    if isinstance(error, MemoryError):
+        return "memory"
     if isinstance(error, OSError) and (error.filename or type(error) is FileNotFoundError):
         return "refused" if not subject.names_file or str(folder) in str(error) else "no file"
     ours = type(error) in subject.kinds or (not subject.names_file and isinstance(error, gym.error.Error))

@@ -160,8 +160,8 @@ def _words(folder: Path, senses: int) -> list[tuple[str, list[str]]]:
         # Numbers of fields before the offsets look like counts, never like offsets: these have eight digits.
         return word, [f"{offset}-{kind}" for offset in offsets.split()]
 
-    found = _entries(folder / "index.noun", _INDEX, entry)
-    plain = [(word, ids) for word, ids in found if _PLAIN.fullmatch(word) and len(ids) >= senses]
+    entries = _entries(folder / "index.noun", _INDEX, entry)
+    plain = [(word, ids) for word, ids in entries if _PLAIN.fullmatch(word) and len(ids) >= senses]
     return sorted(plain, key=lambda entry: hashlib.sha256(entry[0].encode()).digest())
 
 

@@ -1,4 +1,4 @@
-"""Reading files: whatever is wrong with one is told in one kind of error, and none grows beyond bounds in memory.
+"""Reading files: whatever is wrong with one is told in one kind of error.
 
 Parsers raise what they like (zlib, Arrow, expat and numpy have some thirty kinds of errors between them); `reading` is
 the one place that turns them into a ValueError that names the file, the place in it and what to do.
@@ -7,14 +7,11 @@ the one place that turns them into a ValueError that names the file, the place i
 from __future__ import annotations
 
 import contextlib
-import errno
 import gzip
 import io
 import json
-import math
 import os
 import reprlib
-import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -28,11 +25,6 @@ from numpy.typing import NDArray
 
 from srd_gym.files import PathLike
 
-GROWTH = "SRD_MAX_GROWTH"
-"""The environment variable that says how many times larger than its file the content of a file may be."""
-
-_USUAL_GROWTH = 100
-_ALWAYS = 16 * 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
 _SHOWN = 80
 _FEW = 3
@@ -58,32 +50,20 @@ def existing_file(path: PathLike, what: str, *, pipe: bool = False) -> Path:
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: a path that no file can have, a folder, an empty file, or a pipe where none will do.
+        ValueError: a folder, an empty file, or a pipe where none will do.
     """
-    if "\0" in os.fspath(path):
-        raise ValueError(f"{what}: {shown(os.fspath(path))} holds a zero byte; no path can")
-    found = Path(path)
-    if not exists(found):
-        raise FileNotFoundError(f"{what}: no file at {shown_text(str(found))}; check the path")
-    if found.is_dir():
+    file = Path(path)
+    if not os.path.exists(file):  # of a path that no file can have, Path.exists raises
+        raise FileNotFoundError(f"{what}: no file at {shown_text(str(file))}; check the path")
+    if file.is_dir():
         raise ValueError(f"{what}: {path} is a folder; expected a file")
-    if not found.is_file():
+    if not file.is_file():
         if pipe:
-            return found
+            return file
         raise ValueError(f"{what}: {path} is a pipe or a device; expected a file: write it to one first")
-    if found.stat().st_size == 0:
+    if file.stat().st_size == 0:
         raise ValueError(f"{what}: {path} is empty; expected at least one line")
-    return found
-
-
-def exists(path: Path) -> bool:
-    """Whether something is there; nothing is where no path can be so long."""
-    try:
-        return path.exists()
-    except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        return False
+    return file
 
 
 @dataclass(slots=True)
@@ -202,29 +182,6 @@ def plain_float(text: str) -> float:
     return float(text)
 
 
-def growth_limit(size: int, always: int = _ALWAYS) -> int:
-    """How large what is made of a file may become: `SRD_MAX_GROWTH` (100 unless set) times its size.
-
-    Args:
-        size: of the file.
-        always: what is allowed however small the file is.
-
-    Raises:
-        ValueError: the variable holds no whole number of at least 1.
-    """
-    text = os.environ.get(GROWTH, str(_USUAL_GROWTH))
-    if not (text.isascii() and text.isdigit() and int(text) >= 1):
-        raise ValueError(f"environment variable {GROWTH}: expected a whole number of at least 1, got {shown(text)}")
-    return max(always, int(text) * size)
-
-
-def too_large(found: str, size: int) -> ValueError:
-    """The error for a file whose content outgrows it."""
-    return ValueError(
-        f"{found}, far more than its {size:,} bytes suggest; if it is meant, set {GROWTH} above {_USUAL_GROWTH}"
-    )
-
-
 @contextlib.contextmanager
 def open_binary(
     path: PathLike, what: str, expected: str = "such a file", advice: str = "fetch it again"
@@ -233,7 +190,7 @@ def open_binary(
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: a folder, an empty file, a broken gzip stream, or one that unpacks to far more than its size.
+        ValueError: a folder, an empty file, or a broken gzip stream.
     """
     with reading(path, what, expected, advice), _opened(path, what) as stream:
         yield stream
@@ -244,27 +201,8 @@ def _opened(path: PathLike, what: str) -> Iterator[io.BufferedReader]:
     """The bytes of a file or pipe, plain or gzip."""
     with existing_file(path, what, pipe=True).open("rb") as stream:
         if stream.peek(2)[:2] == _GZIP_MAGIC:
-            stream = io.BufferedReader(_Unpacked(stream, os.fstat(stream.fileno()).st_size), _BLOCK)
+            stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), _BLOCK)
         yield stream
-
-
-class _Unpacked(io.RawIOBase):
-    """A gzip stream that stops where it outgrows its file."""
-
-    def __init__(self, stream: BinaryIO, size: int) -> None:
-        self._gzip = gzip.GzipFile(fileobj=stream, mode="rb")
-        self._size, self._limit = size, growth_limit(size)
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """The next bytes."""
-        count = self._gzip.readinto(buffer)
-        if self._gzip.tell() > self._limit:
-            raise too_large(f"it unpacks to more than {self._limit:,} bytes", self._size)
-        return count
 
 
 def numbered_lines(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
@@ -369,31 +307,10 @@ def open_npz(path: PathLike, what: str, advice: str) -> Iterator[Mapping[str, ND
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: no such file of plain arrays, or arrays larger than the file can hold.
+        ValueError: no such file of plain arrays.
     """
-    found = existing_file(path, what)
-    with reading(path, what, "a whole .npz file of plain arrays", advice):
-        with zipfile.ZipFile(found) as archive:
-            _check_members(archive, found.stat().st_size)
-        with np.load(found, allow_pickle=False) as arrays:
-            yield arrays
-
-
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-
-
-def _check_members(archive: zipfile.ZipFile, size: int) -> None:
-    """Compare what the arrays say of their sizes with the bytes that are there: numpy allocates before it reads."""
-    members = archive.infolist()
-    total = sum(member.file_size for member in members)
-    if total > growth_limit(size):
-        raise too_large(f"its arrays unpack to {total:,} bytes", size)
-    for member in members:
-        with archive.open(member) as stream:
-            shape, _, kind = _HEADERS[np.lib.format.read_magic(stream)](stream)
-            there = member.file_size - stream.tell()
-        count = math.prod(shape)
-        if kind.hasobject:
-            raise ValueError(f"{member.filename} holds Python objects, whose pickle can run code when read")
-        if count > there or count * kind.itemsize != there:
-            raise ValueError(f"{member.filename} says that it has shape {shape} of {kind}, but holds {there:,} bytes")
+    with (
+        reading(path, what, "a whole .npz file of plain arrays", advice),
+        np.load(existing_file(path, what), allow_pickle=False) as arrays,
+    ):
+        yield arrays

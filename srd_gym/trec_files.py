@@ -11,7 +11,7 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, groupby
 from os import PathLike as _OsPathLike
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.files import PathLike, written_atomically
-from srd_gym.reading import GROWTH, growth_limit, numbered_blocks, plain_float, shown
+from srd_gym.reading import numbered_blocks, plain_float, shown
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray
 
@@ -31,7 +31,6 @@ _FIELDS = re.compile(r"[^ \t\r\f\v]+")
 _END = "\0"
 """Stands for the end of a line among words."""
 _NOT_PLAIN = (_END, "\x1c", "\x1d", "\x1e", "\x1f")
-_CELLS = 2**26
 _QRELS_LINE = "topic subtopic document judgment"
 _RUN_LINE = "topic Q0 document rank score tag"
 
@@ -116,7 +115,6 @@ def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") ->
         part.columns += map(part.subtopics.__getitem__, subtopic_ids)
         part.values += map(grades.__getitem__, judgments)
         part.lines += numbers
-    _check_size(parts.values())
     return Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
 
 
@@ -219,24 +217,11 @@ class _QrelsPart:
         judgments = np.zeros((len(self.docs), len(self.subtopics)), dtype=np.int8)
         rising = np.argsort(self.values, kind="stable")  # of several judgments of a pair the last, the highest, stays
         judgments[rows[rising], columns[rising]] = np.array(self.values)[rising]
-        kept = [s for s in self.subtopics if s != "0" or (judgments[:, self.subtopics[s]] >= 1).any()]
-        kept.sort(key=natural_key)
-        chosen = np.ascontiguousarray(judgments[:, [self.subtopics[s] for s in kept]])
+        subtopic_ids = [s for s in self.subtopics if s != "0" or (judgments[:, self.subtopics[s]] >= 1).any()]
+        subtopic_ids.sort(key=natural_key)
+        chosen = np.ascontiguousarray(judgments[:, [self.subtopics[s] for s in subtopic_ids]])
         chosen.flags.writeable = False
-        return TopicQrels(doc_ids=tuple(self.docs), subtopic_ids=tuple(kept), judgments=chosen)
-
-
-def _check_size(parts: Collection[_QrelsPart]) -> None:
-    """Refuse lines that name far more documents and subtopics than they judge: each topic becomes a table of both."""
-    cells = [len(part.docs) * len(part.subtopics) for part in parts]
-    total, lines = sum(cells), sum(len(part.lines) for part in parts)
-    if total > growth_limit(lines, _CELLS):
-        part = list(parts)[cells.index(max(cells))]
-        raise ValueError(
-            f"qrels: {part.path}: {lines:,} lines make tables of {total:,} judgments (topic {shown(part.query_id)}: "
-            f"{len(part.docs):,} documents x {len(part.subtopics):,} subtopics); if that is meant, set {GROWTH} above "
-            "100"
-        )
+        return TopicQrels(doc_ids=tuple(self.docs), subtopic_ids=tuple(subtopic_ids), judgments=chosen)
 
 
 def _parts(
@@ -332,8 +317,8 @@ def check_word(what: str, name: str, value: str) -> None:
     """
     bad = next((c for c in value if c.isspace() or unicodedata.category(c) in {"Cc", "Cs"}), None)
     if bad is not None or not value:
-        found = "is empty" if not value else f"holds {shown(bad)}"
+        fault = "is empty" if not value else f"holds {shown(bad)}"
         raise ValueError(
-            f"{what}: {name} {shown(value)} {found}; TREC files separate fields by white space, so ids and tags need "
+            f"{what}: {name} {shown(value)} {fault}; TREC files separate fields by white space, so ids and tags need "
             "at least one character and no white space or control characters: rename it"
         )

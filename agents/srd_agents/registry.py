@@ -28,7 +28,7 @@ from srd_gym.core.own import add_own, is_own
 from srd_gym.files import PathLike
 from srd_gym.measures import MEASURES, Measure, add_measure
 from srd_gym.protocols import Ranker
-from srd_gym.reading import exists, reading
+from srd_gym.reading import reading
 from srd_gym.showing import short_repr
 
 __all__ = ["GROUP", "RANKERS", "RankerSpec", "Registry", "load_ranker", "load_trained", "make_ranker"]
@@ -299,7 +299,7 @@ def load_ranker(name_or_folder: PathLike) -> Ranker:
         ValueError: a learner's name without a folder, an unknown name, or whatever could run other people's code.
     """
     folder = Path(name_or_folder)
-    if exists(folder) and folder.is_dir():
+    if os.path.isdir(folder):
         return load_trained(folder)
     return find_untrained(str(name_or_folder)).build()
 

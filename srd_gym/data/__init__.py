@@ -1,7 +1,7 @@
-"""Topic sets from everywhere: TREC files, texts, WordNet, AMBIENT, MDP-DIV's and DU-DIV's files, Parquet, a generator.
+"""Topic sets from everywhere: TREC files, texts, AMBIENT, MDP-DIV's and DU-DIV's files, Parquet, a generator.
 
 `load_topics` takes what the environments and the command take as `topics`. The loaders of published sets are
-`load_trec`, `load_texts`, `load_wordnet`, `load_ambient`, `load_rl4srd` and `load_du_div`; what they have to say and
+`load_trec`, `load_texts`, `load_ambient`, `load_rl4srd` and `load_du_div`; what they have to say and
 stop nothing by (documents left out, columns ignored) is a `DataNotice` warning.
 """
 
@@ -17,20 +17,18 @@ from weakref import WeakValueDictionary
 from srd_gym.checks import near
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.attach import attach_vectors, embed_topics
-from srd_gym.data.composed import compose_topics
-from srd_gym.data.labels import load_du_div, load_rl4srd
+from srd_gym.data.label_files import load_du_div, load_rl4srd
 from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.data.notices import DataNotice
 from srd_gym.data.parquet import iter_topics, read_topics, write_topics
 from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.splits import read_folds
-from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.texts import load_texts
 from srd_gym.data.trec import load_trec, read_topics_xml, write_qrels
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
-from srd_gym.data.wordnet import load_wordnet
 from srd_gym.files import PathLike
-from srd_gym.reading import exists, shown, shown_text
+from srd_gym.reading import shown, shown_text
 from srd_gym.topic import Topic, TopicSet, as_topic_set
 from srd_gym.trec_files import read_qrels, read_run, write_run
 
@@ -39,7 +37,6 @@ __all__ = [
     "LsaVectorizer",
     "VectorTable",
     "attach_vectors",
-    "compose_topics",
     "embed_texts",
     "embed_topics",
     "generate",
@@ -50,7 +47,6 @@ __all__ = [
     "load_texts",
     "load_topics",
     "load_trec",
-    "load_wordnet",
     "read_folds",
     "read_qrels",
     "read_run",
@@ -91,7 +87,7 @@ def load_topics(source: TopicSet | Iterable[Topic] | PathLike) -> TopicSet:
     if isinstance(source, str) and source.startswith(_PREFIX):
         return _synthetic(source)
     path = WORDS if source == WORDS.stem else Path(source)
-    if "\0" in str(path) or not exists(path):
+    if not os.path.exists(path):
         alike = near(str(source), [WORDS.stem, *(f"{_PREFIX}{preset}" for preset in PRESETS)])
         meant = f"did you mean {' or '.join(alike)}? Or give" if alike else "give"
         raise FileNotFoundError(
@@ -100,7 +96,7 @@ def load_topics(source: TopicSet | Iterable[Topic] | PathLike) -> TopicSet:
         )
     if path.is_dir():
         raise ValueError(
-            f"topics: {path} is a folder; make a Parquet file of it with `srd data build texts|wordnet|ambient|"
+            f"topics: {path} is a folder; make a Parquet file of it with `srd data build texts|ambient|"
             "rl4srd|du-div DIR --out FILE`, or load it in Python with srd_gym.data.load_ambient and its like"
         )
     state = path.stat()

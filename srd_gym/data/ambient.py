@@ -32,8 +32,9 @@ import numpy as np
 from srd_gym.checks import check_option
 from srd_gym.data.attach import Missing, attach_vectors
 from srd_gym.data.collection import by_bm25, by_cosine
-from srd_gym.data.labels import label_free_order
-from srd_gym.data.streams import existing_folder, tell
+from srd_gym.data.folders import existing_folder
+from srd_gym.data.label_files import label_free_order
+from srd_gym.data.notices import tell
 from srd_gym.data.vectors import read_vector_parts
 from srd_gym.files import PathLike
 from srd_gym.reading import numbered_lines, shown
@@ -206,12 +207,11 @@ def _reordered(topics: TopicSet, order: Order) -> TopicSet:
 def _bm25(topics: Sequence[Topic]) -> list[FloatArray]:
     """[N] of each query and its results, frequencies of words taken from all results; 0 without a common word."""
     stage = by_bm25([text for topic in topics for text in topic.doc_texts or ()])
-    found, start = [], 0
-    for topic in topics:
-        stop = start + topic.n_candidates
-        found.append(np.maximum(stage(topic.query_text or "", None)[start:stop], 0))
-        start = stop
-    return found
+    ends = np.cumsum([topic.n_candidates for topic in topics])
+    return [
+        np.maximum(stage(topic.query_text or "", None)[end - topic.n_candidates : end], 0)
+        for topic, end in zip(topics, ends, strict=True)
+    ]
 
 
 def _cosines(topic: Topic) -> FloatArray:

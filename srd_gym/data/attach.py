@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from srd_gym.checks import check_option
-from srd_gym.data.streams import notice
+from srd_gym.data.notices import notice
 from srd_gym.data.vectors import VectorTable, read_vectors
 from srd_gym.files import PathLike
 from srd_gym.reading import few, shown
@@ -53,20 +53,19 @@ def attach_vectors(
     attached = []
     for topic in topics:
         changes = _query_and_subtopics(topic, queries, subtopics, lacking)
-        kept = topic
         if documents is not None:
             absent = [doc_id for doc_id in topic.doc_ids if doc_id not in documents]
             lacking["documents"] += [f"{shown(doc_id)} of topic {shown(topic.query_id)}" for doc_id in absent]
             if len(absent) == topic.n_candidates:
                 continue
-            kept = topic.take(i for i, doc_id in enumerate(topic.doc_ids) if doc_id in documents)
-            changes["doc_vectors"] = documents.rows(kept.doc_ids)
-        _check_widths(kept, changes, [table.source for table in tables.values() if table is not None])
-        attached.append(replace(kept, **changes))  # type: ignore[arg-type]  # mypy takes ** for every field
+            topic = topic.take(i for i, doc_id in enumerate(topic.doc_ids) if doc_id in documents)
+            changes["doc_vectors"] = documents.rows(topic.doc_ids)
+        _check_widths(topic, changes, [table.source for table in tables.values() if table is not None])
+        attached.append(replace(topic, **changes))  # type: ignore[arg-type]  # mypy takes ** for every field
     marks = {} if documents is None else {"simulated": False, "encoder": documents.encoder}
-    found = topics.replace(attached, **marks)
-    _report(topics, found, tables, lacking, missing)
-    return found
+    with_vectors = topics.replace(attached, **marks)
+    _report(topics, with_vectors, tables, lacking, missing)
+    return with_vectors
 
 
 def embed_topics(
@@ -143,8 +142,8 @@ def _query_and_subtopics(
         lacking["queries"] += [shown(topic.query_id)] * (key is None)
     if subtopics is not None:
         keys = [next((k for k in keys if k in subtopics), None) for keys in _subtopic_keys(topic)]
-        found = [key for key in keys if key is not None]
-        changes["subtopic_vectors"] = subtopics.rows(found) if len(found) == len(keys) else None
+        present = [key for key in keys if key is not None]
+        changes["subtopic_vectors"] = subtopics.rows(present) if len(present) == len(keys) else None
         absent = (s for s, key in zip(topic.subtopic_ids, keys, strict=True) if key is None)
         lacking["subtopics"] += [f"{shown(s)} of topic {shown(topic.query_id)}" for s in absent]
     return changes
@@ -171,25 +170,25 @@ def _report(
     """Raise for missing vectors, or tell what was left out."""
     asked = {"documents": sum(topic.n_candidates for topic in topics), "queries": len(topics)}
     asked["subtopics"] = sum(topic.n_subtopics for topic in topics)
-    found = "; for ".join(
+    lacks = "; for ".join(
         f"{len(lacking[kind])} of {asked[kind]} {kind} ({few(lacking[kind])}; {table.source})"
         for kind, table in tables.items()
         if table is not None and lacking[kind]
     )
-    if not found:
+    if not lacks:
         return
     if missing == "error":
         raise ValueError(
-            f"{topics.name}: no vector for {found}. Give a file that holds them all, or leave out what has none: "
+            f"{topics.name}: no vector for {lacks}. Give a file that holds them all, or leave out what has none: "
             'missing="drop" (--missing drop)'
         )
     if not len(attached):
-        raise ValueError(f"{topics.name}: no vector for {found}. Give the file that belongs to these topics")
+        raise ValueError(f"{topics.name}: no vector for {lacks}. Give the file that belongs to these topics")
     left = set(attached.query_ids)
     emptied = [shown(query_id) for query_id in topics.query_ids if query_id not in left]
     names = f": {few(emptied)}" if emptied else ""
     notice(
-        f"{topics.name}: no vector for {found}: left out, and with them {len(emptied)} topics that have no document "
+        f"{topics.name}: no vector for {lacks}: left out, and with them {len(emptied)} topics that have no document "
         f"left{names}"
     )
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_option
 from srd_gym.data.attach import Embedding, Missing, attach_vectors
-from srd_gym.data.labels import label_free_order
+from srd_gym.data.label_files import label_free_order
 from srd_gym.data.lsa import LsaVectorizer, unit_rows
-from srd_gym.data.streams import tell
+from srd_gym.data.notices import tell
 from srd_gym.data.trec import judged_fields
 from srd_gym.data.vectors import Part, VectorTable, read_vector_parts
 from srd_gym.files import PathLike
@@ -84,8 +84,8 @@ def by_bm25(texts: Sequence[str]) -> FirstStage:
         words = [word for word in words_of([text])[0] if word in index.vocab_dict]
         if not words:
             return np.full(len(texts), -np.inf, dtype=np.float32)
-        found = np.asarray(index.get_scores(words), dtype=np.float32)
-        return np.where(found > 0, found, np.float32(-np.inf))
+        given = np.asarray(index.get_scores(words), dtype=np.float32)
+        return np.where(given > 0, given, np.float32(-np.inf))
 
     return scores
 
@@ -122,8 +122,6 @@ class Collection:
     subtopics: dict[str, dict[str, str]]
     """Texts by id, by query."""
     judged: dict[str, TopicQrels]
-    indexed: dict[str, str] | None = None
-    """What BM25 finds each document by, where that is not its text."""
 
     @property
     def name(self) -> str:
@@ -149,43 +147,57 @@ def check_first_stage(retrieve: Retrieve, depth: int, *, vectors: bool) -> None:
 
 
 def topics_of(
-    found: Collection,
+    collection: Collection,
     *,
     vectors: PathLike | LsaVectorizer | Embedding | None,
     retrieve: Retrieve,
     depth: int,
     missing: Missing,
-    advance: Callable[[int], None] | None,
-    keep: Callable[[Topic], bool] = lambda _: True,
+    advance: Callable[[int], None] | None = None,
 ) -> TopicSet:
     """The topics of a collection; `load_texts` says what the arguments are.
-
-    `keep` says whether a topic is to stay; one that is not needs no vectors.
 
     Raises:
         ImportError: bm25s or scikit-learn is not installed.
         ValueError: what the first stage needs is not there, or vectors are missing.
     """
-    if retrieve == "none" and not found.judged:
+    if retrieve == "none" and not collection.judged:
         raise ValueError(
-            f"{WHAT}: {found.folder} has no judged query in its diversity.qrels, so there are no judged documents to "
-            "stand for candidates; retrieve by cosine or bm25"
+            f"{WHAT}: {collection.folder} has no judged query in its diversity.qrels, so there are no judged documents "
+            "to stand for candidates; retrieve by cosine or bm25"
         )
-    if isinstance(vectors, LsaVectorizer) and not vectors.fitted:
-        vectors.fit(found.documents.values())
     if retrieve == "none":
-        candidates: Candidates = partial(_judged, found)
+        candidates: Candidates = partial(_judged, collection)
         tables: Tables = {}
     else:
-        tables = _tables(found, vectors, found.documents) if retrieve in _BY_VECTORS else {}
-        candidates = _retrieved(found, tables, retrieve, int(depth), missing)
-    kept = filter(keep, _topics(found, candidates, advance))
-    topics = TopicSet(kept, name=found.name, transductive=isinstance(vectors, LsaVectorizer))
+        tables = _tables(collection, vectors, collection.documents) if retrieve in _BY_VECTORS else {}
+        candidates = _retrieved(collection, tables, retrieve, int(depth), missing)
+    topics = TopicSet(_topics(collection, candidates, advance), name=collection.name)
+    return with_vectors(topics, collection, vectors, missing, tables)
+
+
+def with_vectors(
+    topics: TopicSet,
+    collection: Collection,
+    vectors: PathLike | LsaVectorizer | Embedding | None,
+    missing: Missing,
+    tables: Tables | None = None,
+) -> TopicSet:
+    """The topics of a collection with vectors of their documents, queries and subtopics.
+
+    Args:
+        topics: the topics.
+        collection: the collection.
+        vectors: as for `load_texts`.
+        missing: as for `load_texts`.
+        tables: the vectors, where they are read or made already.
+    """
     if vectors is None:
         return topics
     # A stage that needs no vectors spares embedding what it does not find.
     wanted = dict.fromkeys(doc_id for topic in topics for doc_id in topic.doc_ids)
-    tables = tables or _tables(found, vectors, wanted)
+    tables = tables or _tables(collection, vectors, wanted)
+    topics = topics.replace(topics, transductive=isinstance(vectors, LsaVectorizer))
     topics = attach_vectors(topics, tables["document"], queries=tables.get("query"), missing=missing)
     # Judgments may name subtopics that have no text and so no vector: their topics can do without.
     return attach_vectors(topics, subtopics=tables["subtopic"], missing="drop") if "subtopic" in tables else topics
@@ -194,7 +206,9 @@ def topics_of(
 Tables = dict[Part, VectorTable]
 
 
-def _tables(found: Collection, vectors: PathLike | LsaVectorizer | Embedding | None, doc_ids: Iterable[str]) -> Tables:
+def _tables(
+    collection: Collection, vectors: PathLike | LsaVectorizer | Embedding | None, doc_ids: Iterable[str]
+) -> Tables:
     """Vectors of queries, subtopics and at least these documents, as far as they are known."""
     if vectors is None:
         return {}
@@ -205,15 +219,17 @@ def _tables(found: Collection, vectors: PathLike | LsaVectorizer | Embedding | N
             ids = [name.replace("\t", ".", 1) for name in table.ids]
             tables["subtopic"] = VectorTable(ids, table.vectors, source=table.source, encoder=table.encoder)
         return tables
+    if isinstance(vectors, LsaVectorizer) and not vectors.fitted:
+        vectors.fit(collection.documents.values())
     embed = vectors.transform if isinstance(vectors, LsaVectorizer) else vectors
     encoder = getattr(vectors, "encoder", None)
-    subtopics = {f"{q}.{s}": text for q, texts in found.subtopics.items() for s, text in texts.items() if text}
-    texts: dict[Part, dict[str, str]] = {"document": {name: found.documents[name] for name in doc_ids}}
-    texts["query"] = found.queries
-    if all(text for of_query in found.subtopics.values() for text in of_query.values()) and subtopics:
+    subtopics = {f"{q}.{s}": text for q, texts in collection.subtopics.items() for s, text in texts.items() if text}
+    texts: dict[Part, dict[str, str]] = {"document": {name: collection.documents[name] for name in doc_ids}}
+    texts["query"] = collection.queries
+    if all(text for of_query in collection.subtopics.values() for text in of_query.values()) and subtopics:
         texts["subtopic"] = subtopics
     return {
-        part: VectorTable(list(of_part), embed(list(of_part.values())), source=found.name, encoder=encoder)
+        part: VectorTable(list(of_part), embed(list(of_part.values())), source=collection.name, encoder=encoder)
         for part, of_part in texts.items()
     }
 
@@ -222,33 +238,32 @@ Candidates = Callable[[str], tuple[Sequence[str], FloatArray | None]]
 """What gives a query's documents, and their scores where they have some."""
 
 
-def _judged(found: Collection, query_id: str) -> tuple[Sequence[str], None]:
+def _judged(collection: Collection, query_id: str) -> tuple[Sequence[str], None]:
     """Without a first stage: the judged documents that are in the corpus, in a fixed shuffle."""
-    names = found.judged[query_id].doc_ids if query_id in found.judged else ()
-    return label_free_order(query_id, (name for name in names if name in found.documents)), None
+    names = collection.judged[query_id].doc_ids if query_id in collection.judged else ()
+    return label_free_order(query_id, (name for name in names if name in collection.documents)), None
 
 
-def _retrieved(found: Collection, tables: Tables, retrieve: str, depth: int, missing: Missing) -> Candidates:
+def _retrieved(collection: Collection, tables: Tables, retrieve: str, depth: int, missing: Missing) -> Candidates:
     """Candidates that a first stage finds."""
     queries = tables.get("query")
-    ids = _with_vectors(found, tables, missing) if retrieve in _BY_VECTORS else list(found.documents)
+    ids = _with_vectors(collection, tables, missing) if retrieve in _BY_VECTORS else list(collection.documents)
     stages: list[FirstStage] = []
     if retrieve in _BY_VECTORS:
         stages.append(by_cosine(tables["document"].rows(ids)))
     if retrieve != "cosine":
-        indexed = found.indexed or found.documents
-        stages.append(by_bm25([indexed[name] for name in ids]))
+        stages.append(by_bm25([collection.documents[name] for name in ids]))
     stage = stages[0] if len(stages) == 1 else fused(stages)
 
     def candidates(query_id: str) -> tuple[Sequence[str], FloatArray | None]:
         vector = queries.rows([query_id])[0] if queries is not None and query_id in queries else None
-        best, scores = best_of(stage(found.queries[query_id], vector), depth)
+        best, scores = best_of(stage(collection.queries[query_id], vector), depth)
         return [ids[row] for row in best], scores
 
     return candidates
 
 
-def _with_vectors(found: Collection, tables: Tables, missing: Missing) -> list[str]:
+def _with_vectors(collection: Collection, tables: Tables, missing: Missing) -> list[str]:
     """The documents that have a vector."""
     documents, queries = tables["document"], tables.get("query")
     if queries is None:
@@ -256,44 +271,46 @@ def _with_vectors(found: Collection, tables: Tables, missing: Missing) -> list[s
             f"{WHAT}: {documents.source} has no vectors of queries, which a first stage by cosine needs; give an "
             ".npz with query_ids and query_vectors as well, or retrieve by bm25"
         )
-    absent = [f"document {shown(name)}" for name in found.documents if name not in documents]
-    absent += [f"query {shown(name)}" for name in found.queries if name not in queries]
+    absent = [f"document {shown(name)}" for name in collection.documents if name not in documents]
+    absent += [f"query {shown(name)}" for name in collection.queries if name not in queries]
     if absent and missing == "error":
         raise ValueError(
-            f"{found.folder}: {len(absent)} documents or queries have no vector in {documents.source} "
+            f"{collection.folder}: {len(absent)} documents or queries have no vector in {documents.source} "
             f"({few(absent)}); give a file that holds them all, or leave out what has none: "
             'missing="drop" (--missing drop)'
         )
-    tell(found.folder, "documents or queries have no vector and are left out", absent)
-    return [name for name in found.documents if name in documents]
+    tell(collection.folder, "documents or queries have no vector and are left out", absent)
+    return [name for name in collection.documents if name in documents]
 
 
-def _topics(found: Collection, candidates: Candidates, advance: Callable[[int], None] | None) -> Iterator[Topic]:
+def _topics(collection: Collection, candidates: Candidates, advance: Callable[[int], None] | None) -> Iterator[Topic]:
     """The topics of the queries for which there are candidates."""
     without = []
-    for query_id in found.queries:
+    for query_id in collection.queries:
         doc_ids, scores = candidates(query_id)
         if len(doc_ids):
-            yield _topic(found, query_id, doc_ids, scores)
+            yield _topic(collection, query_id, doc_ids, scores)
         else:
             without.append(query_id)
         if advance is not None:
             advance(1)
-    tell(found.folder, "queries have no candidates and are left out", without)
-    if len(without) == len(found.queries):
-        raise ValueError(f"{WHAT}: {found.folder}: no query has candidates; do queries and corpus belong together?")
+    tell(collection.folder, "queries have no candidates and are left out", without)
+    if len(without) == len(collection.queries):
+        raise ValueError(
+            f"{WHAT}: {collection.folder}: no query has candidates; do queries and corpus belong together?"
+        )
 
 
-def _topic(found: Collection, query_id: str, doc_ids: Sequence[str], scores: FloatArray | None) -> Topic:
+def _topic(collection: Collection, query_id: str, doc_ids: Sequence[str], scores: FloatArray | None) -> Topic:
     """One topic."""
-    listed = found.subtopics.get(query_id, {})
-    judged = judged_fields(found.judged.get(query_id), doc_ids, listed)
+    listed = collection.subtopics.get(query_id, {})
+    judged = judged_fields(collection.judged.get(query_id), doc_ids, listed)
     texts = tuple(listed.get(s, "") for s in judged["subtopic_ids"])
     return Topic(
         query_id=query_id,
-        query_text=found.queries[query_id] or None,
+        query_text=collection.queries[query_id] or None,
         doc_ids=tuple(doc_ids),
-        doc_texts=tuple(found.documents[name] for name in doc_ids),
+        doc_texts=tuple(collection.documents[name] for name in doc_ids),
         retrieval_scores=scores,
         subtopic_texts=texts if any(texts) else None,
         **judged,

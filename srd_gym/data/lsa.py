@@ -17,7 +17,7 @@ import numpy as np
 
 from srd_gym.checks import check_integer
 from srd_gym.data.attach import doc_texts, embed_topics
-from srd_gym.data.streams import existing_folder
+from srd_gym.data.folders import existing_folder
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import open_npz, read_json_object, reading, refuse_pickle, shown
 from srd_gym.topic import FloatArray, Topic, TopicSet, as_topic_set
@@ -103,8 +103,8 @@ class LsaVectorizer:
         Raises:
             ValueError: a topic without document texts.
         """
-        known = as_topic_set(topics)
-        return self.fit(text for topic in known for text in doc_texts(topic, known))
+        topics = as_topic_set(topics)
+        return self.fit(text for topic in topics for text in doc_texts(topic, topics))
 
     def transform(self, texts: Sequence[str]) -> FloatArray:
         """Vectors of texts.

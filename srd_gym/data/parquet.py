@@ -48,10 +48,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from srd_gym.data.pages import unfolded_bytes
-from srd_gym.data.streams import notice
-from srd_gym.files import MappedFile, PathLike, for_arrow, written_atomically
-from srd_gym.reading import Place, existing_file, growth_limit, json_value, reading, shown, too_large
+from srd_gym.data.mapped import MappedFile
+from srd_gym.data.notices import notice
+from srd_gym.files import PathLike, written_atomically
+from srd_gym.reading import Place, existing_file, json_value, reading, shown
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
 SCHEMA_VERSION = 1
@@ -60,8 +60,12 @@ SCHEMA_VERSION = 1
 IN_MEMORY = 2**30
 """Bytes of a set that is read whole up to which its vectors are held in memory; those of a larger one stay on disk."""
 
+GROWTH = "SRD_MAX_GROWTH"
+"""The environment variable that says how many times larger than a file its row groups may declare to be."""
+
+_USUAL_GROWTH = 100
 _ALWAYS = 2**28
-"""What may be read of a file however small it is: equal numbers take next to no space."""
+"""Bytes that row groups may declare however small the file is: equal numbers take next to no space."""
 
 _METADATA_KEY = b"srd_gym"
 _WHAT = "topic set"
@@ -117,7 +121,7 @@ def write_topics(
     # Ids and texts hardly repeat within a row group, so dictionaries only cost time; Zstandard shrinks them.
     # Nobody looks for topics by the range of their vectors, and every range makes the file's index larger.
     how: dict[str, Any] = {"compression": "zstd", "use_dictionary": False, "write_statistics": ["query_id"]}
-    with written_atomically(path) as temporary, for_arrow(temporary, "wb") as target:
+    with written_atomically(path) as temporary, opened_for_arrow(temporary, "wb") as target:
         schema = SCHEMA.with_metadata({_METADATA_KEY: json.dumps(about, ensure_ascii=False).encode()})
         with pq.ParquetWriter(target, schema, **how) as writer:
             for group in _row_groups(topics):
@@ -324,6 +328,11 @@ def _shaped(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
+def opened_for_arrow(path: Path, mode: str) -> pa.OSFile:
+    """The file as Arrow reads ("rb") or writes ("wb") it, whose own functions take no name that is not UTF-8."""
+    return pa.OSFile(os.fsencode(path), mode)
+
+
 @contextlib.contextmanager
 def opened_parquet(
     path: PathLike, what: str, required: Collection[str], advice: str
@@ -343,10 +352,10 @@ def opened_parquet(
         FileNotFoundError: no such file.
         ValueError: not a whole Parquet file, or a missing column.
     """
-    found = existing_file(path, what)
+    file_path = existing_file(path, what)
     with (
         reading(path, what, "a whole Parquet file", advice) as place,
-        for_arrow(found, "rb") as source,
+        opened_for_arrow(file_path, "rb") as source,
         pq.ParquetFile(source) as file,
     ):
         names = file.schema_arrow.names
@@ -372,20 +381,31 @@ def read_batches(
         groups: numbers of row groups; None: all.
 
     Raises:
-        ValueError: what is read takes far more memory than the file is large.
+        ValueError: the row groups say that they are far larger than the file.
     """
-    size = Path(path).stat().st_size
-    left = limit = growth_limit(size, _ALWAYS)
-    starts = list(accumulate((file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)), initial=0))
+    declared, limit = 0, max(_ALWAYS, _growth() * Path(path).stat().st_size)
+    # Not the columns' sizes: Arrow ends the process where a damaged footer has odd statistics of a column.
+    about = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
+    starts = list(accumulate((group.num_rows for group in about), initial=0))
     for group in range(file.num_row_groups) if groups is None else groups:
-        for taken in unfolded_bytes(file, Path(path), group, columns):
-            left -= taken
-            if left < 0:
-                raise too_large(f"what is read of it unfolds to more than {limit:,} bytes", size)
+        declared += about[group].total_byte_size
+        if declared > limit:
+            raise ValueError(
+                f"its row groups declare more than {limit:,} bytes, far more than its size suggests; if it is meant, "
+                f"set {GROWTH} above {_USUAL_GROWTH}"
+            )
         row = starts[group]
         for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=columns):
             yield row, batch
             row += batch.num_rows
+
+
+def _growth() -> int:
+    """How many times larger than a file its row groups may declare to be."""
+    text = os.environ.get(GROWTH, str(_USUAL_GROWTH))
+    if not (text.isascii() and text.isdigit() and int(text) >= 1):
+        raise ValueError(f"environment variable {GROWTH}: expected a whole number of at least 1, got {shown(text)}")
+    return int(text)
 
 
 def number_rows(column: pa.Array, kind: pa.DataType, *, may_lack: bool = False) -> list[NDArray[Any] | None]:

@@ -25,8 +25,9 @@ from pathlib import Path
 
 from srd_gym.data.attach import Embedding, Missing
 from srd_gym.data.collection import WHAT, Collection, Retrieve, check_first_stage, topics_of
+from srd_gym.data.folders import entries, existing_folder, needed_file, text_of, with_optional_gz
 from srd_gym.data.lsa import LsaVectorizer
-from srd_gym.data.streams import entries, existing_folder, needed_file, tell, text_of, with_optional_gz
+from srd_gym.data.notices import tell
 from srd_gym.data.vectors import numbered_ids
 from srd_gym.files import PathLike
 from srd_gym.topic import TopicSet
@@ -66,8 +67,8 @@ def load_texts(
             missing.
     """
     check_first_stage(retrieve, depth, vectors=vectors is not None)
-    found = _read(existing_folder(folder, WHAT))
-    return topics_of(found, vectors=vectors, retrieve=retrieve, depth=depth, missing=missing, advance=advance)
+    collection = _read(existing_folder(folder, WHAT))
+    return topics_of(collection, vectors=vectors, retrieve=retrieve, depth=depth, missing=missing, advance=advance)
 
 
 def _read(folder: Path) -> Collection:
@@ -79,8 +80,8 @@ def _read(folder: Path) -> Collection:
         same_id[own_id].append(distinct)
     several = {own_id: names for own_id, names in same_id.items() if len(names) > 1}
     texts = {distinct: text for distinct, (_, text) in zip(ids, given, strict=True)}
-    kept = "which are kept as id, id~2, ...; a judgment of such an id counts for each, so give every text its own id"
-    tell(folder, f"ids of corpus.jsonl stand for several texts each, {kept}", several)
+    renamed = "which are kept as id, id~2, ...; a judgment of such an id counts for each, so give every text its own id"
+    tell(folder, f"ids of corpus.jsonl stand for several texts each, {renamed}", several)
     tell(folder, "documents have no text and are left out", [name for name, text in texts.items() if not text])
     queries: dict[str, str] = {}
     twice = []
@@ -96,8 +97,7 @@ def _read(folder: Path) -> Collection:
     tell(folder, "subtopics come twice: the first of each stays", twice)
     qrels = with_optional_gz(folder, "diversity.qrels")
     judged = {} if qrels is None else read_qrels(qrels, twice="highest").topics
-    known = {own_id for own_id, _ in given}
-    absent = [name for rows in judged.values() for name in rows.doc_ids if name not in known]
+    absent = [name for rows in judged.values() for name in rows.doc_ids if name not in same_id]
     tell(folder, "judged documents are not in corpus.jsonl", absent)
     tell(folder, "judged queries are not in queries.jsonl and are left out", [q for q in judged if q not in queries])
     return Collection(

@@ -17,7 +17,8 @@ from defusedxml import ElementTree as SafeElementTree
 from defusedxml.common import DefusedXmlException
 
 from srd_gym.data.attach import Missing, attach_files
-from srd_gym.data.streams import entries, tell, text_of
+from srd_gym.data.folders import entries, text_of
+from srd_gym.data.notices import tell
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import open_binary, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _WHAT = "topics XML"
-_MAX_DEFAULTS = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,20 +76,9 @@ def read_topics_xml(paths: Paths) -> dict[str, TopicText]:
 
 
 def _root(stream: BinaryIO, path: PathLike) -> Element:
-    """The root of the document, which must declare nothing that makes it larger than it is written."""
-    defaults = ""
-
-    def declared(element: str, attribute: str, kind: str, default: str | None, required: bool) -> None:
-        # Every element repeats the defaults of its attributes. The published files have short ones.
-        nonlocal defaults
-        defaults += attribute + default if default else ""
-        if len(defaults) > _MAX_DEFAULTS:
-            raise DefusedXmlException(f"defaults of attributes, up to {attribute} of <{element}>, are too long")
-
-    parser = SafeElementTree.XMLParser(forbid_dtd=False, forbid_entities=True, forbid_external=True)
-    parser.parser.AttlistDeclHandler = declared
+    """The root of the document, which may declare its elements, but no entities."""
     try:
-        root: Element = SafeElementTree.parse(stream, parser).getroot()
+        root: Element = SafeElementTree.parse(stream, forbid_dtd=False, forbid_entities=True).getroot()
     except DefusedXmlException as error:
         raise ValueError(
             f"{_WHAT}: {path} declares an entity or refers to another file, which is refused because it can "
@@ -235,13 +224,13 @@ def write_qrels(path: PathLike, topics: TopicSet) -> None:
     tell(topics.name, "topics have subtopic weights, which qrels cannot carry: there each subtopic counts 1", weighted)
     with written_atomically(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
         for topic, judgments in judged:
-            found = _qrels_of(topic, judgments, by_pool=topics.has_pool)
+            labels = _qrels_of(topic, judgments, by_pool=topics.has_pool)
             check_word("qrels", "query id", topic.query_id)
-            for name, ids in (("subtopic id", found.subtopic_ids), ("document id", found.doc_ids)):
+            for name, ids in (("subtopic id", labels.subtopic_ids), ("document id", labels.doc_ids)):
                 for one in ids:
                     check_word("qrels", f"topic {shown(topic.query_id)}: {name}", one)
-            for doc_id, row in zip(found.doc_ids, found.judgments.tolist(), strict=True):
-                for subtopic_id, judgment in zip(found.subtopic_ids, row, strict=True):
+            for doc_id, row in zip(labels.doc_ids, labels.judgments.tolist(), strict=True):
+                for subtopic_id, judgment in zip(labels.subtopic_ids, row, strict=True):
                     stream.write(f"{topic.query_id} {subtopic_id} {doc_id} {judgment}\n")
 
 

@@ -29,8 +29,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from srd_gym.data.folders import with_optional_gz
 from srd_gym.data.parquet import number_rows, opened_parquet, read_batches
-from srd_gym.data.streams import with_optional_gz
 from srd_gym.files import PathLike
 from srd_gym.reading import (
     first_bytes,
@@ -142,17 +142,15 @@ class VectorTable:
 
 def numbered_ids(ids: Iterable[str]) -> list[str]:
     """The ids, each once: of one that comes several times the second is "id~2", and so on."""
-    seen: set[str] = set()
+    names: dict[str, None] = {}
     counts: Counter[str] = Counter()
-    names = []
     for own_id in ids:
         name = own_id
-        while name in seen:
+        while name in names:
             counts[own_id] += 1
             name = f"{own_id}~{counts[own_id] + 1}"
-        seen.add(name)
-        names.append(name)
-    return names
+        names[name] = None
+    return list(names)
 
 
 def read_vectors(
@@ -256,8 +254,8 @@ def _table_of(path: PathLike, entries: Entries) -> VectorTable:
     rows: list[FloatArray] = []
     for place, name, row in entries:
         if row.ndim != 1 or not row.size or (rows and row.size != rows[0].size):
-            found = f"{row.size} numbers, but {rows[0].size} before" if rows else "expected a list of numbers"
-            raise ValueError(f"{_WHAT}: {path}{place}: {found} (id {shown(name)})")
+            fault = f"{row.size} numbers, but {rows[0].size} before" if rows else "expected a list of numbers"
+            raise ValueError(f"{_WHAT}: {path}{place}: {fault} (id {shown(name)})")
         places.append(place)
         names.append(name)
         with np.errstate(over="ignore"):

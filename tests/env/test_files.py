@@ -1,27 +1,23 @@
-"""Files are written whole or not at all, nothing that is no file is replaced, and a stop waits until it suits."""
+"""Files are written whole or not at all, and nothing that is no file is replaced."""
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
-from srd_gym import files
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from srd_gym.files import PARTIAL, STOPS, Stopped, held_back, kept, number_of, stopped_by_signals, written_atomically
+from srd_gym.files import PARTIAL, written_atomically
 
-resource = pytest.importorskip("resource", reason="Windows has no such files and signals")
+resource = pytest.importorskip("resource", reason="Windows has no such files")
 
 
 def write(path: Path | str, text: str = "new") -> None:
@@ -118,13 +114,6 @@ def test_a_limit_of_the_system_names_the_file(tmp_path: Path, words: str) -> Non
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.skipif(files.fcntl is None, reason="needs locks")
-def test_a_disk_without_locks_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files.fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "no locks")))
-    with files.held(tmp_path), files.held(tmp_path):
-        (tmp_path / "made").touch()
-
-
 def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path: Path) -> None:
     code = (
         "import sys, time\nfrom srd_gym.files import written_atomically\nwith written_atomically(sys.argv[1]) as to:\n"
@@ -149,107 +138,3 @@ def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path: P
     write(path)
     write(other)
     assert sorted(os.listdir(tmp_path)) == ["x", "y"]
-
-
-# Being asked to stop
-
-
-def send(number: int) -> None:
-    os.kill(os.getpid(), number)
-    time.sleep(0.001)  # the handler runs here
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_signals_interrupt_in_the_block_only(number: int) -> None:
-    before = signal.getsignal(number)
-    with pytest.raises(Stopped) as caught, stopped_by_signals():
-        send(number)
-    assert caught.value.number == number
-    assert signal.getsignal(number) is before is signal.SIG_DFL
-
-
-@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None])
-@pytest.mark.parametrize("number", STOPS)
-def test_what_someone_ignores_or_handles_stays_so(number: int, handler: object) -> None:
-    before = signal.signal(number, handler)
-    try:
-        with stopped_by_signals(), held_back() as let_through:
-            assert signal.getsignal(number) is handler
-            send(number)
-            let_through()
-    finally:
-        signal.signal(number, before)
-
-
-def test_other_threads_leave_signals_alone() -> None:
-    seen = []
-
-    def look() -> None:
-        with stopped_by_signals(), held_back():
-            seen.extend(signal.getsignal(number) for number in STOPS)
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    thread.join()
-    assert seen == [signal.getsignal(number) for number in STOPS]
-
-
-def updates(*numbers: int, suits: bool) -> list[str]:
-    """What is done, when each update is interrupted by a signal."""
-    done = []
-    try:
-        with stopped_by_signals(), held_back() as let_through:
-            for number in numbers:
-                send(number)
-                done.append(signal.Signals(number).name)
-                if suits:
-                    let_through()
-    except Stopped as stop:
-        done.append(f"stopped by {signal.Signals(stop.number).name}")
-    return done
-
-
-@pytest.mark.parametrize("number", STOPS)
-def test_an_interrupt_waits_until_it_suits_or_for_the_end(number: signal.Signals) -> None:
-    assert updates(number, number, suits=True) == [number.name, f"stopped by {number.name}"]
-    assert updates(number, suits=False) == [number.name, f"stopped by {number.name}"]
-
-
-def test_a_second_ctrl_c_does_not_wait_and_other_signals_do() -> None:
-    again = ["SIGTERM", "SIGHUP", "SIGHUP", "stopped by SIGINT"]
-    assert updates(signal.SIGTERM, signal.SIGHUP, signal.SIGHUP, signal.SIGINT, suits=False) == again
-    with held_back():
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, "without the command termination is not held back"
-
-
-def test_what_libraries_make_of_signals_does_not_last() -> None:
-    def exit_by(number: int) -> None:
-        with stopped_by_signals(), kept():
-            signal.signal(signal.SIGTERM, lambda number, _: sys.exit(number))
-            send(number)
-
-    with pytest.raises(Stopped) as caught:
-        exit_by(signal.SIGTERM)
-    assert caught.value.number == signal.SIGTERM
-    with stopped_by_signals():
-        with kept():
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        with pytest.raises(Stopped):
-            send(signal.SIGTERM)
-    with pytest.raises(SystemExit, match="2"), kept():
-        sys.exit(2)
-    with kept():  # nobody's signals but ours
-        signal.signal(signal.SIGTERM, handler := lambda *_: None)
-    assert signal.signal(signal.SIGTERM, signal.SIG_DFL) is handler
-
-
-def test_a_signal_is_known_where_a_library_raises_an_interrupt_of_its_own() -> None:
-    with stopped_by_signals():
-        try:
-            signal.raise_signal(signal.SIGTERM)
-        except KeyboardInterrupt:
-            found = KeyboardInterrupt()
-        assert number_of(found) == signal.SIGTERM
-        assert number_of(Stopped(signal.SIGHUP)) == signal.SIGHUP
-    with stopped_by_signals():
-        assert number_of(KeyboardInterrupt()) == signal.SIGINT

@@ -16,13 +16,12 @@ from pathlib import Path
 import gymnasium as gym
 from fuzz import calls, damage, models
 from fuzz.damage import mutated
-from small_wordnet import dictionary
 from sound_files import READERS, Sound, write
 
 from srd_agents.registry import load_ranker
 from srd_agents.relational.ranker import read_weights
 from srd_gym.checks import ArgumentError
-from srd_gym.data import LsaVectorizer, load_wordnet
+from srd_gym.data import LsaVectorizer
 from srd_train.experiment.recipe import load_recipe
 
 Cases = Callable[[random.Random], Callable[[], object]]
@@ -86,8 +85,6 @@ def _read_lsa(folder: Path) -> object:
 
 def _optional() -> Iterator[Subject]:
     """What needs libraries that may not be installed."""
-    if importlib.util.find_spec("bm25s") is not None:
-        yield files("wordnet", dictionary().write, load_wordnet)
     if importlib.util.find_spec("pandas") is not None:
         from fuzz.frames import frames
 
@@ -135,11 +132,8 @@ def judged(subject: Subject, folder: Path, run: Callable[[], object]) -> tuple[s
 
 def _kind_of(subject: Subject, folder: Path, error: Exception) -> str:
     """What to think of an error."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, MemoryError):
-            return "memory"
-        cause = cause.__cause__
+    if isinstance(error, MemoryError):
+        return "memory"
     if isinstance(error, OSError) and (error.filename or type(error) is FileNotFoundError):
         return "refused" if not subject.names_file or str(folder) in str(error) else "no file"
     ours = type(error) in subject.kinds or (not subject.names_file and isinstance(error, gym.error.Error))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from srd_gym.checks import unknown
-from srd_gym.files import number_of, stopped_by_signals
+from srd_gym.interrupts import number_of, stopped_by_signals
 from srd_train.commands.console import Output, overview, parsed
 
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError, MemoryError)
@@ -50,7 +50,6 @@ class Group:
 _BUILD = {
     "ambient": Leaf("srd_train.commands.data.build", "a folder in AMBIENT's four-file format", "Ambient"),
     "texts": Leaf("srd_train.commands.data.build", "any collection of texts, by a first stage", "Texts"),
-    "wordnet": Leaf("srd_train.commands.data.build", "ambiguous words and glosses of WordNet's files", "Wordnet"),
     "rl4srd": Leaf("srd_train.commands.data.build", "MDP-DIV's four published files", "Rl4srd"),
     "du-div": Leaf("srd_train.commands.data.build", "the DU-DIV label file", "DuDiv"),
     "synthetic": Leaf("srd_train.commands.data.build", "generated topics: tiny, web or serp", "Synthetic"),

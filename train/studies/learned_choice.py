@@ -23,7 +23,7 @@ from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.trade_off import DPP, standardised
 from srd_agents.registry import make_ranker
 from srd_agents.training.options import versions
-from srd_gym.data import LsaVectorizer, load_texts, load_wordnet
+from srd_gym.data import LsaVectorizer, load_texts
 from srd_gym.files import written_atomically
 from srd_gym.measures import evaluate
 from srd_gym.protocols import IntArray, Ranker
@@ -32,6 +32,7 @@ from srd_train.experiment.fit import commit
 from srd_train.experiment.sources import data_root
 from srd_train.report.markup import markdown
 from srd_train.report.significance import difference_interval
+from studies.sources.wordnet import load_wordnet
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "learned-choice.md"
 MEASURE = "alpha_nDCG@10"
@@ -176,8 +177,11 @@ def loaded(root: Path, name: str, space: str) -> Callable[[str, int], TopicSet]:
 
     @cache
     def topics(stage: str, depth: int) -> TopicSet:
-        load: Any = load_wordnet if name == "wordnet" else load_texts
-        found: TopicSet = load(folder, vectors=vectors, retrieve=stage.lower(), depth=depth).trainable()
+        found = (
+            load_wordnet(folder, vectors=vectors, depth=depth)
+            if name == "wordnet"
+            else load_texts(folder, vectors=vectors, retrieve=stage.lower(), depth=depth)  # type: ignore[arg-type]
+        ).trainable()
         kept = found[::EVERY] if name == "perspectives" else found
         return found.replace(
             replace(topic, subtopic_vectors=None, pool=None, pool_ids=None)

@@ -15,9 +15,9 @@ from typing import Any
 from srd_agents.heuristic.config import MMRConfig
 from srd_agents.heuristic.trade_off import MMR
 from srd_gym.data.ambient import load_ambient
-from srd_gym.data.labels import load_du_div, load_rl4srd
+from srd_gym.data.label_files import load_du_div, load_rl4srd
+from srd_gym.data.notices import DataNotice
 from srd_gym.data.simulate import NOISE_SWEEP, simulate_vectors
-from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.trec import load_trec
 from srd_gym.files import written_atomically

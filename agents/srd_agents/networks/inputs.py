@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from srd_agents.networks.features import padded_order_features, query_vectors, side_by_side
 from srd_gym.core import TopicArrays
-from srd_gym.files import looked_at
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
 
@@ -101,7 +100,6 @@ class TopicTensors:
             documents = rows[0][None]
         else:
             documents = torch.stack(rows) if equal else nn.utils.rnn.pad_sequence(rows, batch_first=True)
-        looked_at(documents.nbytes)
         chosen = torch.from_numpy(topics).to(documents.device)
         return Inputs(
             self._queries[chosen],

@@ -31,7 +31,8 @@ from srd_agents.training.options import (
 )
 from srd_gym.checks import check_integer
 from srd_gym.core.arrays import TopicSource, topics_from
-from srd_gym.files import PathLike, held_back
+from srd_gym.files import PathLike
+from srd_gym.interrupts import held_back
 from srd_gym.measures import Measure, measure, references
 from srd_gym.measures.base import judged, tell_irrelevant
 from srd_gym.protocols import IntArray, Ranker, ScoreArray

@@ -13,10 +13,9 @@ import pytest
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce import seen as relational
 from srd_agents.training.learner import Learner
-from srd_gym import files
 from srd_gym.data import parquet
+from srd_gym.data.notices import DataNotice
 from srd_gym.data.parquet import read_topics, write_topics
-from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 
@@ -50,7 +49,6 @@ def test_weights_are_the_same_wherever_the_vectors_are(
     write_topics(tmp_path / "topics.parquet", topics)
     loaded = trained(name, topics)._weights()
     monkeypatch.setattr(parquet, "IN_MEMORY", 0)
-    monkeypatch.setattr(files, "AT_ONCE", 1000)
     monkeypatch.setattr(relational, "KEPT", 20_000)  # of a few topics
     streamed = trained(name, read(tmp_path / "topics.parquet"))._weights()
     assert streamed.keys() == loaded.keys()

@@ -7,8 +7,6 @@ import os
 import re
 import sys
 import tracemalloc
-from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,14 +19,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_topics import judged_topic, refused
 
-from srd_gym import files
-from srd_gym.data import pages, parquet
-from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, read_origin, read_topics, write_topics
-from srd_gym.data.streams import DataNotice
+from srd_gym.data import mapped, parquet
+from srd_gym.data.notices import DataNotice
+from srd_gym.data.parquet import (
+    GROWTH,
+    count_row_groups,
+    iter_query_ids,
+    iter_topics,
+    read_origin,
+    read_topics,
+    write_topics,
+)
 from srd_gym.data.synthetic import generate
 from srd_gym.data.vectors import read_vectors
-from srd_gym.files import MappedFile, looked_at
-from srd_gym.reading import GROWTH
 from srd_gym.testing import _require_equal
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
@@ -244,7 +247,7 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def on_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> TopicSet:
     """The topics of a file, their vectors on disk however few they are."""
     monkeypatch.setattr(parquet, "IN_MEMORY", 0)
-    monkeypatch.setattr(files, "_MAPPED", mmap.ALLOCATIONGRANULARITY)
+    monkeypatch.setattr(mapped, "_MAPPED", mmap.ALLOCATIONGRANULARITY)
     with pytest.warns(DataNotice, match=r"of 0\.0 GB of topics go into a temporary file in .*TMPDIR names"):
         return read_topics(path)
 
@@ -281,79 +284,25 @@ def test_a_damaged_row_group_is_named_before_anything_is_trained(groups: Path, m
         read_topics(groups)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_what_was_looked_at_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "AT_ONCE", 2**21)
-    each = np.zeros(2**18, np.float32)  # 1 MiB
-    with closing(MappedFile()) as file:
-        rows = [row for row in file.moved([each] * 32) if row is not None]
-    resident = []
-    for row in rows:
-        looked_at(row.nbytes)
-        assert row.sum() == 0
-        resident.append(_mapped_megabytes())
-    assert max(resident) < min(resident) + 8
-    for row in rows:
-        row.sum()  # without saying so
-    assert _mapped_megabytes() > min(resident) + 24
-
-
-def _mapped_megabytes() -> float:
-    """What the process holds of mapped files."""
-    return int(re.search(r"RssFile:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
-
-
-# Files whose few bytes unfold to far more are refused before memory is taken, whatever their footers say
-
 MANY = 2**20
-WAYS: list[dict[str, Any]] = [{}, {"data_page_version": "2.0"}, {"compression": "zstd"}, {"use_dictionary": False}]
 
 
-def refused_early(path: Path, read: Callable[[Path], object] = read_vectors) -> None:
+@pytest.mark.parametrize("rows", [2, 16])
+def test_row_groups_that_declare_far_more_than_the_file_holds_are_refused_before_they_are_read(
+    rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "v.parquet"
+    vectors = [np.zeros(MANY // rows, np.float32)] * rows
+    table = pa.table({"id": list(map(str, range(rows))), "vector": vectors})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, row_group_size=rows // 2)
     before = pa.default_memory_pool().max_memory()
     with mock.patch.object(parquet, "_ALWAYS", MANY):
-        refused(lambda: read(path), rf"{path}.* unfolds to more than [\d,]* bytes, far more .* set {GROWTH} above")
+        refused(lambda: read_vectors(path), rf"{path}.* declare more than [\d,]* bytes, far more .* set {GROWTH} above")
     assert pa.default_memory_pool().max_memory() == before
-
-
-def write_vectors(path: Path, rows: int = 2, **way: Any) -> None:
-    vectors = [np.zeros(MANY // rows, np.float32)] * rows
-    pq.write_table(pa.table({"id": list(map(str, range(rows))), "vector": vectors}), path, **way)
-
-
-@pytest.mark.parametrize("way", [*WAYS, {"rows": 16, "row_group_size": 1}])
-def test_equal_numbers_are_counted(way: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "v.parquet"
-    write_vectors(path, **{"compression": "zstd", **way})
-    refused_early(path)
     monkeypatch.setenv(GROWTH, str(MANY))
     assert read_vectors(path).vectors.size == MANY
-
-
-@pytest.mark.parametrize("way", WAYS[:3])
-def test_footers_that_say_less_are_not_believed(way: dict[str, Any], tmp_path: Path) -> None:
-    path = tmp_path / "v.parquet"
-    write_vectors(path, **way)
-    content = bytearray(path.read_bytes())
-    said, less = b"\x80\x80\x80\x01", b"\xa0\x80\x80\x00"  # 2^20 and 16, as Thrift writes them
-    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    assert said in content[footer:]
-    content[footer:] = content[footer:].replace(said, less)
-    path.write_bytes(content)
-    with pq.ParquetFile(path) as file:
-        assert file.metadata.row_group(0).column(1).num_values == 16
-    refused_early(path)
-
-
-@pytest.mark.parametrize("way", WAYS[:3])
-def test_texts_that_are_repeated_are_counted(way: dict[str, Any], tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    texts = pa.array(["x" * 1_000, *map(str, range(1_000))]).take(pa.array([*range(1_001), *[0] * 10_000]))
-    lists = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
-    pq.write_table(pa.table({"query_id": ["a"], "doc_ids": lists}), path, **way)
-    refused_early(path, read_topics)
-    pq.write_table(pa.table({"query_id": texts.take(pa.array([0] * 10_000)), "doc_ids": [["a"]] * 10_000}), path, **way)
-    refused_early(path, lambda path: list(iter_query_ids(path)))
+    monkeypatch.setenv(GROWTH, "many")
+    refused(lambda: read_vectors(path), f"{GROWTH}: expected a whole number of at least 1, got 'many'")
 
 
 def test_texts_that_come_often_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,36 +311,6 @@ def test_texts_that_come_often_are_read(tmp_path: Path, monkeypatch: pytest.Monk
     ids = [f"clueweb09-{i}" for i in range(500)]
     pq.write_table(pa.table({"query_id": list(map(str, range(40))), "doc_ids": [ids] * 40}), path)
     assert read_topics(path)[39].doc_ids == tuple(ids)
-
-
-def test_what_is_counted_is_what_is_read(tmp_path: Path) -> None:
-    topics = generate("serp", n_topics=30, seed=0)
-    write_topics(tmp_path / "t.parquet", topics)
-    with pq.ParquetFile(tmp_path / "t.parquet") as file:
-        counted = sum(pages.unfolded_bytes(file, tmp_path / "t.parquet", 0, parquet.SCHEMA.names))
-        vectors_only = sum(pages.unfolded_bytes(file, tmp_path / "t.parquet", 0, ["doc_vectors"]))
-    size = sum(topic.doc_vectors.nbytes for topic in topics)
-    assert size <= vectors_only < 1.1 * size + 10 * 1024
-    assert vectors_only < counted < 2 * size + 17 * 1024
-
-
-@pytest.mark.parametrize("data", [
-    b"\x15\x02\x11",  # the field's number, but no field
-    b"\x15\x02\x05\x02\x02\x00",  # field 1 twice
-    b"\x15" + b"\xff" * 20,  # a number without an end
-    b"\x1b\x00",  # a map
-    b"\x19\xf7\xff\xff\xff\xff\x7f",  # 2^34 numbers that are not there
-    b"\x19\xf1\xff\xff\xff\xff\x7f",
-    b"\x18\xff\xff\xff\x7f",
-])  # fmt: skip
-def test_what_is_not_thrift_is_refused(data: bytes) -> None:
-    with pytest.raises((ValueError, IndexError)):
-        pages._struct(data, 0)
-
-
-def test_what_is_thrift_is_read() -> None:
-    text = b"\x15\x03\x1c\x11\x22\x00\x19\x23\x01\x00\x18\x02ab\x17" + b"\0" * 8 + b"\x05\x0c\x80\x01\x00"
-    assert pages._struct(text, 0)[0] == {1: -2, 2: {1: True, 3: False}, 3: [1, 0], 4: None, 5: 0, 6: 64}
 
 
 def test_subtopics_that_a_file_does_not_name_are_numbered(tmp_path: Path) -> None:

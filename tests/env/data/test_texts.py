@@ -15,7 +15,7 @@ from small_topics import refused
 from sound_files import AMBIENT, DOCUMENTS, TEXTS, write
 
 from srd_gym.data import DataNotice, LsaVectorizer, load_ambient, load_texts
-from srd_gym.data.labels import label_free_order
+from srd_gym.data.label_files import label_free_order
 from srd_gym.data.vectors import numbered_ids
 
 pytestmark = pytest.mark.filterwarnings("ignore::srd_gym.data.DataNotice")

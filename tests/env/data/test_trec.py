@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from small_topics import alone, bare_topic, refused, small_topic
 from sound_files import TREC, write
 
-from srd_gym.data.streams import DataNotice
+from srd_gym.data.notices import DataNotice
 from srd_gym.data.trec import load_trec, write_qrels
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import read_qrels, read_run, write_run

@@ -18,8 +18,8 @@ from sound_files import IDS, READERS, VECTORS, make_npz, write
 
 from srd_gym.data.attach import attach_vectors, embed_topics
 from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.data.notices import DataNotice
 from srd_gym.data.simulate import simulate_vectors
-from srd_gym.data.streams import DataNotice
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.topic import TopicSet
 
@@ -49,7 +49,7 @@ def test_bad_tables_are_refused() -> None:
 def test_pickles_are_refused(tmp_path: Path) -> None:
     objects = np.array([{"a": 1}], dtype=object)
     np.savez(tmp_path / "v.npz", ids=objects, vectors=np.ones((1, 1)))
-    message = r"v\.npz: not a whole .* \(ids\.npy holds Python objects, whose pickle can run code"
+    message = r"v\.npz: not a whole .* \(Object arrays cannot be loaded when allow_pickle=False"
     refused(lambda: read_vectors(tmp_path / "v.npz"), message)
     np.save(tmp_path / "v.npy", objects)
     (tmp_path / "v.ids").write_text("a\n")

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from run_srd import Srd
-from small_wordnet import dictionary
 from sound_files import AMBIENT, write
 
 from srd_gym.data.parquet import read_topics, write_topics
@@ -80,12 +79,7 @@ def test_texts_by_a_first_stage(srd: Srd, out: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("bm25s") is None, reason="bm25s is not installed")
-def test_wordnet_and_orders_by_bm25(srd: Srd, out: Path, tmp_path: Path) -> None:
-    folder = dictionary().write(tmp_path / "dict")
-    words = ("data", "build", "wordnet", folder, "--out", out)
-    assert "1 topics, vector width 2" in srd.works(*words, "--vectors", "lsa", "--width", "2").err
-    assert read_topics(out).name == "wordnet nouns"
-    assert "no nouns of 9 senses or more" in srd.fails(*words, "--senses", "9")
+def test_orders_by_bm25(srd: Srd, out: Path, tmp_path: Path) -> None:
     words = ("data", "build", "ambient", write(tmp_path / "ambient", AMBIENT), "--out", out)
     srd.works(*words, "--order", "none", "--strict")
     assert not read_topics(out).has_retrieval_order

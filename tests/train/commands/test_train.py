@@ -23,8 +23,8 @@ from srd_gym.data import parquet
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
-from srd_gym.files import held
 from srd_gym.trec_files import read_run
+from srd_train.experiment.lock import locked
 
 QUICK = ("--epochs", "3", "--patience", "0")
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_begun_or_resumed_says_why(srd: Srd, tiny_file: Path, tmp
         return ("train", "mdp-div", "--topics", tiny_file, "--fold", fold, "--out", tmp_path / "m", *QUICK)
 
     assert "no training to resume" in srd.fails(*words(), "--resume")
-    with held(tmp_path / "m"):
+    with locked(tmp_path / "m"):
         assert f"another run is writing to {tmp_path / 'm'}" in srd.fails(*words())
     srd.works(*words())
     before = weights_of(tmp_path / "m")

@@ -15,9 +15,9 @@ from run_srd import Srd
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from srd_gym.files import held
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.engines import processes
+from srd_train.experiment.lock import locked
 from srd_train.experiment.recipe import RankerEntry, load_recipe
 
 LEARNER = 'ranker = "listmle"\nseeds = [0, 1]\nconfig = { epochs = 3 }'  # without torch, which takes seconds to import
@@ -85,7 +85,7 @@ def test_one_run_at_a_time_writes_and_clears_what_a_killed_one_left(file: Path, 
     partial = tmp_path / "cells" / ".a.json.x1.partial"
     partial.parent.mkdir()
     partial.write_text("{")
-    with held(tmp_path):
+    with locked(tmp_path):
         assert "another run is writing to" in srd.fails("benchmark", file, "--out", tmp_path)
     srd.works("benchmark", file, "--out", tmp_path)
     assert not partial.exists()

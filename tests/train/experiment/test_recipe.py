@@ -78,9 +78,6 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
     (topics(folds=1), "folds must be at least 2, got 1"),
     (topics(source="ambient", noise=2), "nothing uses noise with source 'ambient' and vectors None"),
     (topics(source="ambient", catalogue=25), "nothing uses catalogue"),
-    (topics(source="du-div", texts="texts/key-points", vectors="simulated"), "texts compose the vectors"),
-    (topics(source="du-div", texts="texts/key-points"), "name their file as vectors"),
-    (topics(source="du-div", recur=True), "nothing uses recur"),
     (topics(source="ambient", years=[2009]), "nothing uses years"),
     (topics(candidates=0), "candidates must be at least 1, got 0"),
     (topics(without=["retrieval_score"]), "entry 1 of without: 'retrieval_score'. Did you mean"),
@@ -127,24 +124,6 @@ def test_real_files_need_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path:
     refused(lambda: load_entry(entry), "SRD_DATA_DIR is unset", FileNotFoundError)
     monkeypatch.setenv("SRD_DATA_DIR", str(tmp_path / "none"))
     refused(lambda: load_entry(entry), "no folder at", FileNotFoundError)
-
-
-@pytest.mark.data
-@pytest.mark.usefixtures("data_dir")
-def test_composed_topics_follow_the_folds_of_their_entry() -> None:
-    texts = {"texts": "texts/key-points", "vectors": "texts/key-points/minilm-384.npz"}
-    entry = TopicsEntry(name="composed", source="du-div", **texts, limit=300)  # type: ignore[arg-type]
-    split = split_topics(load_entry(entry), fold="2/5")
-    assert split.test.marks == ("simulated",)
-    parts = [
-        {snippet for topic in part for text in topic.doc_texts or () for snippet in text.split(" / ")}
-        for part in (split.train, split.validation, split.test)
-    ]
-    assert all(parts)
-    # Arguments of two motions may be worded alike; else folds share none.
-    assert max(len(parts[2] & other) for other in parts[:2]) < 0.01 * len(parts[2])
-    about = [{text for topic in part for text in topic.subtopic_texts or ()} for part in (split.train, split.test)]
-    assert not about[0] & about[1]
 
 
 def test_combinations_of_a_grid() -> None:

@@ -65,6 +65,6 @@ def test_topics_can_do_without_subtopics_and_pool(root: Path) -> None:
 
 
 def test_missing_files_are_named(root: Path) -> None:
-    wordnet, other = TopicsEntry(name="w", source="wordnet"), entry(vectors="texts/key-points/e5.npz")
-    refused(lambda: check_files(wordnet), "needs wordnet, but there is no such file below", FileNotFoundError)
+    ambient, other = TopicsEntry(name="a", source="ambient"), entry(vectors="texts/key-points/e5.npz")
+    refused(lambda: check_files(ambient), "needs ambient, but there is no such file below", FileNotFoundError)
     refused(lambda: check_files(other), r"needs texts/key-points/e5\.npz", FileNotFoundError)

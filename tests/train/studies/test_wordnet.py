@@ -10,7 +10,8 @@ import pytest
 from small_topics import refused
 from small_wordnet import LICENCE, dictionary
 
-from srd_gym.data import DataNotice, load_wordnet
+from srd_gym.data import DataNotice
+from studies.sources.wordnet import load_wordnet
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("bm25s") is None, reason="bm25s is not installed"),

@@ -14,7 +14,6 @@ from srd_agents.training.history import Progress
 from srd_agents.training.learner import Learner
 from srd_agents.training.loop import STATE_FILE
 from srd_gym.data import load_topics
-from srd_gym.files import held
 from srd_gym.reading import shown
 from srd_gym.topic import TopicSet
 from srd_train.commands.console import (
@@ -26,6 +25,7 @@ from srd_train.commands.console import (
     parsed_with_ranker,
 )
 from srd_train.experiment.fit import Fitted, Split, commit, fit_ranker, split_topics, topics_seen, with_lsa
+from srd_train.experiment.lock import locked
 from srd_train.experiment.tensorboard import event_log
 from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_heuristic
 
@@ -127,7 +127,7 @@ class TrainCommand:
         untrained = spec.build(spec.configure(**self.config))
         if isinstance(untrained, Learner):
             untrained.check_device()  # topics can take minutes to read
-        with held(options.out):
+        with locked(options.out):
             _check_folder(options, spec)
             topics = load_topics(options.topics)
             _check_vectors(options, spec, topics)

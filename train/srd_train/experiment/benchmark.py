@@ -32,12 +32,13 @@ from srd_agents.registry import RANKERS, import_own
 from srd_agents.training.history import OnProgress
 from srd_agents.training.options import versions
 from srd_gym.checks import checked_rankings
-from srd_gym.files import PARTIAL, held, written_atomically
+from srd_gym.files import PARTIAL, written_atomically
 from srd_gym.measures import evaluate
 from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import write_run
 from srd_train.experiment.fit import Fitted, Split, commit, fit_ranker, split_topics, with_lsa
+from srd_train.experiment.lock import locked
 from srd_train.experiment.recipe import RECIPE_FILE, Cell, Recipe, Task, check_recipe, tasks
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record
 from srd_train.experiment.sources import folds_path
@@ -144,7 +145,7 @@ def run_benchmark(
             if left:
                 yield replace(task, cells=tuple(left))
 
-    with held(out):
+    with locked(out):
         # What a killed run was writing; no other process writes here now.
         for folder in ("cells", "runs", "failed"):
             for partial in (out / folder).glob(f".*{PARTIAL}"):

@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from typing import Any
 
-from srd_gym.files import STOPS, kept
+from srd_gym.interrupts import STOPS, handlers_kept
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import CellResult, Engine, failure, run_fit
 from srd_train.experiment.recipe import Cell, Task
@@ -174,7 +174,7 @@ def connected_ray() -> Any:
     except ImportError as error:
         raise ImportError('the engine ray needs Ray: pip install "srd-gym[ray]"') from error
     if not ray.is_initialized():
-        with kept():  # Ray handles SIGTERM by a trace of its stack and an exit code of its own
+        with handlers_kept():  # Ray handles SIGTERM by a trace of its stack and an exit code of its own
             ray.init(log_to_driver=False, logging_level="warning")
     return ray
 

@@ -15,7 +15,7 @@ from srd_agents.training.options import Config, Count
 from srd_gym import data
 from srd_gym.checks import check_integer, unknown
 from srd_gym.data.collection import Retrieve
-from srd_gym.data.streams import tell
+from srd_gym.data.notices import tell
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.reading import existing_file
 from srd_gym.topic import Topic, TopicSet
@@ -26,7 +26,7 @@ MADE_VECTORS = ("lsa", "simulated")
 """Vectors that are made of the topics, not read from a file."""
 COLLECTIONS = tuple(f"texts/{name}" for name in ("perspectives", "key-points", "author-names", "word-senses"))
 """Collections of texts, whose candidates a first stage finds."""
-FOLDERS = {name: name for name in ("ambient", "rl4srd", "du-div", "wordnet", *COLLECTIONS)}
+FOLDERS = {name: name for name in ("ambient", "rl4srd", "du-div", *COLLECTIONS)}
 FOLDERS |= {"trec-indri": "trec-web"}
 """Topic sets of real files, and where these are below SRD_DATA_DIR."""
 SOURCES = ("words", *FOLDERS)
@@ -58,7 +58,7 @@ class TopicsEntry(Config):
     """Its name in the tables."""
     source: str
     """A Parquet file, "words", "synthetic:PRESET[:TOPICS[:SEED]]", or real files: ambient, rl4srd, trec-indri,
-    du-div, wordnet, or texts/NAME."""
+    du-div, or texts/NAME."""
     vectors: str | None = None
     """None: those of the source. "lsa": fitted on the training fold only. "simulated": drawn from the judgments.
     Otherwise a file below SRD_DATA_DIR."""
@@ -67,18 +67,13 @@ class TopicsEntry(Config):
     years: tuple[int, ...] = ()
     """Of trec-indri: only the topics of these years of the Web Track; none named: all of them."""
     retrieve: Retrieve | None = None
-    """Of texts/NAME and wordnet: the first stage, as of `srd data build texts`; None: bm25."""
+    """Of texts/NAME: the first stage, as of `srd data build texts`; None: bm25."""
     width: Count = 64
     """F of lsa and simulated vectors."""
     noise: float | None = None
     """Of simulated vectors; None: the default."""
     catalogue: int | None = None
     """Of simulated vectors: directions that topics share, their subtopics mapped to them at random; None: none."""
-    texts: str | None = None
-    """A folder of texts below SRD_DATA_DIR, whose vectors are the file that `vectors` names: the topics' vectors are
-    composed of its snippets (`srd_gym.data.composed`), no snippet and no subtopic in two folds."""
-    recur: bool = False
-    """Of composed vectors: subtopics recur in all folds, with other snippets."""
     limit: Annotated[int | None, at_least(3)] = None
     """Keep this many topics, drawn at random (always the same)."""
     candidates: Annotated[int | None, at_least(1)] = None
@@ -113,16 +108,13 @@ class TopicsEntry(Config):
         simulated = self.vectors == "simulated"
         used = {
             "years": self.source == "trec-indri",
-            "retrieve": self.source in (*COLLECTIONS, "wordnet"),
+            "retrieve": self.source in COLLECTIONS,
             "noise": simulated,
             "catalogue": simulated,
-            "recur": self.texts is not None,
         }
         for name, of_use in used.items():
             if getattr(self, name) and not of_use:
                 raise ValueError(f"nothing uses {name} with source {self.source!r} and vectors {self.vectors!r}")
-        if self.texts is not None and self.vectors in (None, *MADE_VECTORS):
-            raise ValueError("texts compose the vectors of those of the texts; name their file as vectors")
         self._check_source()
 
     def _check_source(self) -> None:
@@ -155,7 +147,7 @@ def simulated(topics: TopicSet, **options: Any) -> TopicSet:
 
 def patterns(entry: TopicsEntry) -> list[str]:
     """What an entry reads below the folder of the real files."""
-    named = [entry.texts, None if entry.vectors in MADE_VECTORS else entry.vectors, FOLDERS.get(entry.source)]
+    named = [None if entry.vectors in MADE_VECTORS else entry.vectors, FOLDERS.get(entry.source)]
     return [*filter(None, named), *entry.qrels]
 
 
@@ -184,8 +176,6 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
         topics = topics.replace(topics[int(i)] for i in sorted(chosen))
     if entry.vectors == "simulated":
         topics = simulated(topics, width=entry.width, noise=entry.noise, catalogue=entry.catalogue)
-    if entry.texts is not None:
-        topics = _composed(topics, entry, entry.texts)
     if entry.candidates is not None or entry.without:
         topics = topics.replace(_reduced(topic, entry, index) for index, topic in enumerate(topics))
     if "pool" in entry.without:
@@ -203,7 +193,7 @@ def data_root() -> Path:
     if not root:
         raise FileNotFoundError(
             f"the recipe needs real files, but {DATA_VARIABLE} is unset; set it to the folder that holds trec-web/, "
-            "ambient/, rl4srd/, du-div/, texts/ and wordnet/ (`srd benchmark smoke` needs none)"
+            "ambient/, rl4srd/, du-div/ and texts/ (`srd benchmark smoke` needs none)"
         )
     return Path(root)
 
@@ -229,28 +219,16 @@ def folds_path(entry: TopicsEntry) -> Path | None:
     return own if own.is_file() else matching(entry.folds_file)[0]
 
 
-def _composed(topics: TopicSet, entry: TopicsEntry, texts: str) -> TopicSet:
-    """The topics with vectors composed of texts, along the folds that the entry names."""
-    folds = folds_path(entry)
-    with warnings.catch_warnings(action="ignore", category=data.DataNotice):  # of what nothing is composed of
-        collection = data.load_texts(matching(texts)[0], vectors=matching(str(entry.vectors))[0], retrieve="none")
-    topics = topics.replace(topic for topic in topics if topic.labelled)
-    parts = topics.folds(entry.folds, 0) if folds is None else topics.folds_from(data.read_folds(folds))
-    return data.compose_topics(topics, collection, [part.test.query_ids for part in parts], recur=entry.recur)
-
-
 def _loaded(entry: TopicsEntry) -> TopicSet:
     """The entry's topics as its source has them."""
-    made = entry.vectors in (None, *MADE_VECTORS) or entry.texts is not None
-    file = None if made else matching(str(entry.vectors))[0]
+    file = None if entry.vectors in (None, *MADE_VECTORS) else matching(str(entry.vectors))[0]
     qrels = [path for pattern in entry.qrels for path in matching(pattern)]
     if entry.source == "ambient":
         return data.load_ambient(data_root() / "ambient", vectors=file)
-    if entry.source in (*COLLECTIONS, "wordnet"):
-        load = data.load_wordnet if entry.source == "wordnet" else data.load_texts
+    if entry.source in COLLECTIONS:
         # `srd data build` tells what is odd; a benchmark reads the set again and again.
         with warnings.catch_warnings(action="ignore", category=data.DataNotice):
-            return load(data_root() / FOLDERS[entry.source], vectors=file, retrieve=entry.retrieve or "bm25")
+            return data.load_texts(data_root() / entry.source, vectors=file, retrieve=entry.retrieve or "bm25")
     if entry.source == "du-div":
         return data.load_du_div(data_root() / "du-div", documents=file)
     if entry.source == "rl4srd":

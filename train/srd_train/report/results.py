@@ -16,7 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srd_gym.files import for_arrow, written_atomically
+from srd_gym.data.parquet import opened_for_arrow
+from srd_gym.files import written_atomically
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import OtherVersionError, Record, read_record
@@ -124,7 +125,7 @@ def write_scores(path: Path, records: Sequence[Record]) -> None:
     )
     with written_atomically(path) as temporary:
         cells = [pa.Table.from_pylist(_rows(record), schema=schema) for record in records]
-        with for_arrow(temporary, "wb") as target:
+        with opened_for_arrow(temporary, "wb") as target:
             pq.write_table(pa.concat_tables(cells), target, compression="zstd", compression_level=19)
 
 

@@ -14,12 +14,13 @@ import pyarrow.parquet as pq
 
 from srd_gym.checks import unknown
 from srd_gym.reading import reading
-from srd_train.experiment.recipe import Recipe, load_recipe
+from srd_train.experiment.recipe import SUFFIX, Recipe, load_recipe
 from srd_train.experiment.records import Record
 from srd_train.report.macro import averaged, collection_scores, macro_markdown, macro_tables, page_markdown
 from srd_train.report.results import AS_JSON, KEY, VERSION
 from srd_train.report.significance import Scores
 from srd_train.report.tables import ResultTable, Row, complete_tables
+from studies.sources import RECIPES
 
 
 class Stored:
@@ -44,7 +45,8 @@ class Stored:
             raise unknown("recipe with stored scores", recipe, self.recipes, "`srd benchmark --scores` writes them.")
         if recipe not in self._tables:
             records = read_scores(self.folder / f"{recipe}.parquet")
-            self._recipes[recipe] = load_recipe(recipe)
+            own = RECIPES / f"{recipe}{SUFFIX}"
+            self._recipes[recipe] = load_recipe(str(own) if own.is_file() else recipe)
             self._tables[recipe], _ = complete_tables(records, self._recipes[recipe])
         return self._tables[recipe]
 

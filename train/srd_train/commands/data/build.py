@@ -175,35 +175,6 @@ class Texts(FolderBuild):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wordnet(FolderBuild):
-    """Make a topic file of ambiguous words from the files of WordNet's database.
-
-    A topic is a word, its subtopics are its senses, its candidates what BM25 finds among all glosses; those that
-    WordNet links to a sense are relevant to it. The folder holds data.noun, index.noun, and so on (Debian: package
-    wordnet-base, /usr/share/wordnet).
-
-    Examples:
-      srd data build wordnet /usr/share/wordnet --out nouns.parquet
-      srd data build wordnet /usr/share/wordnet --skip 600 --words 300 --vectors model:my-model --out more-nouns.parquet
-    """
-
-    words: int = 600
-    """Words to draw, in an order fixed by their spelling; a third to a half of them become topics."""
-    skip: int = 0
-    """Pass over so many words first: sets with other words share none."""
-    senses: int = 3
-    """Senses of a word, at least."""
-    depth: int = 100
-    """Candidates of a word, at most."""
-
-    def load(self, output: Output) -> TopicSet:
-        """The words' topics."""
-        with output.progress("retrieve") as advance:
-            vectors = self.any_vectors
-            return data.load_wordnet(self.folder, vectors=vectors, missing=self.missing, advance=advance, **self.own)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Rl4srd(FolderBuild):
     """Make a topic file from MDP-DIV's published files.
 

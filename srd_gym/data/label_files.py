@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from srd_gym.data.attach import Missing, attach_files
-from srd_gym.data.streams import existing_folder, needed_file, with_optional_gz
+from srd_gym.data.folders import existing_folder, needed_file, with_optional_gz
 from srd_gym.data.trec import judged_fields
 from srd_gym.files import PathLike
 from srd_gym.reading import read_json_object, shown
@@ -149,8 +149,8 @@ def load_rl4srd(
         ),
         name="trec-rl4srd",
     )
-    found = documents or with_optional_gz(place, "doc_representation.dat")
-    return attach_files(topics, found, with_optional_gz(place, "query_representation.dat"), missing)
+    vectors = documents or with_optional_gz(place, "doc_representation.dat")
+    return attach_files(topics, vectors, with_optional_gz(place, "query_representation.dat"), missing)
 
 
 def _read_candidates(path: Path) -> dict[str, tuple[str, ...]]:

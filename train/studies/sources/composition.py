@@ -161,7 +161,9 @@ def _composed(topic: Topic, texts: TopicSet, bank: _Bank, seed: int) -> Topic:
             pool = near if near and (not far or rng.random() < _NEAR_SHARE) else far
             other = pool[int(rng.integers(len(pool)))]
             snippets[document].append((other.text, other.rows[int(rng.integers(len(other.rows)))]))
-    told, shown = (_of_subtopics(texts, mine, name) for name in ("subtopic_texts", "subtopic_vectors"))
+    subtopic_texts, subtopic_vectors = (
+        _of_subtopics(texts, mine, name) for name in ("subtopic_texts", "subtopic_vectors")
+    )
     asked = list(dict.fromkeys(source.text for source in mine)) or [far[0].text]
     return replace(
         topic,
@@ -169,9 +171,9 @@ def _composed(topic: Topic, texts: TopicSet, bank: _Bank, seed: int) -> Topic:
         query_vector=_mean([np.asarray(texts[text].query_vector) for text in asked]),
         doc_vectors=np.stack([_mean([np.asarray(texts[t].doc_vectors)[row] for t, row in each]) for each in snippets]),
         doc_texts=_joined(texts, snippets),
-        subtopic_texts=None if told is None else tuple(told),
+        subtopic_texts=None if subtopic_texts is None else tuple(subtopic_texts),
         subtopic_scores=None,
-        subtopic_vectors=to_unit_length(np.stack(shown).astype(np.float32)) if shown else None,
+        subtopic_vectors=to_unit_length(np.stack(subtopic_vectors).astype(np.float32)) if subtopic_vectors else None,
     )
 
 

@@ -12,17 +12,18 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from srd_gym.checks import check_integer
-from srd_gym.data.attach import Embedding, Missing
-from srd_gym.data.collection import Collection, Retrieve, check_first_stage, topics_of
+from srd_gym.data.attach import Embedding
+from srd_gym.data.collection import Collection, topics_of, with_vectors
+from srd_gym.data.folders import existing_folder
 from srd_gym.data.lsa import LsaVectorizer
-from srd_gym.data.streams import existing_folder, tell
+from srd_gym.data.notices import tell
 from srd_gym.files import PathLike
 from srd_gym.reading import numbered_lines, shown
 from srd_gym.topic import Topic, TopicSet
@@ -58,12 +59,9 @@ def load_wordnet(
     skip: int = 0,
     senses: int = 3,
     vectors: PathLike | LsaVectorizer | Embedding | None = None,
-    retrieve: Retrieve = "bm25",
     depth: int = 100,
-    missing: Missing = "error",
-    advance: Callable[[int], None] | None = None,
 ) -> TopicSet:
-    """Topics of ambiguous words.
+    """Topics of ambiguous words, whose candidates BM25 finds.
 
     Words stand in an order that their spelling alone fixes (a hash), so that sets with other `skip` share no word.
     Those with fewer than 20 candidates, or with fewer than two senses that have a relevant one, are left out, with a
@@ -73,19 +71,15 @@ def load_wordnet(
         folder: holds the database's files.
         words: how many to draw; a third to a half of them become topics.
         skip: how many to pass over first.
-        senses: a word's, at least.
-        vectors: as of `load_texts`.
-        retrieve: the first stage, as of `load_texts`.
+        senses: of a word, at least.
+        vectors: as for `load_texts`.
         depth: candidates of a word, at most.
-        missing: as of `load_texts`.
-        advance: told of every word for which candidates were sought.
 
     Raises:
         FileNotFoundError: no such folder, or a file is not in it.
         ImportError: bm25s or scikit-learn is not installed.
         ValueError: a malformed line (file and line are named), no such words, or as `load_texts`.
     """
-    check_first_stage(retrieve, depth, vectors=vectors is not None)
     for name, value, low in (("words", words, 1), ("skip", skip, 0), ("senses", senses, 2)):
         check_integer(name, value, low)
     place = existing_folder(folder, _WHAT)
@@ -93,21 +87,23 @@ def load_wordnet(
     drawn = _words(place, senses)[skip : skip + words]
     if not drawn:
         raise ValueError(f"{_WHAT}: {place}: no nouns of {senses} senses or more are left behind the first {skip}")
-    topics = topics_of(
-        _collection(place, synsets, dict(drawn)),
-        vectors=vectors,
-        retrieve=retrieve,
-        depth=depth,
-        missing=missing,
-        advance=advance,
-        keep=_is_ambiguous,
+    collection = _collection(place, synsets, dict(drawn))
+    indexed = replace(collection, documents={own_id: _indexed(synsets, synset) for own_id, synset in synsets.items()})
+    candidates = topics_of(indexed, vectors=None, retrieve="bm25", depth=depth, missing="error")
+    topics = candidates.replace(
+        (
+            replace(topic, doc_texts=tuple(collection.documents[doc_id] for doc_id in topic.doc_ids))
+            for topic in candidates
+            if _is_ambiguous(topic)
+        ),
+        name="wordnet nouns",
     )
-    without = sorted({word for word, _ in drawn} - set(topics.query_ids))
+    left_out = sorted({word for word, _ in drawn} - set(topics.query_ids))
     rule = f"fewer than {_CANDIDATES} candidates, or fewer than {_COVERED} senses among them"
-    tell(place, f"of {len(drawn)} words have {rule}: left out", without)
+    tell(place, f"of {len(drawn)} words have {rule}: left out", left_out)
     if not len(topics):
         raise ValueError(f"{_WHAT}: {place}: all of {len(drawn)} words have {rule}; draw more of them")
-    return topics.replace(topics, name="wordnet nouns")
+    return with_vectors(topics, collection, vectors, "error")
 
 
 def _is_ambiguous(topic: Topic) -> bool:
@@ -164,8 +160,8 @@ def _words(folder: Path, senses: int) -> list[tuple[str, list[str]]]:
         # Numbers of fields before the offsets look like counts, never like offsets: these have eight digits.
         return word, [f"{offset}-{kind}" for offset in offsets.split()]
 
-    found = _entries(folder / "index.noun", _INDEX, entry)
-    plain = [(word, ids) for word, ids in found if _PLAIN.fullmatch(word) and len(ids) >= senses]
+    entries = _entries(folder / "index.noun", _INDEX, entry)
+    plain = [(word, ids) for word, ids in entries if _PLAIN.fullmatch(word) and len(ids) >= senses]
     return sorted(plain, key=lambda entry: hashlib.sha256(entry[0].encode()).digest())
 
 
@@ -185,7 +181,6 @@ def _collection(folder: Path, synsets: dict[str, _Synset], senses: dict[str, lis
         queries={word: word for word in senses},
         subtopics={word: {own_id: texts[own_id] for own_id in ids} for word, ids in senses.items()},
         judged={word: _judged(synsets, word, ids) for word, ids in senses.items()},
-        indexed={own_id: _indexed(synsets, synset) for own_id, synset in synsets.items()},
     )
 
 

@@ -1,32 +1,14 @@
-"""What loaders have to say without stopping, and the folders and JSON lines that they read."""
+"""Folders of data sets: the files in them, and their JSON lines."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Collection, Iterator
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from srd_gym.files import PathLike
-from srd_gym.reading import exists, few, json_value, numbered_lines, shown, shown_text
-
-
-class DataNotice(UserWarning):
-    """Something about the data that the user should read but that stops nothing: documents dropped, columns ignored.
-
-    Raised as a warning, so that a library user may silence it or turn it into an error, and a command can print it.
-    """
-
-
-def notice(text: str) -> None:
-    """Tell the user; the warning points at the caller of the loader, not at this file."""
-    warnings.warn(text, DataNotice, stacklevel=3)
-
-
-def tell(where: object, what: str, names: Collection[str]) -> None:
-    """A notice that counts and names, where there is anything to name."""
-    if names:
-        notice(f"{where}: {len(names)} {what}: {few([shown(name) for name in names])}")
+from srd_gym.reading import json_value, numbered_lines, shown, shown_text
 
 
 def with_optional_gz(folder: PathLike, name: str) -> Path | None:
@@ -43,10 +25,10 @@ def needed_file(folder: PathLike, name: str, what: str) -> Path:
     Raises:
         FileNotFoundError: it is not.
     """
-    found = with_optional_gz(folder, name)
-    if found is None:
+    file = with_optional_gz(folder, name)
+    if file is None:
         raise FileNotFoundError(f"{what}: no {name} or {name}.gz in {folder}; expected the published files")
-    return found
+    return file
 
 
 def existing_folder(path: PathLike, what: str) -> Path:
@@ -56,12 +38,11 @@ def existing_folder(path: PathLike, what: str) -> Path:
         FileNotFoundError: nothing is there.
         ValueError: a file.
     """
-    found = Path(path)
-    if not exists(found):
-        raise FileNotFoundError(f"{what}: no folder at {shown_text(str(found))}; check the path")
-    if not found.is_dir():
-        raise ValueError(f"{what}: {found} is a file; expected the folder that holds the data set's files")
-    return found
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"{what}: no folder at {shown_text(str(path))}; check the path")
+    if not os.path.isdir(path):
+        raise ValueError(f"{what}: {path} is a file; expected the folder that holds the data set's files")
+    return Path(path)
 
 
 _WHAT = "texts"

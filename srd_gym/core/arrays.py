@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer
+from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, default_normalizer, measure, references
 from srd_gym.measures.base import tell_irrelevant
-from srd_gym.protocols import IntArray
 from srd_gym.reading import shown as as_text
 from srd_gym.topic import FloatArray, GradeArray, Topic, TopicSet, as_topic_set
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from srd_gym.core.arrays import TopicArrays, shown
-from srd_gym.protocols import BoolArray, IntArray, Pruning
+from srd_gym.core.protocols import Pruning
+from srd_gym.dtypes import BoolArray, IntArray
 
 
 class Pruner:

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from srd_gym.checks import check_integer, check_option
 from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
 Ties = Literal["retrieval", "random"]
 

@@ -18,10 +18,11 @@ from srd_gym.checks import array_from, check_integer, check_option, finite_numbe
 from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.own import made_of, notation
+from srd_gym.core.protocols import Pruning, Reward, SelectionStep
 from srd_gym.core.pruner import Pruner
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 from srd_gym.measures.plain import PlainMeasure
-from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
 from srd_gym.reading import shown as as_text
 from srd_gym.showing import short_repr
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from srd_gym.core.selection import SelectionCore
+from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.envs.selection import Info, Observation, ObservationBuilder, ObservationKind
-from srd_gym.protocols import BoolArray, IntArray
 from srd_gym.topic import FloatArray
 
 

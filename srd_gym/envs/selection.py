@@ -18,8 +18,9 @@ from numpy.typing import DTypeLike, NDArray
 from srd_gym.checks import argument_errors, check_option, hands_on, refuse_arguments
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
 from srd_gym.core.episodes import Snapshot
+from srd_gym.core.protocols import Pruning
 from srd_gym.core.selection import SelectionCore
-from srd_gym.protocols import BoolArray, Pruning
+from srd_gym.dtypes import BoolArray
 from srd_gym.pruning import pruning_from
 from srd_gym.reading import shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, selection_scene

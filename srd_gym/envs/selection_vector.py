@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike, DTypeLike
 from srd_gym.checks import check_option, hands_on, refuse_arguments
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicSource
 from srd_gym.core.episodes import Snapshot, checked_mask, episode_indices
+from srd_gym.core.protocols import Pruning
 from srd_gym.core.selection import SelectionCore
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.envs.batching import BatchObservationBuilder, as_seeds
 from srd_gym.envs.selection import RENAMED, Info, Observation, ObservationKind, drawn
-from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window
 

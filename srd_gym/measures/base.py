@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.checks import check_integer, check_number, check_option, finite_numbers
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.measures.bound import BoundMeasure, Term, geometric_novelty, greedy_by_novelty
-from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import few, shown
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray, Topic, TopicSet

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from srd_gym.checks import check_number, check_option, refuse_class, unknown
+from srd_gym.dtypes import ScoreArray
 from srd_gym.measures.base import (
     Cascade,
     CollectionIndependent,
@@ -27,7 +28,6 @@ from srd_gym.measures.base import (
     ratio,
 )
 from srd_gym.measures.bound import Term
-from srd_gym.protocols import ScoreArray
 from srd_gym.reading import shown
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.measures.bound import BoundMeasure
-from srd_gym.protocols import BoolArray, IntArray
 
 _Numbers = tuple[list[float], list[float], list[float]]
 """A term for one topic: discounts [K] by rank, novelty [K + 1] by coverage, weights [S]."""

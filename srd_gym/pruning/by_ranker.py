@@ -9,20 +9,19 @@ import importlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from srd_gym.checks import check_integer, check_number, check_option, checked_ranking, name_of, refuse_class
 from srd_gym.core.own import path_of
-from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer
+from srd_gym.core.arrays import TopicArrays
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import Ranker, SequentialScorer
 from srd_gym.pruning.knn import _ROUNDING
 from srd_gym.reading import shown
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
-
-if TYPE_CHECKING:
-    from srd_gym.core.arrays import TopicArrays
 
 When = Literal["reset", "step"]
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from srd_gym.checks import refuse_arguments, unknown
 from srd_gym.core.own import made_of, notation
+from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.protocols import BoundPruning, Pruning
 from srd_gym.core.pruner import checked_strategy
-from srd_gym.protocols import BoolArray, BoundPruning, IntArray, Pruning
+from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.pruning.by_ranker import ByRanker
 from srd_gym.pruning.knn import KNN
 from srd_gym.reading import shown
 from srd_gym.showing import short_repr
-
-if TYPE_CHECKING:
-    from srd_gym.core.arrays import TopicArrays
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,15 @@ Shapes: B episodes, N candidates, F vector width, K horizon.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_number, check_option
-from srd_gym.protocols import BoolArray, IntArray
+from srd_gym.core.arrays import TopicArrays
+from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.reading import shown
-
-if TYPE_CHECKING:
-    from srd_gym.core.arrays import TopicArrays
 
 Metric = Literal["euclidean", "cosine"]
 METRICS: tuple[str, ...] = get_args(Metric)

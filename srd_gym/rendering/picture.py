@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.protocols import BoolArray
+from srd_gym.dtypes import BoolArray
 from srd_gym.rendering.scene import Scene, map_of
 from srd_gym.rendering.text import ansi, clipped, first_line, header, summary
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.rendering.scene import Scene
 
 ID_WIDTH = 24

@@ -8,8 +8,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
+from srd_gym.core.protocols import Pruning
 from srd_gym.envs.selection import Observation, SelectionEnv
-from srd_gym.protocols import Pruning
 from srd_gym.pruning import KNN, ByRanker, Chain
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import inspect
 import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,6 @@ from srd_gym.reading import few, shown, shown_text
 if TYPE_CHECKING:
     from srd_gym.topic import Topic
 
-F = TypeVar("F", bound=Callable[..., None])
 _FEW = 5
 """Names that are listed even where near ones are suggested."""
 _LISTED = 40
@@ -190,45 +188,6 @@ def argument_errors() -> Iterator[None]:
         yield
     except TypeError as error:
         raise ArgumentError(str(error)) from error
-
-
-def refuse_arguments(call: Callable[..., Any], given: Mapping[str, object], renamed: Mapping[str, str]) -> None:
-    """Refuse keyword arguments that a call does not take, by its signature.
-
-    Args:
-        call: the function or class; its signature says what it takes.
-        given: the arguments that came.
-        renamed: old name -> what to write instead.
-
-    Raises:
-        TypeError: there is one; the message gives its new name, else near ones.
-    """
-    parameters = inspect.signature(call).parameters.values()
-    known = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
-    for name in given:
-        if name in renamed:
-            raise TypeError(f"{call.__name__} has no argument {shown(name)} any more: write {renamed[name]} instead")
-        if name not in known:
-            raise TypeError(str(unknown(f"argument of {call.__name__}:", name, known)))
-
-
-def hands_on(to: Callable[..., Any], *, but: Iterable[str] = ()) -> Callable[[F], F]:
-    """Shows a function's `**options` as what they are: the keyword arguments of the call that they are handed on to.
-
-    Args:
-        to: that call.
-        but: arguments of it that the function does not take.
-    """
-
-    def shown(function: F) -> F:
-        own = inspect.signature(function)
-        parameters = [parameter for parameter in own.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-        hidden = {*own.parameters, *but}
-        parameters += [each for name, each in inspect.signature(to).parameters.items() if name not in hidden]
-        function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-        return function
-
-    return shown
 
 
 def check_topic(topic: Topic) -> None:

@@ -21,11 +21,11 @@ from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from srd_gym.checks import checked_ranking
-from srd_gym.core.arrays import TopicSource
 from srd_gym.envs.scoring import ScoringEnv
 from srd_gym.envs.selection import SelectionEnv
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown_text
+from srd_gym.sources import TopicSource
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
 __all__ = ["ConformanceError", "check_env", "check_ranker", "check_scoring_env", "check_topics", "check_vector_env"]

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_gym.checks import check_integer, check_option
-from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
+from srd_gym.core.arrays import ENOUGH, TopicArrays, Topics
+from srd_gym.core.binding import bind_measure, table_measures
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 
@@ -26,7 +27,7 @@ class ScoringCore:
     score, best first, and all are paid alike with a measure of the list. Scores of padding are ignored.
 
     Args:
-        topics: a topic set, topics in a list, a path or name, or the arrays of topics.
+        topics: a topic set, topics in a list, or the arrays of topics.
         reward: the measure of the list that is paid: a name, a `Measure`, or several whose values are added up (the
             published code pays alpha_nDCG at two cutoffs). A measure without a cutoff is of the whole list.
         measures: more of them for `measures()`, beside the reward's.
@@ -43,7 +44,7 @@ class ScoringCore:
 
     def __init__(
         self,
-        topics: TopicSource,
+        topics: Topics,
         *,
         reward: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
         measures: Sequence[str | Measure] = (),
@@ -59,11 +60,11 @@ class ScoringCore:
         self.ties = ties
         self._paid = self._bind(reward, normalizer)
         n = self.arrays.max_candidates
-        self._table_measures = self.arrays.table_measures(reward, n, normalizer)
-        paid = self.arrays.table_measures([measure(item).plain() for item in _listed(reward)], n, normalizer)
+        self._table_measures = table_measures(self.arrays, reward, n, normalizer)
+        paid = table_measures(self.arrays, [measure(item).plain() for item in _listed(reward)], n, normalizer)
         self.reward_name = " + ".join(paid)
         """The measure that is paid, by the name that tables give it; of several, their sum."""
-        self._table_measures |= paid | self.arrays.table_measures(measures, n, normalizer)
+        self._table_measures |= paid | table_measures(self.arrays, measures, n, normalizer)
         self.depth = max(bound.ranks for bound in self._paid)
         """L: ranks below it earn nothing."""
 
@@ -151,7 +152,7 @@ class ScoringCore:
         parsed = [measure(item, normalizer=normalizer).plain() for item in items]
         if len(set(parsed)) < len(parsed):
             raise ValueError(f"a measure comes twice in {[str(m) for m in parsed]}; keep one of each")
-        return [self.arrays.bound(m, self.arrays.max_candidates) for m in parsed]
+        return [bind_measure(self.arrays, m, self.arrays.max_candidates) for m in parsed]
 
     def _checked(self, topic_index: ArrayLike, scores: ArrayLike) -> tuple[IntArray, IntArray, BoolArray]:
         """Topics [B], scores [B, N] and which of them are of real candidates [B, N]."""

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_gym.checks import array_from, check_integer, check_option, finite_numbers, holds_truth, refuse_class
-from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
+from srd_gym.core.arrays import ENOUGH, TopicArrays, Topics
+from srd_gym.core.binding import table_measures
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.own import made_of, notation
 from srd_gym.core.protocols import Pruning, Reward, SelectionStep
@@ -28,8 +29,6 @@ from srd_gym.showing import short_repr
 
 OnInvalid = Literal["waste", "raise"]
 Pay = Literal["step", "end"]
-
-_WHEN = {"gain": "step", "return_only": "end"}  # what `reward` was before it named the measure, and `pay` now
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class SelectionCore(Episodes):
     State arrays (see `Episodes`) belong to the core, change in place, and are read-only to callers.
 
     Args:
-        topics: a topic set, topics in a list, a path or name, or the arrays of topics.
+        topics: a topic set, topics in a list, or the arrays of topics.
         reward: whose gains are paid: a measure's name such as "alpha_DCG" (cutoff: the horizon), a `Measure`, or a
             `Reward` ("module:NAME": one whose class a command has imported with --trust).
         pay: at every "step", or the whole return at the "end" (MDP-DIV's ReturnOnly).
@@ -78,7 +77,7 @@ class SelectionCore(Episodes):
 
     def __init__(
         self,
-        topics: TopicSource,
+        topics: Topics,
         *,
         reward: str | Measure | Reward = "alpha_DCG",
         pay: Pay = "step",
@@ -104,7 +103,7 @@ class SelectionCore(Episodes):
         """The measure that pays, as the plain sum that rewards are; None where a reward of the user's own does."""
         self._table_measures: dict[str, BoundMeasure] = {}
         self._paid_by = self._bind(reward, normalizer)
-        self._table_measures |= arrays.table_measures(measures, self.horizon, normalizer)
+        self._table_measures |= table_measures(arrays, measures, self.horizon, normalizer)
         self.covers = arrays.covers(1 if self.bound is None else self.bound.rel)
         self._plain = None if self.bound is None else self._in_numbers(self.bound)
         self.pruning: Pruning | None = None
@@ -279,11 +278,9 @@ class SelectionCore(Episodes):
             own = made_of(reward)
             reward = reward if own is None else own
         if isinstance(reward, str | Measure):
-            if reward in _WHEN:
-                raise ValueError(f"reward={as_text(reward)} says when to pay: write pay={_WHEN[reward]!r} instead")
-            paid = self.arrays.table_measures(measure(reward).plain(), self.horizon, normalizer)
+            paid = table_measures(self.arrays, measure(reward).plain(), self.horizon, normalizer)
             ((self.reward_name, self.bound),) = paid.items()
-            self._table_measures = self.arrays.table_measures(reward, self.horizon, normalizer) | paid
+            self._table_measures = table_measures(self.arrays, reward, self.horizon, normalizer) | paid
         elif isinstance(reward, Reward):
             self.reward_name, self._custom = reward.name, reward.bind(self.arrays, self.horizon)
             self._custom_name = f"reward {reward.name!r} ({type(reward).__qualname__}), one number per running episode"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import operator
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import gymnasium as gym
@@ -15,21 +16,20 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from numpy.typing import DTypeLike, NDArray
 
-from srd_gym.checks import argument_errors, check_option, hands_on, refuse_arguments
-from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
+from srd_gym.checks import argument_errors, check_option
 from srd_gym.core.episodes import Snapshot
-from srd_gym.core.protocols import Pruning
-from srd_gym.core.selection import SelectionCore
+from srd_gym.core.protocols import Pruning, Reward
+from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.dtypes import BoolArray
+from srd_gym.measures import Measure, Normalizer
 from srd_gym.pruning import pruning_from
 from srd_gym.reading import shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, selection_scene
+from srd_gym.sources import DEFAULT_TOPICS, TopicShuffle, TopicSource, arrays_from
 
 ObservationKind = Literal["full", "compact"]
 Observation = dict[str, NDArray[Any]]
 Info = dict[str, Any]
-RENAMED = {"measure": "reward=...", "report": "measures=(...)"}
-"""Arguments of environments that have another name now."""
 
 
 class SelectionEnv(gym.Env[Observation, np.int64]):
@@ -87,7 +87,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             every reset and step) or None. Pictures show the labels; they need matplotlib (extra `render`).
 
     Raises:
-        TypeError: an argument of the wrong kind, or one that there is not.
+        TypeError: an argument of the wrong kind.
         ValueError: an unknown name (near ones are suggested), a topic set without vectors (the message says how to make
             some), or a topic larger than `max_candidates`.
     """
@@ -97,22 +97,35 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         "render_fps": RENDER_FPS,
     }
 
-    @hands_on(SelectionCore, but=["episodes"])
     def __init__(
         self,
         topics: TopicSource = DEFAULT_TOPICS,
         *,
+        reward: str | Measure | Reward = "alpha_DCG",
+        pay: Pay = "step",
+        measures: Sequence[str | Measure] = (),
+        horizon: int | None = 10,
+        max_candidates: int | None = None,
         pruning: Pruning | None = None,
+        on_invalid: OnInvalid = "waste",
+        normalizer: Normalizer | None = None,
         observation: ObservationKind = "full",
         mask_dtype: DTypeLike = "int8",
         share_documents: bool = False,
         render_mode: str | None = None,
-        **options: Any,
     ) -> None:
         with argument_errors():
-            refuse_arguments(SelectionEnv, options, RENAMED)
-            strategy = None if pruning is None else pruning_from(pruning)
-            self.core = SelectionCore(topics, pruning=strategy, **options, episodes=1)
+            self.core = SelectionCore(
+                arrays_from(topics, max_candidates),
+                reward=reward,
+                pay=pay,
+                measures=measures,
+                horizon=horizon,
+                pruning=None if pruning is None else pruning_from(pruning),
+                on_invalid=on_invalid,
+                normalizer=normalizer,
+                episodes=1,
+            )
             self._builder = ObservationBuilder(self.core, observation, mask_dtype, share_documents)
         self.observation_space = self._builder.space  # type: ignore[assignment]
         self.action_space = self._builder.action_space

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from srd_gym.checks import check_integer, check_number, check_option, checked_ranking, name_of, refuse_class
-from srd_gym.core.own import path_of
 from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.own import path_of
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import Ranker, SequentialScorer
 from srd_gym.pruning.knn import _ROUNDING

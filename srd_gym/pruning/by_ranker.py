@@ -5,9 +5,9 @@ Shapes: B episodes, N candidates, K horizon.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.metadata import entry_points
 from os import PathLike, fspath
 from typing import Any, Literal
 
@@ -25,8 +25,8 @@ from srd_gym.topic import Topic
 
 When = Literal["reset", "step"]
 
-_LOADER = ("srd_agents.registry", "load_ranker")
-"""What knows rankers by name (the entry-point group `srd_gym.rankers` included) and by folder; imported when needed."""
+LOADERS = "srd_gym.ranker_loaders"
+"""Entry-point group of functions from a name or a folder to a ranker; the first that is installed is asked."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +88,20 @@ class ByRanker:
         """The ranker itself; a name or folder is loaded once for each strategy object.
 
         Raises:
-            ImportError: the ranker is given by name and `srd_agents` cannot be imported.
+            ImportError: the ranker is given by name and no loader is installed.
             TypeError: it cannot do what is asked of it.
             ValueError: an unknown name, or a folder without a trained ranker.
         """
         if not isinstance(self.ranker, str):
             return self.ranker
-        module, name = _LOADER
-        found = getattr(importlib.import_module(module), name)(self.ranker)
-        self._check_able(found)
-        return found
+        for announced in entry_points(group=LOADERS):
+            loaded = announced.load()(self.ranker)
+            self._check_able(loaded)
+            return loaded
+        raise ImportError(
+            f"nothing that is installed loads rankers, such as {shown(self.ranker)}, by name or folder (entry-point "
+            f"group {LOADERS!r}): install srd-gym anew, in a checkout with `pip install -e .`, or pass the ranker itself"
+        )
 
     def _check_able(self, ranker: Any) -> None:
         """Refuse a ranker that lacks the method which is called."""

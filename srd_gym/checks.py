@@ -1,4 +1,4 @@
-"""What arguments, topics and rankings must be: each check raises an error of what was expected and what came."""
+"""What arguments and rankings must be: each check raises an error of what was expected and what came."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ import difflib
 import math
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.reading import few, shown, shown_text
-
-if TYPE_CHECKING:
-    from srd_gym.topic import Topic
 
 _FEW = 5
 """Names that are listed even where near ones are suggested."""
@@ -31,10 +27,6 @@ _MANY = 8
 """Rankings that are faster looked at together."""
 _EXACT = 2.0**53
 """From here on float64 does not hold all whole numbers."""
-_IDS = ("doc_ids", "subtopic_ids", "pool_ids")
-_BY_SUBTOPIC = {"judgments": 1, "pool": 1, "subtopic_texts": 0, "subtopic_vectors": 0, "subtopic_weights": 0}
-"""Fields with an entry for each subtopic -> the dimension of these entries."""
-_TEXTS = (*_IDS, "doc_texts", "subtopic_texts", "feature_names")
 
 
 def unknown(kind: str, given: object, known: Iterable[str], hint: str = "") -> ValueError:
@@ -190,152 +182,6 @@ def argument_errors() -> Iterator[None]:
         raise ArgumentError(str(error)) from error
 
 
-def check_topic(topic: Topic) -> None:
-    """Convert, check and freeze every field of a topic under construction."""
-    _number_subtopics(topic)
-    _check_texts(topic)
-    _check_arrays(topic)
-    _check_counts(topic)
-
-
-def _number_subtopics(topic: Topic) -> None:
-    """Ids "1", "2", ... for subtopics that come without: as many as there are judged, named or weighed."""
-    if not isinstance(topic.subtopic_ids, tuple | list) or topic.subtopic_ids:
-        return
-    for name, axis in _BY_SUBTOPIC.items():
-        if (value := getattr(topic, name)) is None:
-            continue
-        with contextlib.suppress(ValueError):  # rows of several lengths are refused later
-            shape = np.shape(value)
-            count = shape[axis] if len(shape) > axis else 0
-            object.__setattr__(topic, "subtopic_ids", tuple(str(s + 1) for s in range(count)))
-            return
-
-
-def _fault(topic: Topic, found: str, kind: type[Exception] = ValueError) -> Exception:
-    """The error about a topic."""
-    return kind(f"topic {shown(topic.query_id)}: {found}")
-
-
-def _check_texts(topic: Topic) -> None:
-    """Ids and texts are text, and ids differ."""
-    if not isinstance(topic.query_id, str):
-        raise TypeError(f"query_id must be text, got {shown(topic.query_id)} ({type(topic.query_id).__name__})")
-    if not isinstance(topic.query_text, str | None):
-        raise _fault(topic, f"query_text must be text or None, got {shown(topic.query_text)}", TypeError)
-    for name in _TEXTS:
-        value = getattr(topic, name)
-        if value is not None:
-            texts = _texts(topic, name, value)
-            object.__setattr__(topic, name, texts)
-            if name in _IDS and len(set(texts)) < len(texts):
-                (twice, _), *_ = Counter(texts).most_common(1)
-                raise _fault(topic, f"{name} holds {shown(twice)} twice; keep one of them")
-    if not topic.doc_ids:
-        raise ValueError(f"topic {shown(topic.query_id)} has no candidates; expected at least one document")
-
-
-def _texts(topic: Topic, name: str, value: Any) -> tuple[str, ...]:
-    """The value as a tuple of text; one text alone would be taken apart letter by letter."""
-    if isinstance(value, str):
-        raise _fault(topic, f"{name} must be a sequence of texts, got the single text {shown(value)}", TypeError)
-    if not isinstance(value, Iterable):
-        raise _fault(
-            topic, f"{name} must be a sequence of texts, got {shown(value)} ({type(value).__name__})", TypeError
-        )
-    texts = tuple(value)
-    wrong = [entry for entry in texts if not isinstance(entry, str)]
-    if wrong:
-        raise _fault(topic, f"{name} must be text, got {shown(wrong[0])} ({type(wrong[0]).__name__})", TypeError)
-    return texts
-
-
-def _check_arrays(topic: Topic) -> None:
-    """Arrays have the shapes that the ids and the vector width ask for."""
-    n, s, p = len(topic.doc_ids), len(topic.subtopic_ids), len(topic.pool_ids or ())
-    # The documents' vectors set the width, else the query's, else the subtopics'.
-    names = ("doc_vectors", "query_vector", "subtopic_vectors")
-    vectors = [_numbers(topic, name) for name in names if getattr(topic, name) is not None]
-    width = next((array.shape[-1] for array in vectors if array.ndim), 0)
-    expected: dict[str, tuple[int, ...]] = {
-        "query_vector": (width,),
-        "doc_vectors": (n, width),
-        "retrieval_scores": (n,),
-        "subtopic_vectors": (s, width),
-        "subtopic_weights": (s,),
-        "subtopic_scores": (n, s),
-        "judgments": (n, s),
-        "pool": (p, s),
-        "doc_features": (n, len(topic.feature_names)),
-    }
-    for name, shape in expected.items():
-        if getattr(topic, name) is not None:
-            dtype = np.int8 if name in ("judgments", "pool") else np.float32
-            object.__setattr__(topic, name, _checked_array(topic, name, dtype, shape))
-
-
-def _numbers(topic: Topic, name: str) -> NDArray[Any]:
-    """A field as an array of numbers."""
-    value, scores = getattr(topic, name), name == "retrieval_scores"
-    try:
-        given = scores_from(value) if scores else array_from(value)
-    except ValueError as error:
-        raise _fault(topic, f"{name} is no array: {error}") from error
-    if given.size and not holds(given, "fiubO" if scores else "fiub"):
-        raise _fault(topic, f"{name} must hold numbers, got {given.dtype}", TypeError)
-    return given
-
-
-def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
-    """A field as a read-only, C-ordered, finite array of this dtype and shape; scores of subtopics may be NaN."""
-    given = _numbers(topic, name)
-    if given.shape != shape:
-        raise _fault(topic, f"{name} has shape {given.shape}, expected {shape}")
-    may_lack = name == "subtopic_scores"
-    if given.dtype.kind in "fO" and (wrong := _not_finite(given, may_lack)).any():
-        found, row = "infinity" if may_lack else "NaN or infinity", int(np.argwhere(wrong)[0][0])
-        wanted = "finite numbers" + ", or NaN where nobody rated" * may_lack
-        raise _fault(topic, f"{name} holds {found} (first at row {row}); expected {wanted}")
-    if name == "retrieval_scores":
-        if len(rises := np.flatnonzero(given[1:] > given[:-1])):
-            raise _fault(
-                topic,
-                f"retrieval_scores rise from candidate {rises[0]} to {rises[0] + 1}; candidates must stand in "
-                "retrieval order, best first",
-            )
-        given = as_scores(given)
-    with np.errstate(over="ignore", invalid="ignore"):
-        array = np.ascontiguousarray(given, dtype=dtype)
-    fits = not _not_finite(array, may_lack).any() if dtype is np.float32 else np.array_equal(array, given)
-    if not fits:
-        raise _fault(topic, f"{name} holds values that {np.dtype(dtype).name} cannot represent")
-    frozen = array.view()
-    frozen.flags.writeable = False
-    return frozen
-
-
-def _not_finite(array: NDArray[Any], may_lack: bool) -> NDArray[np.bool_]:
-    """Which numbers are infinite, or NaN unless they may be lacking."""
-    wrong: NDArray[np.bool_] = np.isinf(array) if may_lack else ~finite(array)
-    return wrong
-
-
-def _check_counts(topic: Topic) -> None:
-    """Fields that come together are there together, one entry each."""
-    for name, ids, each in (
-        ("doc_texts", topic.doc_ids, "candidate"),
-        ("subtopic_texts", topic.subtopic_ids, "subtopic"),
-    ):
-        value = getattr(topic, name)
-        if value is not None and len(value) != len(ids):
-            raise _fault(topic, f"{name} has {len(value)} entries, expected {len(ids)} (one a {each})")
-    if (topic.pool is None) != (topic.pool_ids is None):
-        raise _fault(topic, "pool and pool_ids come together; one of them is missing")
-    weights = topic.subtopic_weights
-    if weights is not None and not (weights > 0).all():
-        raise _fault(topic, f"subtopic_weights must be positive, got {weights.min()}")
-
-
 def name_of(ranker: object) -> str:
     """What errors call a ranker: its name, in the registry where it is there, else its class."""
     return str(ranker if isinstance(ranker, str) else getattr(ranker, "name", type(ranker).__name__))
@@ -410,7 +256,19 @@ def as_scores(scores: NDArray[Any]) -> NDArray[np.float32]:
         return scores.astype(np.float32)
 
 
-def checked_ranking(ranking: Any, topic: Topic, ranker: object, k: int | None = None) -> NDArray[np.int64]:
+class Candidates(Protocol):
+    """What a ranking is of: a topic."""
+
+    @property
+    def query_id(self) -> str:
+        """Id of the topic."""
+
+    @property
+    def n_candidates(self) -> int:
+        """N."""
+
+
+def checked_ranking(ranking: Any, topic: Candidates, ranker: object, k: int | None = None) -> NDArray[np.int64]:
     """What a ranker returned, if it is a ranking of the topic.
 
     Args:
@@ -443,7 +301,7 @@ def checked_ranking(ranking: Any, topic: Topic, ranker: object, k: int | None = 
 
 
 def checked_rankings(
-    rankings: Any, topics: Sequence[Topic], ranker: object, k: int | None = None
+    rankings: Any, topics: Sequence[Candidates], ranker: object, k: int | None = None
 ) -> list[NDArray[np.int64]]:
     """`checked_ranking` of each topic's ranking; many arrays are looked at as one, since one by one takes longer.
 

@@ -5,7 +5,9 @@ Shapes: N candidates, S subtopics, F vector width, P judged documents (pool), D 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -14,13 +16,18 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.checks import check_integer, check_topic, unknown
+from srd_gym.checks import array_from, as_scores, check_integer, finite, holds, scores_from, unknown
 from srd_gym.files import looked_at
 from srd_gym.reading import shown
 from srd_gym.showing import topic_table
 
 FloatArray = NDArray[np.float32]
 GradeArray = NDArray[np.int8]
+
+_IDS = ("doc_ids", "subtopic_ids", "pool_ids")
+_BY_SUBTOPIC = {"judgments": 1, "pool": 1, "subtopic_texts": 0, "subtopic_vectors": 0, "subtopic_weights": 0}
+"""Fields with an entry for each subtopic -> the dimension of these entries."""
+_TEXTS = (*_IDS, "doc_texts", "subtopic_texts", "feature_names")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -72,7 +79,7 @@ class Topic:
     """Names of the D columns."""
 
     def __post_init__(self) -> None:
-        check_topic(self)
+        _check(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         # Nothing in it changes, and Gymnasium copies environment arguments deeply whenever a spec is asked for.
@@ -432,6 +439,152 @@ def _no_vectors(what: str, who: str) -> ValueError:
         "in Python srd_gym.data.LsaVectorizer) or from judgments (srd_gym.data.simulate_vectors), or give your own "
         "(doc_vectors, `--vectors FILE`)"
     )
+
+
+def _check(topic: Topic) -> None:
+    """Convert, check and freeze every field of a topic under construction."""
+    _number_subtopics(topic)
+    _check_texts(topic)
+    _check_arrays(topic)
+    _check_counts(topic)
+
+
+def _number_subtopics(topic: Topic) -> None:
+    """Ids "1", "2", ... for subtopics that come without: as many as there are judged, named or weighed."""
+    if not isinstance(topic.subtopic_ids, tuple | list) or topic.subtopic_ids:
+        return
+    for name, axis in _BY_SUBTOPIC.items():
+        if (value := getattr(topic, name)) is None:
+            continue
+        with contextlib.suppress(ValueError):  # rows of several lengths are refused later
+            shape = np.shape(value)
+            count = shape[axis] if len(shape) > axis else 0
+            object.__setattr__(topic, "subtopic_ids", tuple(str(s + 1) for s in range(count)))
+            return
+
+
+def _fault(topic: Topic, found: str, kind: type[Exception] = ValueError) -> Exception:
+    """The error about a topic."""
+    return kind(f"topic {shown(topic.query_id)}: {found}")
+
+
+def _check_texts(topic: Topic) -> None:
+    """Ids and texts are text, and ids differ."""
+    if not isinstance(topic.query_id, str):
+        raise TypeError(f"query_id must be text, got {shown(topic.query_id)} ({type(topic.query_id).__name__})")
+    if not isinstance(topic.query_text, str | None):
+        raise _fault(topic, f"query_text must be text or None, got {shown(topic.query_text)}", TypeError)
+    for name in _TEXTS:
+        value = getattr(topic, name)
+        if value is not None:
+            texts = _texts(topic, name, value)
+            object.__setattr__(topic, name, texts)
+            if name in _IDS and len(set(texts)) < len(texts):
+                (twice, _), *_ = Counter(texts).most_common(1)
+                raise _fault(topic, f"{name} holds {shown(twice)} twice; keep one of them")
+    if not topic.doc_ids:
+        raise ValueError(f"topic {shown(topic.query_id)} has no candidates; expected at least one document")
+
+
+def _texts(topic: Topic, name: str, value: Any) -> tuple[str, ...]:
+    """The value as a tuple of text; one text alone would be taken apart letter by letter."""
+    if isinstance(value, str):
+        raise _fault(topic, f"{name} must be a sequence of texts, got the single text {shown(value)}", TypeError)
+    if not isinstance(value, Iterable):
+        raise _fault(
+            topic, f"{name} must be a sequence of texts, got {shown(value)} ({type(value).__name__})", TypeError
+        )
+    texts = tuple(value)
+    wrong = [entry for entry in texts if not isinstance(entry, str)]
+    if wrong:
+        raise _fault(topic, f"{name} must be text, got {shown(wrong[0])} ({type(wrong[0]).__name__})", TypeError)
+    return texts
+
+
+def _check_arrays(topic: Topic) -> None:
+    """Arrays have the shapes that the ids and the vector width ask for."""
+    n, s, p = len(topic.doc_ids), len(topic.subtopic_ids), len(topic.pool_ids or ())
+    # The documents' vectors set the width, else the query's, else the subtopics'.
+    names = ("doc_vectors", "query_vector", "subtopic_vectors")
+    vectors = [_numbers(topic, name) for name in names if getattr(topic, name) is not None]
+    width = next((array.shape[-1] for array in vectors if array.ndim), 0)
+    expected: dict[str, tuple[int, ...]] = {
+        "query_vector": (width,),
+        "doc_vectors": (n, width),
+        "retrieval_scores": (n,),
+        "subtopic_vectors": (s, width),
+        "subtopic_weights": (s,),
+        "subtopic_scores": (n, s),
+        "judgments": (n, s),
+        "pool": (p, s),
+        "doc_features": (n, len(topic.feature_names)),
+    }
+    for name, shape in expected.items():
+        if getattr(topic, name) is not None:
+            dtype = np.int8 if name in ("judgments", "pool") else np.float32
+            object.__setattr__(topic, name, _checked_array(topic, name, dtype, shape))
+
+
+def _numbers(topic: Topic, name: str) -> NDArray[Any]:
+    """A field as an array of numbers."""
+    value, scores = getattr(topic, name), name == "retrieval_scores"
+    try:
+        given = scores_from(value) if scores else array_from(value)
+    except ValueError as error:
+        raise _fault(topic, f"{name} is no array: {error}") from error
+    if given.size and not holds(given, "fiubO" if scores else "fiub"):
+        raise _fault(topic, f"{name} must hold numbers, got {given.dtype}", TypeError)
+    return given
+
+
+def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
+    """A field as a read-only, C-ordered, finite array of this dtype and shape; scores of subtopics may be NaN."""
+    given = _numbers(topic, name)
+    if given.shape != shape:
+        raise _fault(topic, f"{name} has shape {given.shape}, expected {shape}")
+    may_lack = name == "subtopic_scores"
+    if given.dtype.kind in "fO" and (wrong := _not_finite(given, may_lack)).any():
+        found, row = "infinity" if may_lack else "NaN or infinity", int(np.argwhere(wrong)[0][0])
+        wanted = "finite numbers" + ", or NaN where nobody rated" * may_lack
+        raise _fault(topic, f"{name} holds {found} (first at row {row}); expected {wanted}")
+    if name == "retrieval_scores":
+        if len(rises := np.flatnonzero(given[1:] > given[:-1])):
+            raise _fault(
+                topic,
+                f"retrieval_scores rise from candidate {rises[0]} to {rises[0] + 1}; candidates must stand in "
+                "retrieval order, best first",
+            )
+        given = as_scores(given)
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = np.ascontiguousarray(given, dtype=dtype)
+    fits = not _not_finite(array, may_lack).any() if dtype is np.float32 else np.array_equal(array, given)
+    if not fits:
+        raise _fault(topic, f"{name} holds values that {np.dtype(dtype).name} cannot represent")
+    frozen = array.view()
+    frozen.flags.writeable = False
+    return frozen
+
+
+def _not_finite(array: NDArray[Any], may_lack: bool) -> NDArray[np.bool_]:
+    """Which numbers are infinite, or NaN unless they may be lacking."""
+    wrong: NDArray[np.bool_] = np.isinf(array) if may_lack else ~finite(array)
+    return wrong
+
+
+def _check_counts(topic: Topic) -> None:
+    """Fields that come together are there together, one entry each."""
+    for name, ids, each in (
+        ("doc_texts", topic.doc_ids, "candidate"),
+        ("subtopic_texts", topic.subtopic_ids, "subtopic"),
+    ):
+        value = getattr(topic, name)
+        if value is not None and len(value) != len(ids):
+            raise _fault(topic, f"{name} has {len(value)} entries, expected {len(ids)} (one a {each})")
+    if (topic.pool is None) != (topic.pool_ids is None):
+        raise _fault(topic, "pool and pool_ids come together; one of them is missing")
+    weights = topic.subtopic_weights
+    if weights is not None and not (weights > 0).all():
+        raise _fault(topic, f"subtopic_weights must be positive, got {weights.min()}")
 
 
 _ADDED = ("subtopic_scores",)

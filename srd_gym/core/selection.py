@@ -290,7 +290,7 @@ class SelectionCore(Episodes):
                 f"got {type(reward).__name__}"
             )
         # The name, and a digest of what it leaves open.
-        told = notation(reward if self.bound is None else self.bound.measure)
+        told = notation(measure(reward, normalizer=normalizer).plain() if isinstance(reward, str | Measure) else reward)
         digest = hashlib.blake2b(told.encode(errors="surrogatepass"), digest_size=4).hexdigest()
         return f"{self.reward_name} (pay={self.pay!r}, {digest})"
 

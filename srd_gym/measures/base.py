@@ -214,7 +214,7 @@ class Measure(ABC):
             for array in arrays:
                 array.flags.writeable = False
             terms.append(Term(*arrays))
-        return BoundMeasure(measure=bound, rel=self.rel, depth=depth, terms=tuple(terms))
+        return BoundMeasure(name=str(bound), cutoff=bound.cutoff, rel=self.rel, depth=depth, terms=tuple(terms))
 
     @abstractmethod
     def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.showing import short_repr
-
-if TYPE_CHECKING:
-    from srd_gym.measures.base import Measure
 
 Rows = NDArray[np.bool_] | NDArray[np.integer[Any]]
 
@@ -58,8 +55,10 @@ class BoundMeasure:
 
     __repr__ = short_repr
 
-    measure: Measure
-    """The measure as it was bound; a missing cutoff is filled with the depth unless the measure is of whole lists."""
+    name: str
+    """The measure's notation as it was bound: a missing cutoff is the depth unless the measure is of whole lists."""
+    cutoff: int | None
+    """k of "measure@k"; None: of whole lists."""
     rel: int
     """Relevance level: a judgment >= rel covers."""
     depth: int
@@ -70,7 +69,7 @@ class BoundMeasure:
     @property
     def ranks(self) -> int:
         """Ranks that can gain: min(cutoff, depth)."""
-        return self.depth if self.measure.cutoff is None else min(self.measure.cutoff, self.depth)
+        return self.depth if self.cutoff is None else min(self.cutoff, self.depth)
 
     def gains(self, rows: Rows, topic_index: ArrayLike) -> ScoreArray:
         """What the document at each rank adds.
@@ -247,10 +246,9 @@ class BoundMeasure:
 
     def _length(self, given: int) -> int:
         """How many ranks of a list to look at."""
-        cutoff = self.measure.cutoff
-        if given > self.depth and (cutoff is None or cutoff > self.depth):
+        if given > self.depth and (self.cutoff is None or self.cutoff > self.depth):
             raise ValueError(
-                f"{self.measure} was bound for {self.depth} ranks, but lists have {given}; bind it with depth={given}"
+                f"{self.name} was bound for {self.depth} ranks, but lists have {given}; bind it with depth={given}"
             )
         return min(given, self.ranks)
 

@@ -100,7 +100,7 @@ class ByRanker:
             return loaded
         raise ImportError(
             f"nothing that is installed loads rankers, such as {shown(self.ranker)}, by name or folder (entry-point "
-            f"group {LOADERS!r}): install srd-gym anew, in a checkout with `pip install -e .`, or pass the ranker itself"
+            f"group {LOADERS!r}): install srd-gym anew (in a checkout: `pip install -e .`), or pass a ranker"
         )
 
     def _check_able(self, ranker: Any) -> None:

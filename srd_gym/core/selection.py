@@ -23,7 +23,7 @@ from srd_gym.core.protocols import Pruning, Reward, SelectionStep
 from srd_gym.core.pruner import Pruner
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
-from srd_gym.measures.plain import PlainMeasure
+from srd_gym.measures.single import SingleMeasure
 from srd_gym.reading import shown as as_text
 from srd_gym.showing import short_repr
 
@@ -295,14 +295,14 @@ class SelectionCore(Episodes):
         return f"{self.reward_name} (pay={self.pay!r}, {digest})"
 
     @cached_property
-    def _plain_measures(self) -> dict[str, PlainMeasure]:
+    def _plain_measures(self) -> dict[str, SingleMeasure]:
         """The same in Python numbers."""
         return {name: self._in_numbers(bound) for name, bound in self._table_measures.items()}
 
-    def _in_numbers(self, bound: BoundMeasure) -> PlainMeasure:
+    def _in_numbers(self, bound: BoundMeasure) -> SingleMeasure:
         """A measure in Python numbers, shared by all that share the arrays."""
         covers = self.arrays.covers(bound.rel)
-        plain: PlainMeasure = self.arrays.cache(("in numbers", bound), lambda: PlainMeasure(bound, covers))
+        plain: SingleMeasure = self.arrays.cache(("in numbers", bound), lambda: SingleMeasure(bound, covers))
         return plain
 
     def _begin(self, episodes: Where, topics: int | IntArray) -> None:

@@ -191,7 +191,7 @@ class BoundMeasure:
 
         Returns:
             [...] float64. Subtopics are added one after the other, where a sum would pair them up: the order of
-            `PlainMeasure.gain`, to the last bit.
+            `SingleMeasure.gain`, to the last bit.
         """
         covers = self.covers(rows)
         gains = np.zeros(covers.shape[:-1])

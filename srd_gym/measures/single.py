@@ -14,7 +14,7 @@ _Numbers = tuple[list[float], list[float], list[float]]
 """A term for one topic: discounts [K] by rank, novelty [K + 1] by coverage, weights [S]."""
 
 
-class PlainMeasure:
+class SingleMeasure:
     """A bound measure in Python numbers, for one ranking at a time: faster there, and the same to the last bit.
 
     Args:

@@ -191,22 +191,17 @@ class BoundMeasure:
 
         Returns:
             [...] float64. Subtopics are added one after the other, where a sum would pair them up: the order of
-            `SingleMeasure.gain`, to the last bit.
+            `SingleMeasure.add`, to the last bit.
         """
         covers = self.covers(rows)
         gains = np.zeros(covers.shape[:-1])
-        # Only what covers is looked at; counting with weights adds it up in order.
         flat = covers.reshape(-1).nonzero()[0]
         if not len(flat):
             return gains
-        width = covers.shape[-1]
-        item = flat // width
-        topics = topic_index if topic_index.shape == gains.shape else np.broadcast_to(topic_index, gains.shape)
-        cell = topics.reshape(-1).take(item) * width + (flat - item * width)
-        before = coverage.reshape(-1).take(flat)
-        for term in self.terms:
-            adds = np.bincount(item, weights=term.adds(term.weights.take(cell), before), minlength=gains.size)
-            gains += adds.reshape(gains.shape) * term.discounts[rank]
+        item, adds_by_term = self._adds(flat, covers.shape, coverage, topic_index)
+        for term, adds in zip(self.terms, adds_by_term, strict=True):
+            sums = np.bincount(item, weights=adds, minlength=gains.size)
+            gains += sums.reshape(gains.shape) * term.discounts[rank]
         return gains
 
     def covers(self, rows: Rows) -> NDArray[np.bool_]:
@@ -216,19 +211,36 @@ class BoundMeasure:
 
     def _block_values(self, rows: Rows, topics: IntArray) -> ScoreArray:
         """Values of one block [L, B, S] (ranks first): only what covers is looked at, little in real judgments."""
-        _, count, width = rows.shape
+        count = rows.shape[1]
         covers = rows if rows.dtype == np.bool_ else np.greater_equal(rows, self.rel, order="C")
-        flat = np.flatnonzero(covers)
-        pair = flat // max(width, 1)
-        rank = pair // max(count, 1)
-        item = pair - rank * count
-        cell = topics.take(item) * width + (flat - pair * width)
-        before = _counted_above(covers).reshape(-1).take(flat)
+        place, adds_by_term = self._adds(np.flatnonzero(covers), covers.shape, _counted_above(covers), topics)
+        rank = place // max(count, 1)
+        item = place - rank * count
         values = np.zeros(count)
-        for term in self.terms:
-            adds = term.adds(term.weights.take(cell), before) * term.discounts.take(rank)
-            values += np.bincount(item, weights=adds, minlength=count)
+        for term, adds in zip(self.terms, adds_by_term, strict=True):
+            values += np.bincount(item, weights=adds * term.discounts.take(rank), minlength=count)
         return values
+
+    def _adds(
+        self, flat: IntArray, shape: tuple[int, ...], coverage: NDArray[np.integer[Any]], topic_index: IntArray
+    ) -> tuple[IntArray, list[ScoreArray]]:
+        """What documents add before the discount, for each pair of a document and a subtopic that it covers.
+
+        Args:
+            flat: [P] places of the pairs in an array of this shape, flat.
+            shape: [..., S] of documents and subtopics.
+            coverage: [..., S] coverage before each document.
+            topic_index: [...] or what broadcasts to it.
+
+        Returns:
+            [P] the document's place in [...], flat, and by term [P] what it adds. `np.bincount` adds that up in order.
+        """
+        *lead, width = shape
+        item = flat // max(width, 1)
+        topics = topic_index if topic_index.shape == tuple(lead) else np.broadcast_to(topic_index, lead)
+        cell = topics.reshape(-1).take(item) * width + (flat - item * width)
+        before = coverage.reshape(-1).take(flat)
+        return item, [term.adds(term.weights.take(cell), before) for term in self.terms]
 
     def _checked(self, given: Rows, topic_index: ArrayLike) -> tuple[Rows, IntArray]:
         """The rows as [B, L, S] of the bound width, and the topic index of each."""

@@ -1,6 +1,6 @@
-"""A bound measure in Python numbers: for one ranking at a time this is faster than arrays.
+"""A bound measure of one ranking at a time, in Python numbers: numpy takes about as long for one as for dozens.
 
-Shapes: N candidates, S subtopics, K depth, T topics.
+Shapes: N candidates, S subtopics, K depth, C coverage that some subtopic of a topic can reach, T topics.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import numpy as np
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.measures.bound import BoundMeasure
 
-_Numbers = tuple[list[float], list[float], list[float]]
-"""A term for one topic: discounts [K] by rank, novelty [K + 1] by coverage, weights [S]."""
+_Numbers = tuple[list[float], list[list[float]]]
+"""A term for one topic: discounts [K] by rank, and [C + 1][S] what covering a subtopic once more adds before them."""
 
 
 class SingleMeasure:
-    """A bound measure in Python numbers, for one ranking at a time: faster there, and the same to the last bit.
+    """A bound measure in Python numbers: the same to the last bit, and faster for one ranking.
 
     Args:
         bound: the measure.
@@ -23,21 +23,22 @@ class SingleMeasure:
     """
 
     def __init__(self, bound: BoundMeasure, covers: BoolArray) -> None:
-        self._covers, self._weights = covers, [term.weights for term in bound.terms]
-        self._shared = [(term.discounts.tolist(), term.novelty.tolist()) for term in bound.terms]
-        self._known: dict[int, tuple[list[tuple[int, ...]], list[_Numbers]]] = {}
+        self._bound, self._covers = bound, covers
+        self._discounts = [term.discounts.tolist() for term in bound.terms]
+        self._topics: dict[int, tuple[list[tuple[int, ...]], list[_Numbers]]] = {}
 
     def _topic(self, topic_index: int) -> tuple[list[tuple[int, ...]], list[_Numbers]]:
-        """By candidate the subtopics that it covers, none at index -1; by term discounts, novelty and weights."""
-        if topic_index not in self._known:
+        """By candidate the subtopics that it covers, none at index -1; and the terms."""
+        if topic_index not in self._topics:
             covers = self._covers[topic_index]
             covered: list[tuple[int, ...]] = [()] * (len(covers) + 1)
             for candidate, subtopic in np.argwhere(covers).tolist():
                 covered[candidate] += (subtopic,)
-            weights = [table[topic_index].tolist() for table in self._weights]
-            terms = [(*shared, of_topic) for shared, of_topic in zip(self._shared, weights, strict=True)]
-            self._known[topic_index] = covered, terms
-        return self._known[topic_index]
+            most = min(self._bound.depth, int(np.count_nonzero(covers, axis=0).max(initial=0)))
+            counts = np.arange(most + 1)[:, None]
+            adds = [term.adds(term.weights[topic_index], counts).tolist() for term in self._bound.terms]
+            self._topics[topic_index] = covered, list(zip(self._discounts, adds, strict=True))
+        return self._topics[topic_index]
 
     def add(self, topic_index: int, candidate: int, coverage: IntArray, rank: int) -> float:
         """What a document adds at a rank (the sums of `BoundMeasure.step_gains`); it is then counted as covering.
@@ -48,13 +49,13 @@ class SingleMeasure:
             coverage: [S] coverage before it, which is raised.
             rank: where it stands, from 0.
         """
-        of_candidates, terms = self._known.get(topic_index) or self._topic(topic_index)
+        of_candidates, terms = self._topics.get(topic_index) or self._topic(topic_index)
         covered, gain = of_candidates[candidate], 0.0
         if covered:
-            for discounts, novelty, weights in terms:
+            for discounts, adds in terms:
                 total = 0.0
                 for subtopic in covered:
-                    total += weights[subtopic] * novelty[coverage.item(subtopic)]
+                    total += adds[coverage.item(subtopic)][subtopic]
                 gain += total * discounts[rank]
             for subtopic in covered:
                 coverage[subtopic] = coverage.item(subtopic) + 1
@@ -62,14 +63,14 @@ class SingleMeasure:
 
     def value(self, topic_index: int, ranking: list[int]) -> float:
         """The measure of a ranking, -1 where a rank is empty or wasted: the sums of `BoundMeasure.score_rankings`."""
-        covered, terms = self._topic(topic_index)
+        of_candidates, terms = self._topic(topic_index)
         value = 0.0
-        for discounts, novelty, weights in terms:
-            seen = [0] * len(weights)
+        for discounts, adds in terms:
+            coverage = [0] * len(adds[0])
             total = 0.0
             for candidate, discount in zip(ranking, discounts, strict=True):
-                for subtopic in covered[candidate]:
-                    total += weights[subtopic] * novelty[seen[subtopic]] * discount
-                    seen[subtopic] += 1
+                for subtopic in of_candidates[candidate]:
+                    total += adds[coverage[subtopic]][subtopic] * discount
+                    coverage[subtopic] += 1
             value += total
         return value

@@ -75,7 +75,7 @@ def test_rewards_telescope_to_the_measure(seed: int, name: str, horizon: int | N
 
 
 @given(seeds, measures, st.sampled_from([3, None]), st.sampled_from(["step", "end"]), st.booleans())
-def test_one_lane_at_a_time_is_the_batch(seed: int, name: str, horizon: int | None, paid: Any, prunes: bool) -> None:
+def test_one_episode_at_a_time_is_the_batch(seed: int, name: str, horizon: int | None, paid: Any, prunes: bool) -> None:
     arguments: dict[str, Any] = {"reward": name, "horizon": horizon, "pay": paid, "unlabelled": True}
     arguments["pruning"] = EvenOnly() if prunes else None
     batch, single = begun(seed, **arguments), begun(seed, **arguments)

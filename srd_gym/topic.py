@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from srd_gym.checks import array_from, as_scores, check_integer, finite, holds, scores_from, unknown
 from srd_gym.files import looked_at
-from srd_gym.reading import shown
-from srd_gym.showing import topic_table
+from srd_gym.reading import few, shown
+from srd_gym.showing import ROWS, html_table
 
 FloatArray = NDArray[np.float32]
 GradeArray = NDArray[np.int8]
@@ -96,7 +96,18 @@ class Topic:
 
     def _repr_html_(self) -> str:
         """A table of the first candidates, for notebooks."""
-        return topic_table(self)
+        columns: dict[str, Sequence[str]] = {
+            "": [str(i) for i in range(min(self.n_candidates, ROWS))],
+            "document": self.doc_ids,
+        }
+        if self.retrieval_scores is not None:
+            columns["score"] = [f"{score:.4g}" for score in self.retrieval_scores[:ROWS].tolist()]
+        if self.doc_texts is not None:
+            columns["text"] = self.doc_texts
+        if self.judgments is not None:
+            names = self.subtopic_texts or self.subtopic_ids
+            columns["covers"] = [few([names[s] for s in np.flatnonzero(row >= 1)], 3) for row in self.judgments[:ROWS]]
+        return html_table(repr(self), columns, self.n_candidates)
 
     @property
     def n_candidates(self) -> int:

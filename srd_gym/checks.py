@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,8 +24,6 @@ _LONGEST = 1_500
 """Characters of an error."""
 _MANY = 8
 """Rankings that are faster looked at together."""
-_EXACT = 2.0**53
-"""From here on float64 does not hold all whole numbers."""
 
 
 def unknown(kind: str, given: object, known: Iterable[str], hint: str = "") -> ValueError:
@@ -200,34 +197,6 @@ def array_from(values: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def holds(array: NDArray[Any], kinds: str) -> bool:
-    """Whether an array is of one of these kinds (`numpy.dtype.kind`); "O": Python's numbers, of any size."""
-    numbers = array.dtype.kind != "O" or all(isinstance(value, int | float) for value in array.flat)
-    return array.dtype.kind in kinds and numbers
-
-
-def finite(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where an array of numbers is neither NaN nor infinite."""
-    if array.dtype.kind == "O":
-        return np.array([abs(value) < math.inf for value in array.flat], np.bool_).reshape(array.shape)
-    return np.asarray(np.isfinite(array))
-
-
-def scores_from(values: Any) -> NDArray[Any]:
-    """First-stage scores as an array of the caller's own type, in which they keep their order.
-
-    Raises:
-        ValueError: as `array_from`.
-    """
-    array = array_from(values)
-    # numpy makes one float64 of numbers of several types, such as whole numbers of more than 64 bits.
-    if array.dtype.kind == "f" and isinstance(values, list | tuple) and (np.abs(array) >= _EXACT).any():
-        own = np.empty(array.shape, object)
-        own[...] = values
-        return own if holds(own, "O") else array
-    return array
-
-
 def falling(scores: NDArray[Any]) -> NDArray[np.int64] | None:
     """The order in which scores [N] fall, equal ones as they came: [N] int64; None where they never rise."""
     if not (scores[1:] > scores[:-1]).any():
@@ -244,10 +213,7 @@ def as_scores(scores: NDArray[Any]) -> NDArray[np.float32]:
     """
     if scores.dtype == np.float32 or not scores.size:
         return scores.astype(np.float32, copy=False)
-    if scores.dtype.kind == "O":
-        shift = max(0, max(int(abs(score)) for score in scores).bit_length() - sys.float_info.max_exp + 1)
-        scores = np.array([int(score) >> shift if shift else score for score in scores], np.float64)
-    elif scores.dtype.kind != "f":
+    if scores.dtype.kind != "f":
         scores = scores.astype(np.float64)
     largest, float32 = np.abs(scores).max(), np.finfo(np.float32)
     if largest and not float32.tiny <= largest <= float32.max:

@@ -16,7 +16,7 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.checks import array_from, as_scores, check_integer, finite, holds, scores_from, unknown
+from srd_gym.checks import array_from, as_scores, check_integer, unknown
 from srd_gym.files import looked_at
 from srd_gym.reading import few, shown
 from srd_gym.showing import ROWS, html_table
@@ -538,12 +538,11 @@ def _check_arrays(topic: Topic) -> None:
 
 def _numbers(topic: Topic, name: str) -> NDArray[Any]:
     """A field as an array of numbers."""
-    value, scores = getattr(topic, name), name == "retrieval_scores"
     try:
-        given = scores_from(value) if scores else array_from(value)
+        given = array_from(getattr(topic, name))
     except ValueError as error:
         raise _fault(topic, f"{name} is no array: {error}") from error
-    if given.size and not holds(given, "fiubO" if scores else "fiub"):
+    if given.size and given.dtype.kind not in "fiub":
         raise _fault(topic, f"{name} must hold numbers, got {given.dtype}", TypeError)
     return given
 
@@ -554,7 +553,7 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
     if given.shape != shape:
         raise _fault(topic, f"{name} has shape {given.shape}, expected {shape}")
     may_lack = name == "subtopic_scores"
-    if given.dtype.kind in "fO" and (wrong := _not_finite(given, may_lack)).any():
+    if given.dtype.kind == "f" and (wrong := _not_finite(given, may_lack)).any():
         found, row = "infinity" if may_lack else "NaN or infinity", int(np.argwhere(wrong)[0][0])
         wanted = "finite numbers" + ", or NaN where nobody rated" * may_lack
         raise _fault(topic, f"{name} holds {found} (first at row {row}); expected {wanted}")
@@ -578,7 +577,7 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
 
 def _not_finite(array: NDArray[Any], may_lack: bool) -> NDArray[np.bool_]:
     """Which numbers are infinite, or NaN unless they may be lacking."""
-    wrong: NDArray[np.bool_] = np.isinf(array) if may_lack else ~finite(array)
+    wrong: NDArray[np.bool_] = np.isinf(array) if may_lack else ~np.isfinite(array)
     return wrong
 
 

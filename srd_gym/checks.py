@@ -247,11 +247,11 @@ def checked_ranking(ranking: Any, topic: Candidates, ranker: object, k: int | No
         ValueError: no row of whole numbers, a document that the topic does not have, one that comes twice, or more or
             fewer than min(k, N).
     """
-    found: NDArray[Any] = np.asarray(ranking)
-    documents, wrong = found.tolist(), ""
+    row: NDArray[Any] = np.asarray(ranking)
+    documents, wrong = row.tolist(), ""
     query_id = shown(topic.query_id)
-    if found.ndim != 1 or (documents and found.dtype.kind not in "iu"):
-        wrong = f"returned {found.dtype} of shape {found.shape} for topic {query_id}; expected whole numbers [K]"
+    if row.ndim != 1 or (documents and row.dtype.kind not in "iu"):
+        wrong = f"returned {row.dtype} of shape {row.shape} for topic {query_id}; expected whole numbers [K]"
     elif len(distinct := set(documents)) < len(documents):
         wrong = (
             f"ranks a document of topic {query_id} twice, as where scores are no numbers: are its vectors too large? "
@@ -263,7 +263,7 @@ def checked_ranking(ranking: Any, topic: Candidates, ranker: object, k: int | No
         wrong = f"ranked {len(documents)} documents of topic {query_id}, expected {wanted}"
     if wrong:
         raise ValueError(f"ranker {shown(name_of(ranker))} {wrong}")
-    return found.astype(np.int64, copy=False)
+    return row.astype(np.int64, copy=False)
 
 
 def checked_rankings(
@@ -287,8 +287,8 @@ def checked_rankings(
         per_topic = np.repeat(np.arange(len(topics)), lengths)
         complete = k is None or bool((lengths == np.minimum(k, sizes)).all())
         if complete and flat.dtype == np.int64 and (flat >= 0).all() and (flat < sizes[per_topic]).all():
-            seen = np.zeros(sizes.sum(), dtype=bool)
-            seen[flat + (np.cumsum(sizes) - sizes)[per_topic]] = True
-            if np.count_nonzero(seen) == len(flat):
+            ranked = np.zeros(sizes.sum(), dtype=bool)
+            ranked[flat + (np.cumsum(sizes) - sizes)[per_topic]] = True
+            if np.count_nonzero(ranked) == len(flat):
                 return list(rankings)
     return [checked_ranking(ranking, topic, ranker, k) for ranking, topic in zip(rankings, topics, strict=True)]

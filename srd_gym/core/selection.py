@@ -236,8 +236,10 @@ class SelectionCore(SingleEpisodes):
                 f"got {type(reward).__name__}"
             )
         # The name, and a digest of what it leaves open.
-        told = notation(measure(reward, normalizer=normalizer).plain() if isinstance(reward, str | Measure) else reward)
-        digest = hashlib.blake2b(told.encode(errors="surrogatepass"), digest_size=4).hexdigest()
+        paid_by = notation(
+            measure(reward, normalizer=normalizer).plain() if isinstance(reward, str | Measure) else reward
+        )
+        digest = hashlib.blake2b(paid_by.encode(errors="surrogatepass"), digest_size=4).hexdigest()
         return f"{self.reward_name} (pay={self.pay!r}, {digest})"
 
     def _begin(self, episodes: Where, topics: int | IntArray) -> None:

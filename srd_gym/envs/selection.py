@@ -261,18 +261,18 @@ class ObservationBuilder:
         """The observation of one episode."""
         core = self.core
         topic = core.topic_index.item(episode)
-        seen: Observation = {
+        observation: Observation = {
             "ranking": core.ranking[episode].copy(),
             "action_mask": (core.mask if self._int8 else core.allowed)[episode].copy(),
         }
         if self.compact:
-            seen["topic"] = core.topic_index[episode : episode + 1].copy()
-            return seen
+            observation["topic"] = core.topic_index[episode : episode + 1].copy()
+            return observation
         documents = self.documents[topic]
-        seen["documents"] = documents if self.share_documents else documents.copy()
-        seen["query"] = self.queries[topic].copy()
-        seen["retrieval_scores"] = self.scores[topic].copy()
-        return seen
+        observation["documents"] = documents if self.share_documents else documents.copy()
+        observation["query"] = self.queries[topic].copy()
+        observation["retrieval_scores"] = self.scores[topic].copy()
+        return observation
 
     def info(self, episode: int) -> Info:
         """What is told with every observation: the query's id, whether it is judged, and the mask."""
@@ -287,11 +287,13 @@ class ObservationBuilder:
     def outcome(self, episode: int) -> Info:
         """What is told at the end: the ranking, wasted ranks left out, the return, and measures where it is judged."""
         core = self.core
-        told: Info = {"ranking": tuple([candidate for candidate in core.ranking[episode].tolist() if candidate >= 0])}
-        told["return"] = core.episode_return(episode)
+        outcome: Info = {
+            "ranking": tuple([candidate for candidate in core.ranking[episode].tolist() if candidate >= 0])
+        }
+        outcome["return"] = core.episode_return(episode)
         if self.labelled[core.topic_index.item(episode)]:
-            told["measures"] = core.episode_measures(episode)
-        return told
+            outcome["measures"] = core.episode_measures(episode)
+        return outcome
 
     def _space(self) -> spaces.Dict:
         """Spaces of fixed shapes, the same for every topic."""

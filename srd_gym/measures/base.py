@@ -100,10 +100,10 @@ class Reference:
 
     def _knows(self, alpha: float, rel: int, depth: int | None) -> bool:
         """Whether ideal gains to this depth (or as far as documents gain) are known."""
-        known = self._ideals.get((alpha, rel))
-        if known is None:
+        ideal = self._ideals.get((alpha, rel))
+        if ideal is None:
             return False
-        return len(known) >= (depth or np.inf) or len(known) >= len(self._useful_rows(rel))
+        return len(ideal) >= (depth or np.inf) or len(ideal) >= len(self._useful_rows(rel))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -88,8 +88,8 @@ class BoundMeasure:
         gains = np.zeros(rows.shape[:2])
         length = self._length(rows.shape[1])
         covers = self.covers(rows[:, :length])
-        seen = _counted_above(covers.transpose(1, 0, 2)).transpose(1, 0, 2)
-        gains[:, :length] = self.step_gains(covers, seen, np.arange(length), topics[:, None])
+        coverage = _counted_above(covers.transpose(1, 0, 2)).transpose(1, 0, 2)
+        gains[:, :length] = self.step_gains(covers, coverage, np.arange(length), topics[:, None])
         return gains
 
     def values(self, rows: Rows, topic_index: ArrayLike) -> ScoreArray:
@@ -206,8 +206,8 @@ class BoundMeasure:
 
     def covers(self, rows: Rows) -> NDArray[np.bool_]:
         """Which judgments count: `bool` as it is, grades where >= rel."""
-        found: NDArray[np.bool_] = rows if rows.dtype == np.bool_ else rows >= self.rel  # type: ignore[assignment]
-        return found
+        covers: NDArray[np.bool_] = rows if rows.dtype == np.bool_ else rows >= self.rel  # type: ignore[assignment]
+        return covers
 
     def _block_values(self, rows: Rows, topics: IntArray) -> ScoreArray:
         """Values of one block [L, B, S] (ranks first): only what covers is looked at, little in real judgments."""
@@ -364,12 +364,12 @@ def _greedy(
     coverage = np.zeros((len(covers), covers.shape[2]), dtype=np.int64)
     rankings, gains = np.zeros((len(covers), depth), dtype=np.int64), np.zeros((len(covers), depth))
     for rank in range(depth):
-        found = gains_at(rank, coverage)
-        found[taken] = -np.inf
-        best = found.argmax(axis=1)
-        gains[:, rank] = top = found[items, best]
+        by_document = gains_at(rank, coverage)
+        by_document[taken] = -np.inf
+        best = by_document.argmax(axis=1)
+        gains[:, rank] = top = by_document[items, best]
         if rounding:
-            best = (found >= (top - rounding * np.abs(top))[:, None]).argmax(axis=1)
+            best = (by_document >= (top - rounding * np.abs(top))[:, None]).argmax(axis=1)
         rankings[:, rank] = best
         coverage += covers[items, best]
         taken[items, best] = True

@@ -132,12 +132,12 @@ class BoundByRanker:
         """With "reset" the candidates that the ranker puts first, else all: [B, N] bool."""
         if self._strategy.when == "step":
             return allowed
-        kept = np.zeros_like(allowed)
+        stay = np.zeros_like(allowed)
         for episode, index in enumerate(topic_index.tolist()):
             ranking = self._ranking(index)
             on_offer = ranking[allowed[episode, ranking]]
-            kept[episode, on_offer[: self._size(index, int(needed[episode]))]] = True
-        return kept
+            stay[episode, on_offer[: self._size(index, int(needed[episode]))]] = True
+        return stay
 
     def after_step(
         self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
@@ -145,15 +145,15 @@ class BoundByRanker:
         """With "step" the candidates that the ranker puts first now, else those allowed: [B, N] bool."""
         if self._strategy.when == "reset":
             return allowed
-        kept = allowed.copy()
+        stay = allowed.copy()
         for episode, index in enumerate(topic_index.tolist()):
             topic, size = self._topics[index], self._size(index, int(needed[episode]))
             selected, pool = ranking[episode][ranking[episode] >= 0], allowed[episode, : topic.n_candidates]
             offered = np.flatnonzero(pool)
             if len(selected) and len(offered) > size:
                 scores = _checked_scores(self._ranker.score(topic, selected, pool), topic, pool, self._ranker)
-                kept[episode, offered[np.argsort(-scores[offered], kind="stable")[size:]]] = False
-        return kept
+                stay[episode, offered[np.argsort(-scores[offered], kind="stable")[size:]]] = False
+        return stay
 
     def _size(self, topic_index: int, needed: int) -> int:
         """How many candidates of a topic stay."""
@@ -173,10 +173,10 @@ class BoundByRanker:
 
 def _checked_scores(scores: Any, topic: Topic, pool: BoolArray, ranker: Any) -> ScoreArray:
     """[N] float64, if there is a number for each candidate on offer."""
-    found = np.asarray(scores, dtype=np.float64)
+    given = np.asarray(scores, dtype=np.float64)
     who = f"topic {shown(topic.query_id)}, pruning by ranker {name_of(ranker)}:"
-    if found.shape != (topic.n_candidates,):
-        raise ValueError(f"{who} expected scores of shape ({topic.n_candidates},), got {found.shape}")
-    if np.isnan(found[pool]).any():
-        raise ValueError(f"{who} the score of document {int(np.flatnonzero(pool & np.isnan(found))[0])} is NaN")
-    return found
+    if given.shape != (topic.n_candidates,):
+        raise ValueError(f"{who} expected scores of shape ({topic.n_candidates},), got {given.shape}")
+    if np.isnan(given[pool]).any():
+        raise ValueError(f"{who} the score of document {int(np.flatnonzero(pool & np.isnan(given))[0])} is NaN")
+    return given

@@ -27,10 +27,10 @@ from srd_gym.envs.selection_vector import SelectionVectorEnv
 from srd_gym.sources import TopicSource, arrays_from
 from srd_gym.topic import FloatArray
 
-Known = gym.Env[Any, Any] | VectorEnv[Any, Any, Any] | TopicSource
+TableSource = gym.Env[Any, Any] | VectorEnv[Any, Any, Any] | TopicSource
 
 
-def tables(source: Known) -> dict[str, FloatArray]:
+def tables(source: TableSource) -> dict[str, FloatArray]:
     """What a full observation has beyond a compact one, of all topics, under the names of the observation.
 
     Args:

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 
 from srd_gym.checks import check_integer, check_option
 from srd_gym.core.arrays import ENOUGH, TopicArrays, Topics
-from srd_gym.core.binding import bind_measure, table_measures
+from srd_gym.core.binding import table_measures
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
+from srd_gym.measures import Measure, Normalizer, measure
+from srd_gym.reading import shown
 
 Ties = Literal["retrieval", "random"]
 
@@ -58,10 +59,14 @@ class ScoringCore:
         self.n_scores = int(n_scores)
         check_option("ties", ties, ("retrieval", "random"))
         self.ties = ties
-        self._paid = self._bind(reward, normalizer)
         n = self.arrays.max_candidates
-        self._table_measures = table_measures(self.arrays, reward, n, normalizer)
-        paid = table_measures(self.arrays, [measure(item).plain() for item in _listed(reward)], n, normalizer)
+        items = [reward] if isinstance(reward, str | Measure) else list(reward)
+        paid = table_measures(self.arrays, [measure(item).plain() for item in items], n, normalizer)
+        if not items or len(paid) < len(items):
+            raise ValueError(f"expected at least one measure to pay, none of which comes twice, got {shown(items)}")
+        self._paid = tuple(paid.values())
+        self._table_measures = table_measures(self.arrays, items, n, normalizer) | paid
+        self._table_measures |= table_measures(self.arrays, measures, n, normalizer)
         self.reward_name = " + ".join(paid)
         """The measure that is paid, by the name that tables give it; of several, their sum."""
         self._table_measures |= paid | table_measures(self.arrays, measures, n, normalizer)
@@ -144,16 +149,6 @@ class ScoringCore:
             for name, bound in self._table_measures.items()
         }
 
-    def _bind(self, what: str | Measure | Sequence[str | Measure], normalizer: Normalizer | None) -> list[BoundMeasure]:
-        """The measures of the reward, bound to the topics."""
-        items = _listed(what)
-        if not items:
-            raise ValueError("expected at least one measure to pay, got none")
-        parsed = [measure(item, normalizer=normalizer).plain() for item in items]
-        if len(set(parsed)) < len(parsed):
-            raise ValueError(f"a measure comes twice in {[str(m) for m in parsed]}; keep one of each")
-        return [bind_measure(self.arrays, m, self.arrays.max_candidates) for m in parsed]
-
     def _checked(self, topic_index: ArrayLike, scores: ArrayLike) -> tuple[IntArray, IntArray, BoolArray]:
         """Topics [B], scores [B, N] and which of them are of real candidates [B, N]."""
         topics = np.atleast_1d(np.asarray(topic_index, dtype=np.int64))
@@ -172,8 +167,3 @@ class ScoringCore:
                 f"expected 0 to {self.n_scores - 1}"
             )
         return topics, given.astype(np.int64, copy=False), present
-
-
-def _listed(what: str | Measure | Sequence[str | Measure]) -> list[str | Measure]:
-    """Measures as a list; one of them alone is one."""
-    return [what] if isinstance(what, str | Measure) else list(what)

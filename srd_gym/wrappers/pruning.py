@@ -15,13 +15,14 @@ from srd_gym.pruning import KNN, ByRanker, Chain
 from srd_gym.pruning.by_ranker import When
 from srd_gym.pruning.knn import Metric
 
+Env = gym.Env[Observation, np.int64]
 AnyRanker = str | PathLike[str] | Ranker | SequentialScorer
 
 
 class _Pruned(gym.Wrapper[Observation, np.int64, Observation, np.int64], RecordConstructorArgs):
     """Adds a strategy to the environment's simulator, after those that are there already."""
 
-    def __init__(self, env: gym.Env[Observation, np.int64], strategy: Pruning) -> None:
+    def __init__(self, env: Env, strategy: Pruning) -> None:
         given = {name: value for name, value in vars(strategy).items() if name != "kind"}
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)
         super().__init__(env)
@@ -53,11 +54,7 @@ class KNNPruning(_Pruned):
     """
 
     def __init__(
-        self,
-        env: gym.Env[Observation, np.int64],
-        fraction: float | None = None,
-        k: int | None = None,
-        metric: Metric = "euclidean",
+        self, env: Env, fraction: float | None = None, k: int | None = None, metric: Metric = "euclidean"
     ) -> None:
         super().__init__(env, KNN(fraction, k, metric))
 
@@ -70,7 +67,7 @@ class RankerPruning(_Pruned):
 
     def __init__(
         self,
-        env: gym.Env[Observation, np.int64],
+        env: Env,
         ranker: AnyRanker,
         keep: float,
         when: When = "reset",

@@ -198,8 +198,10 @@ class BoundMeasure:
         flat = covers.reshape(-1).nonzero()[0]
         if not len(flat):
             return gains
-        item, adds_by_term = self._adds(flat, covers.shape, coverage, topic_index)
-        for term, adds in zip(self.terms, adds_by_term, strict=True):
+        item = flat // covers.shape[-1]
+        topics = topic_index if topic_index.shape == gains.shape else np.broadcast_to(topic_index, gains.shape)
+        every = self._adds(flat, item, coverage, topics.reshape(-1).take(item))
+        for term, adds in zip(self.terms, every, strict=True):
             sums = np.bincount(item, weights=adds, minlength=gains.size)
             gains += sums.reshape(gains.shape) * term.discounts[rank]
         return gains
@@ -211,36 +213,35 @@ class BoundMeasure:
 
     def _block_values(self, rows: Rows, topics: IntArray) -> ScoreArray:
         """Values of one block [L, B, S] (ranks first): only what covers is looked at, little in real judgments."""
-        count = rows.shape[1]
+        _, count, width = rows.shape
         covers = rows if rows.dtype == np.bool_ else np.greater_equal(rows, self.rel, order="C")
-        place, adds_by_term = self._adds(np.flatnonzero(covers), covers.shape, _counted_above(covers), topics)
+        flat = np.flatnonzero(covers)
+        place = flat // max(width, 1)
         rank = place // max(count, 1)
         item = place - rank * count
+        every = self._adds(flat, place, _counted_above(covers), topics.take(item))
         values = np.zeros(count)
-        for term, adds in zip(self.terms, adds_by_term, strict=True):
+        for term, adds in zip(self.terms, every, strict=True):
             values += np.bincount(item, weights=adds * term.discounts.take(rank), minlength=count)
         return values
 
     def _adds(
-        self, flat: IntArray, shape: tuple[int, ...], coverage: NDArray[np.integer[Any]], topic_index: IntArray
-    ) -> tuple[IntArray, list[ScoreArray]]:
-        """What documents add before the discount, for each pair of a document and a subtopic that it covers.
+        self, flat: IntArray, place: IntArray, coverage: NDArray[np.integer[Any]], topics: IntArray
+    ) -> list[ScoreArray]:
+        """By term what documents add before the discount, for P pairs of a document and a subtopic that it covers.
 
         Args:
-            flat: [P] places of the pairs in an array of this shape, flat.
-            shape: [..., S] of documents and subtopics.
+            flat: [P] places of the pairs in an array [..., S], flat.
+            place: [P] places of their documents in [...], flat.
             coverage: [..., S] coverage before each document.
-            topic_index: [...] or what broadcasts to it.
+            topics: [P] their topic indices.
 
         Returns:
-            [P] the document's place in [...], flat, and by term [P] what it adds. `np.bincount` adds that up in order.
+            [P] float64 for each term; `np.bincount` adds them up in order.
         """
-        *lead, width = shape
-        item = flat // max(width, 1)
-        topics = topic_index if topic_index.shape == tuple(lead) else np.broadcast_to(topic_index, lead)
-        cell = topics.reshape(-1).take(item) * width + (flat - item * width)
-        before = coverage.reshape(-1).take(flat)
-        return item, [term.adds(term.weights.take(cell), before) for term in self.terms]
+        width = coverage.shape[-1]
+        cell, before = topics * width + (flat - place * width), coverage.reshape(-1).take(flat)
+        return [term.adds(term.weights.take(cell), before) for term in self.terms]
 
     def _checked(self, given: Rows, topic_index: ArrayLike) -> tuple[Rows, IntArray]:
         """The rows as [B, L, S] of the bound width, and the topic index of each."""

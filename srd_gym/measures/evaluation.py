@@ -225,22 +225,13 @@ def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:
 
 
 def _parts(shapes: Sequence[tuple[int, int]]) -> Iterator[slice]:
-    """Cut lists into slices whose judgments, padded to the longest and the widest, take bounded memory.
-
-    Raises:
-        ValueError: a single list that takes more.
-    """
+    """Cut lists into slices whose padded judgments take bounded memory; a list that takes more is alone."""
     start, depth, width = 0, 1, 1
     for stop, (length, n_subtopics) in enumerate(shapes):
         depth, width = max(depth, length), max(width, n_subtopics)
         if stop > start and (stop + 1 - start) * depth * width > _CELLS:
             yield slice(start, stop)
             start, (depth, width) = stop, (length, n_subtopics)
-        if length * n_subtopics > _CELLS:
-            raise ValueError(
-                f"a ranking of {length:,} documents and {n_subtopics:,} subtopics is too large to score; "
-                "score measures with a cutoff only"
-            )
     if start < len(shapes):
         yield slice(start, len(shapes))
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import inspect
-import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.reading import few, shown, shown_text
 
-F = TypeVar("F", bound=Callable[..., None])
 _FEW = 5
 """Names that are listed even where near ones are suggested."""
 _LISTED = 40
@@ -27,8 +24,6 @@ _LONGEST = 1_500
 """Characters of an error."""
 _MANY = 8
 """Rankings that are faster looked at together."""
-_EXACT = 2.0**53
-"""From here on float64 does not hold all whole numbers."""
 
 
 def unknown(kind: str, given: object, known: Iterable[str], hint: str = "") -> ValueError:
@@ -184,45 +179,6 @@ def argument_errors() -> Iterator[None]:
         raise ArgumentError(str(error)) from error
 
 
-def refuse_arguments(call: Callable[..., Any], given: Mapping[str, object], renamed: Mapping[str, str]) -> None:
-    """Refuse keyword arguments that a call does not take, by its signature.
-
-    Args:
-        call: the function or class; its signature says what it takes.
-        given: the arguments that came.
-        renamed: old name -> what to write instead.
-
-    Raises:
-        TypeError: there is one; the message gives its new name, else near ones.
-    """
-    parameters = inspect.signature(call).parameters.values()
-    known = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
-    for name in given:
-        if name in renamed:
-            raise TypeError(f"{call.__name__} has no argument {shown(name)} any more: write {renamed[name]} instead")
-        if name not in known:
-            raise TypeError(str(unknown(f"argument of {call.__name__}:", name, known)))
-
-
-def hands_on(to: Callable[..., Any], *, but: Iterable[str] = ()) -> Callable[[F], F]:
-    """Shows a function's `**options` as what they are: the keyword arguments of the call that they are handed on to.
-
-    Args:
-        to: that call.
-        but: arguments of it that the function does not take.
-    """
-
-    def shown(function: F) -> F:
-        own = inspect.signature(function)
-        parameters = [parameter for parameter in own.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-        hidden = {*own.parameters, *but}
-        parameters += [each for name, each in inspect.signature(to).parameters.items() if name not in hidden]
-        function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-        return function
-
-    return shown
-
-
 def name_of(ranker: object) -> str:
     """What errors call a ranker: its name, in the registry where it is there, else its class."""
     return str(ranker if isinstance(ranker, str) else getattr(ranker, "name", type(ranker).__name__))
@@ -241,34 +197,6 @@ def array_from(values: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def holds(array: NDArray[Any], kinds: str) -> bool:
-    """Whether an array is of one of these kinds (`numpy.dtype.kind`); "O": Python's numbers, of any size."""
-    numbers = array.dtype.kind != "O" or all(isinstance(value, int | float) for value in array.flat)
-    return array.dtype.kind in kinds and numbers
-
-
-def finite(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where an array of numbers is neither NaN nor infinite."""
-    if array.dtype.kind == "O":
-        return np.array([abs(value) < math.inf for value in array.flat], np.bool_).reshape(array.shape)
-    return np.asarray(np.isfinite(array))
-
-
-def scores_from(values: Any) -> NDArray[Any]:
-    """First-stage scores as an array of the caller's own type, in which they keep their order.
-
-    Raises:
-        ValueError: as `array_from`.
-    """
-    array = array_from(values)
-    # numpy makes one float64 of numbers of several types, such as whole numbers of more than 64 bits.
-    if array.dtype.kind == "f" and isinstance(values, list | tuple) and (np.abs(array) >= _EXACT).any():
-        own = np.empty(array.shape, object)
-        own[...] = values
-        return own if holds(own, "O") else array
-    return array
-
-
 def falling(scores: NDArray[Any]) -> NDArray[np.int64] | None:
     """The order in which scores [N] fall, equal ones as they came: [N] int64; None where they never rise."""
     if not (scores[1:] > scores[:-1]).any():
@@ -285,10 +213,7 @@ def as_scores(scores: NDArray[Any]) -> NDArray[np.float32]:
     """
     if scores.dtype == np.float32 or not scores.size:
         return scores.astype(np.float32, copy=False)
-    if scores.dtype.kind == "O":
-        shift = max(0, max(int(abs(score)) for score in scores).bit_length() - sys.float_info.max_exp + 1)
-        scores = np.array([int(score) >> shift if shift else score for score in scores], np.float64)
-    elif scores.dtype.kind != "f":
+    if scores.dtype.kind != "f":
         scores = scores.astype(np.float64)
     largest, float32 = np.abs(scores).max(), np.finfo(np.float32)
     if largest and not float32.tiny <= largest <= float32.max:
@@ -322,11 +247,11 @@ def checked_ranking(ranking: Any, topic: Candidates, ranker: object, k: int | No
         ValueError: no row of whole numbers, a document that the topic does not have, one that comes twice, or more or
             fewer than min(k, N).
     """
-    found: NDArray[Any] = np.asarray(ranking)
-    documents, wrong = found.tolist(), ""
+    row: NDArray[Any] = np.asarray(ranking)
+    documents, wrong = row.tolist(), ""
     query_id = shown(topic.query_id)
-    if found.ndim != 1 or (documents and found.dtype.kind not in "iu"):
-        wrong = f"returned {found.dtype} of shape {found.shape} for topic {query_id}; expected whole numbers [K]"
+    if row.ndim != 1 or (documents and row.dtype.kind not in "iu"):
+        wrong = f"returned {row.dtype} of shape {row.shape} for topic {query_id}; expected whole numbers [K]"
     elif len(distinct := set(documents)) < len(documents):
         wrong = (
             f"ranks a document of topic {query_id} twice, as where scores are no numbers: are its vectors too large? "
@@ -338,7 +263,7 @@ def checked_ranking(ranking: Any, topic: Candidates, ranker: object, k: int | No
         wrong = f"ranked {len(documents)} documents of topic {query_id}, expected {wanted}"
     if wrong:
         raise ValueError(f"ranker {shown(name_of(ranker))} {wrong}")
-    return found.astype(np.int64, copy=False)
+    return row.astype(np.int64, copy=False)
 
 
 def checked_rankings(
@@ -362,8 +287,8 @@ def checked_rankings(
         per_topic = np.repeat(np.arange(len(topics)), lengths)
         complete = k is None or bool((lengths == np.minimum(k, sizes)).all())
         if complete and flat.dtype == np.int64 and (flat >= 0).all() and (flat < sizes[per_topic]).all():
-            seen = np.zeros(sizes.sum(), dtype=bool)
-            seen[flat + (np.cumsum(sizes) - sizes)[per_topic]] = True
-            if np.count_nonzero(seen) == len(flat):
+            ranked = np.zeros(sizes.sum(), dtype=bool)
+            ranked[flat + (np.cumsum(sizes) - sizes)[per_topic]] = True
+            if np.count_nonzero(ranked) == len(flat):
                 return list(rankings)
     return [checked_ranking(ranking, topic, ranker, k) for ranking, topic in zip(rankings, topics, strict=True)]

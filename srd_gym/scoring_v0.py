@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import ParamSpec
 
 from pettingzoo import AECEnv
 from pettingzoo.utils.conversions import parallel_to_aec
 
-from srd_gym.checks import hands_on
-from srd_gym.core.arrays import TopicSource
 from srd_gym.envs.scoring import ScoringEnv
+
+P = ParamSpec("P")
 
 parallel_env = ScoringEnv
 
 
-@hands_on(ScoringEnv)
-def env(topics: TopicSource | None = None, **options: Any) -> AECEnv:
-    """The same environment with agents that act one after the other (PettingZoo's AEC interface).
+def _in_turns(make: Callable[P, ScoringEnv]) -> Callable[P, AECEnv]:
+    """Make environments in which agents act one after the other, of the same arguments."""
 
-    Documents score themselves in the order of `possible_agents`; the list is sorted and paid after the last one.
-    `env().unwrapped` is the parallel environment, with `ranking` and `measures`.
+    @functools.wraps(make, assigned=(), updated=())
+    def env(*arguments: P.args, **options: P.kwargs) -> AECEnv:
+        """The same environment with agents that act one after the other (PettingZoo's AEC interface).
 
-    Args:
-        topics: as for `parallel_env`.
-        **options: what else it takes.
+        Documents score themselves in the order of `possible_agents`; the list is sorted and paid after the last one.
+        `env().unwrapped` is the parallel environment, with `ranking` and `measures`. Arguments and errors as
+        `parallel_env`.
+        """
+        return parallel_to_aec(make(*arguments, **options))
 
-    Raises:
-        TypeError, ValueError: as `parallel_env`.
-    """
-    return parallel_to_aec(ScoringEnv(topics, **options))
+    return env
 
+
+env = _in_turns(ScoringEnv)
 
 __all__ = ["env", "parallel_env"]

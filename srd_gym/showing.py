@@ -1,20 +1,18 @@
-"""How topics and results show themselves: a line of bounded length, and a table for notebooks."""
+"""How objects show themselves: a line of bounded length, and a table for notebooks."""
 
 from __future__ import annotations
 
 import dataclasses
 import html
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from srd_gym.reading import few, shown, shown_text
-
-if TYPE_CHECKING:
-    from srd_gym.topic import Topic
+from srd_gym.reading import shown, shown_text
 
 _LONGEST = 480
-_ROWS = 10
+ROWS = 10
 _TEXT = 160
 
 
@@ -40,24 +38,21 @@ def _same(value: Any, default: Any) -> bool:
     return isinstance(value, str | int | float | tuple | None) and type(value) is type(default) and value == default
 
 
-def topic_table(topic: Topic) -> str:
-    """The first candidates of a topic as an HTML table; everything in it is escaped and cut to a length."""
-    n, scores, texts, judgments = topic.n_candidates, topic.retrieval_scores, topic.doc_texts, topic.judgments
-    columns = {"": [str(i) for i in range(min(n, _ROWS))], "document": topic.doc_ids[:_ROWS]}
-    if scores is not None:
-        columns["score"] = [f"{score:.4g}" for score in scores[:_ROWS].tolist()]
-    if texts is not None:
-        columns["text"] = texts[:_ROWS]
-    if judgments is not None:
-        subtopics = topic.subtopic_texts or topic.subtopic_ids
-        columns["covers"] = [few([subtopics[s] for s in np.flatnonzero(row >= 1)], 3) for row in judgments[:_ROWS]]
+def html_table(caption: str, columns: Mapping[str, Sequence[str]], count: int) -> str:
+    """The first rows of a table in HTML; everything in it is escaped and cut to a length.
+
+    Args:
+        caption: what stands above it.
+        columns: the cells by column, at least `ROWS` where there are as many.
+        count: rows that there are in all.
+    """
     heads = "".join(f"<th>{name}</th>" for name in columns)
     rows = "".join(
         f"<tr>{''.join(f'<td>{_escaped(cell)}</td>' for cell in row)}</tr>"
-        for row in zip(*columns.values(), strict=True)
+        for row in zip(*(cells[:ROWS] for cells in columns.values()), strict=True)
     )
-    rest = f"<tr><td></td><td>and {n - _ROWS:,} more</td></tr>" if n > _ROWS else ""
-    return f"<table><caption>{_escaped(repr(topic), _LONGEST)}</caption><tr>{heads}</tr>{rows}{rest}</table>"
+    rest = f"<tr><td></td><td>and {count - ROWS:,} more</td></tr>" if count > ROWS else ""
+    return f"<table><caption>{_escaped(caption, _LONGEST)}</caption><tr>{heads}</tr>{rows}{rest}</table>"
 
 
 def _escaped(text: str, length: int = _TEXT) -> str:

@@ -21,11 +21,11 @@ from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from srd_gym.checks import checked_ranking
-from srd_gym.core.arrays import TopicSource
 from srd_gym.envs.scoring import ScoringEnv
 from srd_gym.envs.selection import SelectionEnv
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown_text
+from srd_gym.sources import TopicSource
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
 __all__ = ["ConformanceError", "check_env", "check_ranker", "check_scoring_env", "check_topics", "check_vector_env"]
@@ -233,9 +233,9 @@ def _play(env: gym.Env[Any, Any], info: Mapping[str, Any], generator: np.random.
         mask = info["action_mask"]
     _require(terminated, f"the episode goes on after its {length} ranks")
     _require(tuple(info["ranking"]) == tuple(ranked), f"info['ranking'] is {info['ranking']}, ranked were {ranked}")
-    told = info.get("return")
-    alike = isinstance(told, float) and math.isclose(told, paid, abs_tol=1e-9)
-    _require(alike, f"the rewards add up to {paid}, but info['return'] is {told}")
+    returned = info.get("return")
+    alike = isinstance(returned, float) and math.isclose(returned, paid, abs_tol=1e-9)
+    _require(alike, f"the rewards add up to {paid}, but info['return'] is {returned}")
     labelled = bool(core.arrays.labelled[topic])
     _require(("measures" in info) is labelled, "measures belong to labelled topics, and only there")
     _require(labelled or paid == 0.0, f"an unlabelled topic paid {paid}; expected 0.0")
@@ -362,13 +362,13 @@ def _require_query_id(env: ScoringEnv, agent: str, info: Mapping[str, Any]) -> N
 
 def _check_scoring_determinism(env: ScoringEnv, seed: int) -> None:
     """The same seed brings the same topics, and with random ties the same lists."""
-    seen = []
+    episodes = []
     for _ in range(2):
         for start in (seed, None):
             env.reset(seed=start)
             env.step(dict.fromkeys(env.agents, 0))
-            seen.append((env.query_id, env.ranking))
-    _require(seen[:2] == seen[2:], "one seed must bring one sequence of topics and lists")
+            episodes.append((env.query_id, env.ranking))
+    _require(episodes[:2] == episodes[2:], "one seed must bring one sequence of topics and lists")
 
 
 def _check_ranking(ranking: Any, topic: Topic, k: int, ranker: Ranker) -> None:

@@ -16,9 +16,9 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.checks import array_from, as_scores, check_integer, finite, holds, scores_from, unknown
+from srd_gym.checks import array_from, as_scores, check_integer, unknown
 from srd_gym.reading import shown
-from srd_gym.showing import topic_table
+from srd_gym.showing import ROWS, html_table
 
 FloatArray = NDArray[np.float32]
 GradeArray = NDArray[np.int8]
@@ -95,7 +95,18 @@ class Topic:
 
     def _repr_html_(self) -> str:
         """A table of the first candidates, for notebooks."""
-        return topic_table(self)
+        columns: dict[str, Sequence[str]] = {
+            "": [str(i) for i in range(min(self.n_candidates, ROWS))],
+            "document": self.doc_ids,
+        }
+        if self.retrieval_scores is not None:
+            columns["score"] = [f"{score:.4g}" for score in self.retrieval_scores[:ROWS].tolist()]
+        if self.doc_texts is not None:
+            columns["text"] = self.doc_texts
+        if self.judgments is not None:
+            names = self.subtopic_texts or self.subtopic_ids
+            columns["covers"] = [few([names[s] for s in np.flatnonzero(row >= 1)], 3) for row in self.judgments[:ROWS]]
+        return html_table(repr(self), columns, self.n_candidates)
 
     @property
     def n_candidates(self) -> int:
@@ -524,12 +535,11 @@ def _check_arrays(topic: Topic) -> None:
 
 def _numbers(topic: Topic, name: str) -> NDArray[Any]:
     """A field as an array of numbers."""
-    value, scores = getattr(topic, name), name == "retrieval_scores"
     try:
-        given = scores_from(value) if scores else array_from(value)
+        given = array_from(getattr(topic, name))
     except ValueError as error:
         raise _fault(topic, f"{name} is no array: {error}") from error
-    if given.size and not holds(given, "fiubO" if scores else "fiub"):
+    if given.size and given.dtype.kind not in "fiub":
         raise _fault(topic, f"{name} must hold numbers, got {given.dtype}", TypeError)
     return given
 
@@ -540,7 +550,7 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
     if given.shape != shape:
         raise _fault(topic, f"{name} has shape {given.shape}, expected {shape}")
     may_lack = name == "subtopic_scores"
-    if given.dtype.kind in "fO" and (wrong := _not_finite(given, may_lack)).any():
+    if given.dtype.kind == "f" and (wrong := _not_finite(given, may_lack)).any():
         kind, row = "infinity" if may_lack else "NaN or infinity", int(np.argwhere(wrong)[0][0])
         wanted = "finite numbers" + ", or NaN where nobody rated" * may_lack
         raise _fault(topic, f"{name} holds {kind} (first at row {row}); expected {wanted}")
@@ -564,7 +574,7 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
 
 def _not_finite(array: NDArray[Any], may_lack: bool) -> NDArray[np.bool_]:
     """Which numbers are infinite, or NaN unless they may be lacking."""
-    wrong: NDArray[np.bool_] = np.isinf(array) if may_lack else ~finite(array)
+    wrong: NDArray[np.bool_] = np.isinf(array) if may_lack else ~np.isfinite(array)
     return wrong
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from srd_gym.core import TopicArrays
+from srd_gym.core.binding import bind_measure
 from srd_gym.measures import Measure, measure
 from srd_gym.measures.base import Statistics
 from srd_gym.measures.bound import Term
@@ -23,7 +24,7 @@ class Gains:
         self.of, self._factor = of, factor
 
     def bind(self, topics: TopicArrays, horizon: int) -> Any:
-        bound, covers = topics.bound(measure(self.of).plain(), horizon), topics.covers(1)
+        bound, covers = bind_measure(topics, measure(self.of).plain(), horizon), topics.covers(1)
 
         def pay(step: SelectionStep) -> ScoreArray:
             covered = covers[step.topic_index, step.action] & (step.action >= 0)[:, None]

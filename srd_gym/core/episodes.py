@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.core.arrays import TopicArrays, shown
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.core.arrays import TopicArrays, read_only
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.showing import short_repr
 
 Where = int | slice | IntArray
@@ -188,7 +188,7 @@ class Episodes:
     def _show(self) -> None:
         """Lay the read-only views over the state."""
         for name in _STATE:
-            setattr(self, name, shown(getattr(self, f"_{name}")))
+            setattr(self, name, read_only(getattr(self, f"_{name}")))
         self.mask = self.allowed.view(np.int8)
 
 

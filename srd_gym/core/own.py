@@ -78,12 +78,12 @@ def notation(value: Any) -> str:
     path = path_of(value)
     if isinstance(value, Measure):
         return path + re.sub(r"^[^(@]*", "", str(value))
-    kept = []
+    given = []
     for name, parameter in inspect.signature(type(value)).parameters.items():
-        held = getattr(value, name, getattr(value, f"_{name}", parameter.default))
-        if _shown(held) != _shown(parameter.default):
-            kept.append(f"{name}={_shown(held)}")
-    return f"{path}({', '.join(kept)})" if kept else path
+        argument = getattr(value, name, getattr(value, f"_{name}", parameter.default))
+        if _shown(argument) != _shown(parameter.default):
+            given.append(f"{name}={_shown(argument)}")
+    return f"{path}({', '.join(given)})" if given else path
 
 
 def path_of(value: Any) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from srd_gym.core.arrays import TopicArrays, shown
-from srd_gym.protocols import BoolArray, IntArray, Pruning
+from srd_gym.core.arrays import TopicArrays, read_only
+from srd_gym.core.protocols import Pruning
+from srd_gym.dtypes import BoolArray, IntArray
 
 
 class Pruner:
@@ -30,29 +31,29 @@ class Pruner:
     def at_reset(self, topic_index: IntArray, needed: IntArray) -> BoolArray:
         """[B, N] bool, the candidates on offer at the first rank. Arguments as `BoundPruning.at_reset`."""
         present = self._present[topic_index]
-        return self._checked(self._bound.at_reset(shown(topic_index), shown(present), shown(needed)), present, needed)
+        return self._checked(self._bound.at_reset(*map(read_only, (topic_index, present, needed))), present, needed)
 
     def after_step(
         self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
     ) -> BoolArray:
         """[B, N] bool, the candidates on offer at the next rank. Arguments as `BoundPruning.after_step`."""
-        kept = self._bound.after_step(shown(topic_index), shown(ranking), shown(action), shown(allowed), shown(needed))
-        return self._checked(kept, allowed, needed)
+        stay = self._bound.after_step(*map(read_only, (topic_index, ranking, action, allowed, needed)))
+        return self._checked(stay, allowed, needed)
 
-    def _checked(self, kept: BoolArray, may: BoolArray, needed: IntArray) -> BoolArray:
+    def _checked(self, stay: BoolArray, may: BoolArray, needed: IntArray) -> BoolArray:
         """What stays on offer, if it suffices for the ranks to fill."""
-        kept = np.asarray(kept)
-        if kept.dtype != np.bool_ or kept.shape != may.shape:
-            raise ValueError(f"{self._name} returned {kept.dtype} of shape {kept.shape}; expected bool {may.shape}")
-        kept = kept & may
-        left = kept.sum(axis=1)
+        stay = np.asarray(stay)
+        if stay.dtype != np.bool_ or stay.shape != may.shape:
+            raise ValueError(f"{self._name} returned {stay.dtype} of shape {stay.shape}; expected bool {may.shape}")
+        stay = stay & may
+        left = stay.sum(axis=1)
         if (left < needed).any():
             episode = int((left < needed).argmax())
             raise ValueError(
                 f"{self._name} keeps {int(left[episode])} candidates of an episode with {int(needed[episode])} ranks "
                 "to fill; a strategy must keep at least as many (`needed`)"
             )
-        return kept
+        return stay
 
 
 def checked_strategy(value: Any) -> Pruning:

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_gym.checks import check_integer, check_option
-from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
-from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.core.arrays import ENOUGH, TopicArrays, Topics
+from srd_gym.core.binding import table_measures
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.measures import Measure, Normalizer, measure
+from srd_gym.reading import shown
 
 Ties = Literal["retrieval", "random"]
 
@@ -26,7 +28,7 @@ class ScoringCore:
     score, best first, and all are paid alike with a measure of the list. Scores of padding are ignored.
 
     Args:
-        topics: a topic set, topics in a list, a path or name, or the arrays of topics.
+        topics: a topic set, topics in a list, or the arrays of topics.
         reward: the measure of the list that is paid: a name, a `Measure`, or several whose values are added up (the
             published code pays alpha_nDCG at two cutoffs). A measure without a cutoff is of the whole list.
         measures: more of them for `measures()`, beside the reward's.
@@ -43,7 +45,7 @@ class ScoringCore:
 
     def __init__(
         self,
-        topics: TopicSource,
+        topics: Topics,
         *,
         reward: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
         measures: Sequence[str | Measure] = (),
@@ -57,13 +59,17 @@ class ScoringCore:
         self.n_scores = int(n_scores)
         check_option("ties", ties, ("retrieval", "random"))
         self.ties = ties
-        self._paid = self._bind(reward, normalizer)
         n = self.arrays.max_candidates
-        self._table_measures = self.arrays.table_measures(reward, n, normalizer)
-        paid = self.arrays.table_measures([measure(item).plain() for item in _listed(reward)], n, normalizer)
+        items = [reward] if isinstance(reward, str | Measure) else list(reward)
+        paid = table_measures(self.arrays, [measure(item).plain() for item in items], n, normalizer)
+        if not items or len(paid) < len(items):
+            raise ValueError(f"expected at least one measure to pay, none of which comes twice, got {shown(items)}")
+        self._paid = tuple(paid.values())
+        self._table_measures = table_measures(self.arrays, items, n, normalizer) | paid
+        self._table_measures |= table_measures(self.arrays, measures, n, normalizer)
         self.reward_name = " + ".join(paid)
         """The measure that is paid, by the name that tables give it; of several, their sum."""
-        self._table_measures |= paid | self.arrays.table_measures(measures, n, normalizer)
+        self._table_measures |= paid | table_measures(self.arrays, measures, n, normalizer)
         self.depth = max(bound.ranks for bound in self._paid)
         """L: ranks below it earn nothing."""
 
@@ -143,16 +149,6 @@ class ScoringCore:
             for name, bound in self._table_measures.items()
         }
 
-    def _bind(self, what: str | Measure | Sequence[str | Measure], normalizer: Normalizer | None) -> list[BoundMeasure]:
-        """The measures of the reward, bound to the topics."""
-        items = _listed(what)
-        if not items:
-            raise ValueError("expected at least one measure to pay, got none")
-        parsed = [measure(item, normalizer=normalizer).plain() for item in items]
-        if len(set(parsed)) < len(parsed):
-            raise ValueError(f"a measure comes twice in {[str(m) for m in parsed]}; keep one of each")
-        return [self.arrays.bound(m, self.arrays.max_candidates) for m in parsed]
-
     def _checked(self, topic_index: ArrayLike, scores: ArrayLike) -> tuple[IntArray, IntArray, BoolArray]:
         """Topics [B], scores [B, N] and which of them are of real candidates [B, N]."""
         topics = np.atleast_1d(np.asarray(topic_index, dtype=np.int64))
@@ -171,8 +167,3 @@ class ScoringCore:
                 f"expected 0 to {self.n_scores - 1}"
             )
         return topics, given.astype(np.int64, copy=False), present
-
-
-def _listed(what: str | Measure | Sequence[str | Measure]) -> list[str | Measure]:
-    """Measures as a list; one of them alone is one."""
-    return [what] if isinstance(what, str | Measure) else list(what)

@@ -8,27 +8,26 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_gym.checks import array_from, check_integer, check_option, finite_numbers, holds_truth, refuse_class
-from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
-from srd_gym.core.episodes import Episodes, Where
+from srd_gym.core.arrays import ENOUGH, TopicArrays, Topics
+from srd_gym.core.binding import table_measures
+from srd_gym.core.episodes import Where
 from srd_gym.core.own import made_of, notation
+from srd_gym.core.protocols import Pruning, Reward, SelectionStep
 from srd_gym.core.pruner import Pruner
-from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
-from srd_gym.measures.plain import PlainMeasure
-from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
+from srd_gym.core.single import SingleEpisodes
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.measures import Measure, Normalizer, measure
 from srd_gym.reading import shown as as_text
 from srd_gym.showing import short_repr
 
 OnInvalid = Literal["waste", "raise"]
 Pay = Literal["step", "end"]
-
-_WHEN = {"gain": "step", "return_only": "end"}  # what `reward` was before it named the measure, and `pay` now
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class StepResult:
     """[B] whether the episode has ended."""
 
 
-class SelectionCore(Episodes):
+class SelectionCore(SingleEpisodes):
     """Batched simulator of search result diversification as selection (MDP-DIV's and M2Div's task).
 
     An episode ranks one topic: each step fills the next rank with a candidate, until min(horizon, candidates) ranks are
@@ -58,7 +57,7 @@ class SelectionCore(Episodes):
     State arrays (see `Episodes`) belong to the core, change in place, and are read-only to callers.
 
     Args:
-        topics: a topic set, topics in a list, a path or name, or the arrays of topics.
+        topics: a topic set, topics in a list, or the arrays of topics.
         reward: whose gains are paid: a measure's name such as "alpha_DCG" (cutoff: the horizon), a `Measure`, or a
             `Reward` ("module:NAME": one whose class a command has imported with --trust).
         pay: at every "step", or the whole return at the "end" (MDP-DIV's ReturnOnly).
@@ -77,7 +76,7 @@ class SelectionCore(Episodes):
 
     def __init__(
         self,
-        topics: TopicSource,
+        topics: Topics,
         *,
         reward: str | Measure | Reward = "alpha_DCG",
         pay: Pay = "step",
@@ -99,13 +98,10 @@ class SelectionCore(Episodes):
         self._lengths = np.minimum(self.horizon, arrays.n_candidates)
         self.on_invalid = on_invalid
         self.pay = pay
-        self.bound: BoundMeasure | None = None
-        """The measure that pays, as the plain sum that rewards are; None where a reward of the user's own does."""
-        self._table_measures: dict[str, BoundMeasure] = {}
+        self.bound, self._table_measures = None, {}
         self._paid_by = self._bind(reward, normalizer)
-        self._table_measures |= arrays.table_measures(measures, self.horizon, normalizer)
+        self._table_measures |= table_measures(arrays, measures, self.horizon, normalizer)
         self.covers = arrays.covers(1 if self.bound is None else self.bound.rel)
-        self._plain = None if self.bound is None else self._in_numbers(self.bound)
         self.pruning: Pruning | None = None
         self._pruner: Pruner | None = None
         if pruning is not None:
@@ -179,45 +175,6 @@ class SelectionCore(Episodes):
             paid[on], gain[on], invalid[on] = self._advance(on, chosen[on])
         return StepResult(paid, gain, invalid, self._done.copy())
 
-    def step_episode(self, episode: int, action: int) -> tuple[float, bool, bool]:
-        """`step` of one episode alone, faster than a batch of one.
-
-        Args:
-            episode: which episode.
-            action: the candidate, a Python int.
-
-        Returns:
-            (reward, invalid, done).
-
-        Raises:
-            ValueError: as `step`.
-        """
-        if self._done.item(episode):
-            return 0.0, False, True
-        if self._plain is None:
-            paid, _, wasted = self._advance(np.array([episode]), np.array([action]))
-            return paid.item(), wasted.item(), self._done.item(episode)
-        if not 0 <= action < self.arrays.max_candidates:
-            raise self._no_such_candidate(action)
-        topic_index, rank = self._topic_index.item(episode), self._rank.item(episode)
-        invalid = not self._allowed.item(episode, action)
-        gain = 0.0
-        if not invalid:
-            self._ranking[episode, rank] = action
-            self._allowed[episode, action] = False
-            self._gains[episode, rank] = gain = self._plain.add(topic_index, action, self._coverage[episode], rank)
-        elif self.on_invalid == "raise":
-            raise self._not_on_offer(episode, action)
-        rank += 1
-        self._rank[episode] = rank
-        done = rank >= self._length.item(episode)
-        self._done[episode] = done
-        if self._pruner is not None and not done:
-            self._prune(self._pruner, np.array([episode]), np.array([-1 if invalid else action]))
-        if self.pay == "step":
-            return gain, invalid, done
-        return (self.episode_return(episode) if done else 0.0), invalid, done
-
     def measures(self, episodes: ArrayLike | None = None) -> dict[str, ScoreArray]:
         """The measures of the rankings so far, by the names and with the values that tables print.
 
@@ -241,17 +198,6 @@ class SelectionCore(Episodes):
         unlabelled = ~self.arrays.labelled[topic_index]
         for scores in values.values():
             scores[unlabelled] = np.nan
-        return values
-
-    def episode_measures(self, episode: int) -> dict[str, float]:
-        """`measures` of one episode alone, as Python floats."""
-        topic_index = self._topic_index.item(episode)
-        if not self.arrays.labelled[topic_index]:
-            return {name: value.item() for name, value in self.measures([episode]).items()}
-        values = {} if self.bound is not None else {self.reward_name: self.episode_return(episode)}
-        ranking = self._ranking[episode].tolist()
-        for name, plain in self._plain_measures.items():
-            values.setdefault(name, plain.value(topic_index, ranking))
         return values
 
     def candidate_gains(self) -> ScoreArray:
@@ -278,11 +224,9 @@ class SelectionCore(Episodes):
             own = made_of(reward)
             reward = reward if own is None else own
         if isinstance(reward, str | Measure):
-            if reward in _WHEN:
-                raise ValueError(f"reward={as_text(reward)} says when to pay: write pay={_WHEN[reward]!r} instead")
-            paid = self.arrays.table_measures(measure(reward).plain(), self.horizon, normalizer)
+            paid = table_measures(self.arrays, measure(reward).plain(), self.horizon, normalizer)
             ((self.reward_name, self.bound),) = paid.items()
-            self._table_measures = self.arrays.table_measures(reward, self.horizon, normalizer) | paid
+            self._table_measures = table_measures(self.arrays, reward, self.horizon, normalizer) | paid
         elif isinstance(reward, Reward):
             self.reward_name, self._custom = reward.name, reward.bind(self.arrays, self.horizon)
             self._custom_name = f"reward {reward.name!r} ({type(reward).__qualname__}), one number per running episode"
@@ -292,20 +236,11 @@ class SelectionCore(Episodes):
                 f"got {type(reward).__name__}"
             )
         # The name, and a digest of what it leaves open.
-        told = notation(reward if self.bound is None else self.bound.measure)
-        digest = hashlib.blake2b(told.encode(errors="surrogatepass"), digest_size=4).hexdigest()
+        paid_by = notation(
+            measure(reward, normalizer=normalizer).plain() if isinstance(reward, str | Measure) else reward
+        )
+        digest = hashlib.blake2b(paid_by.encode(errors="surrogatepass"), digest_size=4).hexdigest()
         return f"{self.reward_name} (pay={self.pay!r}, {digest})"
-
-    @cached_property
-    def _plain_measures(self) -> dict[str, PlainMeasure]:
-        """The same in Python numbers."""
-        return {name: self._in_numbers(bound) for name, bound in self._table_measures.items()}
-
-    def _in_numbers(self, bound: BoundMeasure) -> PlainMeasure:
-        """A measure in Python numbers, shared by all that share the arrays."""
-        covers = self.arrays.covers(bound.rel)
-        plain: PlainMeasure = self.arrays.cache(("in numbers", bound), lambda: PlainMeasure(bound, covers))
-        return plain
 
     def _begin(self, episodes: Where, topics: int | IntArray) -> None:
         """Empty rankings for these topics in these episodes."""
@@ -384,21 +319,15 @@ class SelectionCore(Episodes):
                 self._topic_index[on], self._ranking[on], actions, self._allowed[on], left
             )
 
-    def _no_such_candidate(self, action: int) -> ValueError:
-        """The error for an index that no candidate can have."""
-        return ValueError(f"no candidate {action}: actions are 0 to {self.arrays.max_candidates - 1}")
-
     def _not_on_offer(self, episode: int, action: int) -> ValueError:
         """The error for a masked document under on_invalid="raise"."""
-        topic_index = self.arrays.topics[int(self._topic_index[episode])]
-        if action >= topic_index.n_candidates:
-            why = (
-                f"topic {as_text(topic_index.query_id)} has {topic_index.n_candidates} candidates, the rest is padding"
-            )
+        topic = self.arrays.topics[int(self._topic_index[episode])]
+        if action >= topic.n_candidates:
+            why = f"topic {as_text(topic.query_id)} has {topic.n_candidates} candidates, the rest is padding"
         elif action in self._ranking[episode]:
-            why = f"document {as_text(topic_index.doc_ids[action])} is ranked already"
+            why = f"document {as_text(topic.doc_ids[action])} is ranked already"
         else:
-            why = f"document {as_text(topic_index.doc_ids[action])} was pruned"
+            why = f"document {as_text(topic.doc_ids[action])} was pruned"
         return ValueError(
             f"candidate {action} is not on offer: {why}; choose where the action mask is 1, or use on_invalid='waste'"
         )

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from srd_gym.core.selection import SelectionCore
+from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.envs.selection import Info, Observation, ObservationBuilder, ObservationKind
-from srd_gym.protocols import BoolArray, IntArray
 from srd_gym.topic import FloatArray
 
 
@@ -52,33 +52,33 @@ class BatchObservationBuilder(ObservationBuilder):
         """Observations of all episodes, stacked."""
         core = self.core
         mask = core.mask if self._int8 else core.allowed
-        seen: Observation = {"ranking": core.ranking.copy(), "action_mask": mask.copy()}
+        observation: Observation = {"ranking": core.ranking.copy(), "action_mask": mask.copy()}
         if self.compact:
-            seen["topic"] = core.topic_index[:, None].copy()
-            return seen
+            observation["topic"] = core.topic_index[:, None].copy()
+            return observation
         if self._shared is None:
-            seen["documents"] = self.documents.take(core.topic_index, axis=0)
+            observation["documents"] = self.documents.take(core.topic_index, axis=0)
         else:
-            seen["documents"] = shown = self._shared.view()
-            shown.flags.writeable = False
-        seen["query"] = self.queries.take(core.topic_index, axis=0)
-        seen["retrieval_scores"] = self.scores.take(core.topic_index, axis=0)
-        return seen
+            observation["documents"] = view = self._shared.view()
+            view.flags.writeable = False
+        observation["query"] = self.queries.take(core.topic_index, axis=0)
+        observation["retrieval_scores"] = self.scores.take(core.topic_index, axis=0)
+        return observation
 
     def infos(self, episodes: IntArray) -> Info:
         """What is told with every observation, of these episodes."""
         core = self.core
-        told = {
+        info = {
             "query_id": self._ids.take(core.topic_index),
             "labelled": core.arrays.labelled.take(core.topic_index),
             "action_mask": core.mask.copy(),
         }
-        return self._marked(told, episodes)
+        return self._marked(info, episodes)
 
     def step_infos(self, stepped: IntArray, ended: IntArray, invalid: BoolArray) -> Info:
         """What a step adds for the episodes that made one, and the outcome of those that it ended."""
-        told = self._marked({"invalid_action": invalid.copy()}, stepped) if len(stepped) else {}
-        return told | self._outcomes(ended) if len(ended) else told
+        info = self._marked({"invalid_action": invalid.copy()}, stepped) if len(stepped) else {}
+        return info | self._outcomes(ended) if len(ended) else info
 
     def finals(self, episodes: IntArray, invalid: BoolArray) -> Info:
         """The last observation and info of episodes that a step ended, taken before the next ones begin (same-step)."""
@@ -101,24 +101,24 @@ class BatchObservationBuilder(ObservationBuilder):
         rankings[episodes] = np.fromiter(rows, object, len(ranked))
         returns = np.zeros(core.n_episodes)
         returns[episodes] = core.returns(episodes)
-        told = self._marked({"ranking": rankings, "return": returns}, episodes)
+        info = self._marked({"ranking": rankings, "return": returns}, episodes)
         judged = episodes if self._all_labelled else episodes[core.arrays.labelled[core.topic_index[episodes]]]
         if len(judged):
             measures: dict[str, NDArray[Any]] = {}
             for name, values in core.measures(judged).items():
                 measures[name] = np.zeros(core.n_episodes)
                 measures[name][judged] = values
-            told |= {"measures": self._marked(measures, judged), "_measures": self._mask(judged)}
-        return told
+            info |= {"measures": self._marked(measures, judged), "_measures": self._mask(judged)}
+        return info
 
-    def _marked(self, told: dict[str, NDArray[Any]], episodes: IntArray) -> Info:
+    def _marked(self, info: dict[str, NDArray[Any]], episodes: IntArray) -> Info:
         """Entries [B] of these episodes, empty elsewhere, each with the mask of those that have it."""
         has = self._mask(episodes)
         if len(episodes) < len(has):
-            for values in told.values():
+            for values in info.values():
                 values[~has] = None if values.dtype == object else 0
-        told |= {f"_{name}": has for name in told}
-        return told
+        info |= {f"_{name}": has for name in info}
+        return info
 
     def _mask(self, episodes: IntArray) -> BoolArray:
         """[B] bool, True at these episodes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,13 +11,13 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from srd_gym.checks import check_option, hands_on, holds_truth, refuse_arguments
-from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource, shown
-from srd_gym.core.scoring import ScoringCore
-from srd_gym.envs.selection import RENAMED
-from srd_gym.reading import few
-from srd_gym.reading import shown as as_text
+from srd_gym.checks import check_option, holds_truth
+from srd_gym.core.arrays import read_only
+from srd_gym.core.scoring import ScoringCore, Ties
+from srd_gym.measures import Measure, Normalizer
+from srd_gym.reading import few, shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, scoring_scene
+from srd_gym.sources import DEFAULT_TOPICS, TopicShuffle, TopicSource, arrays_from
 
 ScoringObservation = Literal["full", "local", "flat"]
 Offered = Literal["all", "present"]
@@ -78,7 +78,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
             every reset and step) or None. Pictures show the labels; they need matplotlib (extra `render`).
 
     Raises:
-        TypeError: an argument of the wrong kind, or one that there is not.
+        TypeError: an argument of the wrong kind.
         ValueError: an unknown name, fewer than 2 scores, a topic set without vectors, or a topic larger than
             `max_candidates`.
     """
@@ -90,23 +90,33 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         "is_parallelizable": True,
     }
 
-    @hands_on(ScoringCore)
     def __init__(
         self,
         topics: TopicSource | None = None,
         *,
+        reward: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
+        measures: Sequence[str | Measure] = (),
+        normalizer: Normalizer | None = None,
+        n_scores: int = 30,
         observation: ScoringObservation = "full",
+        ties: Ties = "retrieval",
         agents: Offered = "all",
+        max_candidates: int | None = None,
         numeric_infos: bool = False,
         render_mode: str | None = None,
-        **options: Any,
     ) -> None:
-        refuse_arguments(ScoringEnv, options, RENAMED)
         check_option("observation", observation, ("full", "local", "flat"))
         check_option("agents", agents, ("all", "present"))
         if render_mode is not None:
             check_option("render_mode", render_mode, RENDER_MODES)
-        self.core = ScoringCore(DEFAULT_TOPICS if topics is None else topics, **options)
+        self.core = ScoringCore(
+            arrays_from(DEFAULT_TOPICS if topics is None else topics, max_candidates),
+            reward=reward,
+            measures=measures,
+            normalizer=normalizer,
+            n_scores=n_scores,
+            ties=ties,
+        )
         arrays = self.core.arrays
         self.render_mode = render_mode
         self.possible_agents = [f"doc_{i}" for i in range(arrays.max_candidates)]
@@ -120,7 +130,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         self._observation, self._offered, self.numeric_infos = observation, agents, numeric_infos
         scores = np.arange(self.core.n_scores)
         # Allowed scores of a document (all) and of padding (0 alone).
-        self._masks = shown(np.ones_like(scores, np.int8)), shown((scores == 0).astype(np.int8))
+        self._masks = read_only(np.ones_like(scores, np.int8)), read_only((scores == 0).astype(np.int8))
         self._action_space = spaces.Discrete(self.core.n_scores)
         self._observation_space = self._space()
         width = arrays.documents.shape[2]
@@ -282,7 +292,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         if agent not in self._index:
             last = self.possible_agents[-1]
             raise ValueError(
-                f"no agent {as_text(agent)}: agents are doc_0 to {last}, one a candidate of the largest topic"
+                f"no agent {shown(agent)}: agents are doc_0 to {last}, one a candidate of the largest topic"
             )
 
     def _space(self) -> spaces.Space[Any]:

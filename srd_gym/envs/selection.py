@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import operator
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import gymnasium as gym
@@ -15,20 +16,20 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from numpy.typing import DTypeLike, NDArray
 
-from srd_gym.checks import argument_errors, check_option, hands_on, refuse_arguments
-from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
+from srd_gym.checks import argument_errors, check_option
 from srd_gym.core.episodes import Snapshot
-from srd_gym.core.selection import SelectionCore
-from srd_gym.protocols import BoolArray, Pruning
+from srd_gym.core.protocols import Pruning, Reward
+from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
+from srd_gym.dtypes import BoolArray
+from srd_gym.measures import Measure, Normalizer
 from srd_gym.pruning import pruning_from
 from srd_gym.reading import shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, selection_scene
+from srd_gym.sources import DEFAULT_TOPICS, TopicShuffle, TopicSource, arrays_from
 
 ObservationKind = Literal["full", "compact"]
 Observation = dict[str, NDArray[Any]]
 Info = dict[str, Any]
-RENAMED = {"measure": "reward=...", "report": "measures=(...)"}
-"""Arguments of environments that have another name now."""
 
 
 class SelectionEnv(gym.Env[Observation, np.int64]):
@@ -86,7 +87,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             every reset and step) or None. Pictures show the labels; they need matplotlib (extra `render`).
 
     Raises:
-        TypeError: an argument of the wrong kind, or one that there is not.
+        TypeError: an argument of the wrong kind.
         ValueError: an unknown name (near ones are suggested), a topic set without vectors (the message says how to make
             some), or a topic larger than `max_candidates`.
     """
@@ -96,22 +97,35 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         "render_fps": RENDER_FPS,
     }
 
-    @hands_on(SelectionCore, but=["episodes"])
     def __init__(
         self,
         topics: TopicSource = DEFAULT_TOPICS,
         *,
+        reward: str | Measure | Reward = "alpha_DCG",
+        pay: Pay = "step",
+        measures: Sequence[str | Measure] = (),
+        horizon: int | None = 10,
+        max_candidates: int | None = None,
         pruning: Pruning | None = None,
+        on_invalid: OnInvalid = "waste",
+        normalizer: Normalizer | None = None,
         observation: ObservationKind = "full",
         mask_dtype: DTypeLike = "int8",
         share_documents: bool = False,
         render_mode: str | None = None,
-        **options: Any,
     ) -> None:
         with argument_errors():
-            refuse_arguments(SelectionEnv, options, RENAMED)
-            strategy = None if pruning is None else pruning_from(pruning)
-            self.core = SelectionCore(topics, pruning=strategy, **options, episodes=1)
+            self.core = SelectionCore(
+                arrays_from(topics, max_candidates),
+                reward=reward,
+                pay=pay,
+                measures=measures,
+                horizon=horizon,
+                pruning=None if pruning is None else pruning_from(pruning),
+                on_invalid=on_invalid,
+                normalizer=normalizer,
+                episodes=1,
+            )
             self._builder = ObservationBuilder(self.core, observation, mask_dtype, share_documents)
         self.observation_space = self._builder.space  # type: ignore[assignment]
         self.action_space = self._builder.action_space
@@ -247,18 +261,18 @@ class ObservationBuilder:
         """The observation of one episode."""
         core = self.core
         topic = core.topic_index.item(episode)
-        seen: Observation = {
+        observation: Observation = {
             "ranking": core.ranking[episode].copy(),
             "action_mask": (core.mask if self._int8 else core.allowed)[episode].copy(),
         }
         if self.compact:
-            seen["topic"] = core.topic_index[episode : episode + 1].copy()
-            return seen
+            observation["topic"] = core.topic_index[episode : episode + 1].copy()
+            return observation
         documents = self.documents[topic]
-        seen["documents"] = documents if self.share_documents else documents.copy()
-        seen["query"] = self.queries[topic].copy()
-        seen["retrieval_scores"] = self.scores[topic].copy()
-        return seen
+        observation["documents"] = documents if self.share_documents else documents.copy()
+        observation["query"] = self.queries[topic].copy()
+        observation["retrieval_scores"] = self.scores[topic].copy()
+        return observation
 
     def info(self, episode: int) -> Info:
         """What is told with every observation: the query's id, whether it is judged, and the mask."""
@@ -273,11 +287,13 @@ class ObservationBuilder:
     def outcome(self, episode: int) -> Info:
         """What is told at the end: the ranking, wasted ranks left out, the return, and measures where it is judged."""
         core = self.core
-        told: Info = {"ranking": tuple([candidate for candidate in core.ranking[episode].tolist() if candidate >= 0])}
-        told["return"] = core.episode_return(episode)
+        outcome: Info = {
+            "ranking": tuple([candidate for candidate in core.ranking[episode].tolist() if candidate >= 0])
+        }
+        outcome["return"] = core.episode_return(episode)
         if self.labelled[core.topic_index.item(episode)]:
-            told["measures"] = core.episode_measures(episode)
-        return told
+            outcome["measures"] = core.episode_measures(episode)
+        return outcome
 
     def _space(self) -> spaces.Dict:
         """Spaces of fixed shapes, the same for every topic."""

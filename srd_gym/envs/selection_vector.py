@@ -12,15 +12,17 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, DTypeLike
 
-from srd_gym.checks import check_option, hands_on, refuse_arguments
-from srd_gym.core.arrays import DEFAULT_TOPICS, TopicSource
+from srd_gym.checks import check_option
 from srd_gym.core.episodes import Snapshot, checked_mask, episode_indices
-from srd_gym.core.selection import SelectionCore
+from srd_gym.core.protocols import Pruning, Reward
+from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.envs.batching import BatchObservationBuilder, as_seeds
-from srd_gym.envs.selection import RENAMED, Info, Observation, ObservationKind, drawn
-from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
+from srd_gym.envs.selection import Info, Observation, ObservationKind, drawn
+from srd_gym.measures import Measure, Normalizer
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window
+from srd_gym.sources import DEFAULT_TOPICS, TopicSource, arrays_from
 
 VectorStep = tuple[Observation, ScoreArray, BoolArray, BoolArray, Info]
 
@@ -47,7 +49,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         render_mode: "ansi" and "rgb_array" render every episode, "human" shows the first one.
 
     Raises:
-        TypeError: an argument of the wrong kind, or one that there is not.
+        TypeError: an argument of the wrong kind.
         ValueError: as `SelectionEnv`; an unknown autoreset mode, or less than one sub-environment.
     """
 
@@ -57,31 +59,39 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
-    @hands_on(SelectionCore, but=["episodes"])
     def __init__(
         self,
         topics: TopicSource = DEFAULT_TOPICS,
         *,
         num_envs: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        reward: str | Measure | Reward = "alpha_DCG",
+        pay: Pay = "step",
+        measures: Sequence[str | Measure] = (),
+        horizon: int | None = 10,
+        max_candidates: int | None = None,
         pruning: Pruning | None = None,
+        on_invalid: OnInvalid = "waste",
+        normalizer: Normalizer | None = None,
         observation: ObservationKind = "full",
         mask_dtype: DTypeLike = "int8",
         share_documents: bool = False,
         render_mode: str | None = None,
-        **options: Any,
     ) -> None:
-        if options:
-            refuse_arguments(SelectionVectorEnv, options, RENAMED)
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, got {num_envs}")
         self.num_envs = num_envs
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.core = SelectionCore(
-            topics,
+            arrays_from(topics, max_candidates),
+            reward=reward,
+            pay=pay,
+            measures=measures,
+            horizon=horizon,
             pruning=None if pruning is None else pruning_from(pruning),
-            **options,
+            on_invalid=on_invalid,
+            normalizer=normalizer,
             episodes=num_envs,
         )
         self._builder = BatchObservationBuilder(self.core, observation, mask_dtype, share_documents)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.checks import check_integer, check_number, check_option, finite_numbers
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.measures.bound import BoundMeasure, Term, geometric_novelty, greedy_by_novelty
-from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import few, shown
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray, Topic, TopicSet
@@ -100,10 +100,10 @@ class Reference:
 
     def _knows(self, alpha: float, rel: int, depth: int | None) -> bool:
         """Whether ideal gains to this depth (or as far as documents gain) are known."""
-        known = self._ideals.get((alpha, rel))
-        if known is None:
+        ideal = self._ideals.get((alpha, rel))
+        if ideal is None:
             return False
-        return len(known) >= (depth or np.inf) or len(known) >= len(self._useful_rows(rel))
+        return len(ideal) >= (depth or np.inf) or len(ideal) >= len(self._useful_rows(rel))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -214,7 +214,7 @@ class Measure(ABC):
             for array in arrays:
                 array.flags.writeable = False
             terms.append(Term(*arrays))
-        return BoundMeasure(measure=bound, rel=self.rel, depth=depth, terms=tuple(terms))
+        return BoundMeasure(name=str(bound), cutoff=bound.cutoff, rel=self.rel, depth=depth, terms=tuple(terms))
 
     @abstractmethod
     def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.showing import short_repr
-
-if TYPE_CHECKING:
-    from srd_gym.measures.base import Measure
 
 Rows = NDArray[np.bool_] | NDArray[np.integer[Any]]
 
@@ -58,8 +55,10 @@ class BoundMeasure:
 
     __repr__ = short_repr
 
-    measure: Measure
-    """The measure as it was bound; a missing cutoff is filled with the depth unless the measure is of whole lists."""
+    name: str
+    """The measure's notation as it was bound: a missing cutoff is the depth unless the measure is of whole lists."""
+    cutoff: int | None
+    """k of "measure@k"; None: of whole lists."""
     rel: int
     """Relevance level: a judgment >= rel covers."""
     depth: int
@@ -70,7 +69,7 @@ class BoundMeasure:
     @property
     def ranks(self) -> int:
         """Ranks that can gain: min(cutoff, depth)."""
-        return self.depth if self.measure.cutoff is None else min(self.measure.cutoff, self.depth)
+        return self.depth if self.cutoff is None else min(self.cutoff, self.depth)
 
     def gains(self, rows: Rows, topic_index: ArrayLike) -> ScoreArray:
         """What the document at each rank adds.
@@ -89,8 +88,8 @@ class BoundMeasure:
         gains = np.zeros(rows.shape[:2])
         length = self._length(rows.shape[1])
         covers = self.covers(rows[:, :length])
-        seen = _counted_above(covers.transpose(1, 0, 2)).transpose(1, 0, 2)
-        gains[:, :length] = self.step_gains(covers, seen, np.arange(length), topics[:, None])
+        coverage = _counted_above(covers.transpose(1, 0, 2)).transpose(1, 0, 2)
+        gains[:, :length] = self.step_gains(covers, coverage, np.arange(length), topics[:, None])
         return gains
 
     def values(self, rows: Rows, topic_index: ArrayLike) -> ScoreArray:
@@ -192,44 +191,57 @@ class BoundMeasure:
 
         Returns:
             [...] float64. Subtopics are added one after the other, where a sum would pair them up: the order of
-            `PlainMeasure.gain`, to the last bit.
+            `SingleMeasure.add`, to the last bit.
         """
         covers = self.covers(rows)
         gains = np.zeros(covers.shape[:-1])
-        # Only what covers is looked at; counting with weights adds it up in order.
         flat = covers.reshape(-1).nonzero()[0]
         if not len(flat):
             return gains
-        width = covers.shape[-1]
-        item = flat // width
+        item = flat // covers.shape[-1]
         topics = topic_index if topic_index.shape == gains.shape else np.broadcast_to(topic_index, gains.shape)
-        cell = topics.reshape(-1).take(item) * width + (flat - item * width)
-        before = coverage.reshape(-1).take(flat)
-        for term in self.terms:
-            adds = np.bincount(item, weights=term.adds(term.weights.take(cell), before), minlength=gains.size)
-            gains += adds.reshape(gains.shape) * term.discounts[rank]
+        every = self._adds(flat, item, coverage, topics.reshape(-1).take(item))
+        for term, adds in zip(self.terms, every, strict=True):
+            sums = np.bincount(item, weights=adds, minlength=gains.size)
+            gains += sums.reshape(gains.shape) * term.discounts[rank]
         return gains
 
     def covers(self, rows: Rows) -> NDArray[np.bool_]:
         """Which judgments count: `bool` as it is, grades where >= rel."""
-        found: NDArray[np.bool_] = rows if rows.dtype == np.bool_ else rows >= self.rel  # type: ignore[assignment]
-        return found
+        covers: NDArray[np.bool_] = rows if rows.dtype == np.bool_ else rows >= self.rel  # type: ignore[assignment]
+        return covers
 
     def _block_values(self, rows: Rows, topics: IntArray) -> ScoreArray:
         """Values of one block [L, B, S] (ranks first): only what covers is looked at, little in real judgments."""
         _, count, width = rows.shape
         covers = rows if rows.dtype == np.bool_ else np.greater_equal(rows, self.rel, order="C")
         flat = np.flatnonzero(covers)
-        pair = flat // max(width, 1)
-        rank = pair // max(count, 1)
-        item = pair - rank * count
-        cell = topics.take(item) * width + (flat - pair * width)
-        before = _counted_above(covers).reshape(-1).take(flat)
+        place = flat // max(width, 1)
+        rank = place // max(count, 1)
+        item = place - rank * count
+        every = self._adds(flat, place, _counted_above(covers), topics.take(item))
         values = np.zeros(count)
-        for term in self.terms:
-            adds = term.adds(term.weights.take(cell), before) * term.discounts.take(rank)
-            values += np.bincount(item, weights=adds, minlength=count)
+        for term, adds in zip(self.terms, every, strict=True):
+            values += np.bincount(item, weights=adds * term.discounts.take(rank), minlength=count)
         return values
+
+    def _adds(
+        self, flat: IntArray, place: IntArray, coverage: NDArray[np.integer[Any]], topics: IntArray
+    ) -> list[ScoreArray]:
+        """By term what documents add before the discount, for P pairs of a document and a subtopic that it covers.
+
+        Args:
+            flat: [P] places of the pairs in an array [..., S], flat.
+            place: [P] places of their documents in [...], flat.
+            coverage: [..., S] coverage before each document.
+            topics: [P] their topic indices.
+
+        Returns:
+            [P] float64 for each term; `np.bincount` adds them up in order.
+        """
+        width = coverage.shape[-1]
+        cell, before = topics * width + (flat - place * width), coverage.reshape(-1).take(flat)
+        return [term.adds(term.weights.take(cell), before) for term in self.terms]
 
     def _checked(self, given: Rows, topic_index: ArrayLike) -> tuple[Rows, IntArray]:
         """The rows as [B, L, S] of the bound width, and the topic index of each."""
@@ -247,10 +259,9 @@ class BoundMeasure:
 
     def _length(self, given: int) -> int:
         """How many ranks of a list to look at."""
-        cutoff = self.measure.cutoff
-        if given > self.depth and (cutoff is None or cutoff > self.depth):
+        if given > self.depth and (self.cutoff is None or self.cutoff > self.depth):
             raise ValueError(
-                f"{self.measure} was bound for {self.depth} ranks, but lists have {given}; bind it with depth={given}"
+                f"{self.name} was bound for {self.depth} ranks, but lists have {given}; bind it with depth={given}"
             )
         return min(given, self.ranks)
 
@@ -354,12 +365,12 @@ def _greedy(
     coverage = np.zeros((len(covers), covers.shape[2]), dtype=np.int64)
     rankings, gains = np.zeros((len(covers), depth), dtype=np.int64), np.zeros((len(covers), depth))
     for rank in range(depth):
-        found = gains_at(rank, coverage)
-        found[taken] = -np.inf
-        best = found.argmax(axis=1)
-        gains[:, rank] = top = found[items, best]
+        by_document = gains_at(rank, coverage)
+        by_document[taken] = -np.inf
+        best = by_document.argmax(axis=1)
+        gains[:, rank] = top = by_document[items, best]
         if rounding:
-            best = (found >= (top - rounding * np.abs(top))[:, None]).argmax(axis=1)
+            best = (by_document >= (top - rounding * np.abs(top))[:, None]).argmax(axis=1)
         rankings[:, rank] = best
         coverage += covers[items, best]
         taken[items, best] = True

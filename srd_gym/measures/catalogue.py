@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from srd_gym.checks import check_number, check_option, refuse_class, unknown
+from srd_gym.dtypes import ScoreArray
 from srd_gym.measures.base import (
     Cascade,
     CollectionIndependent,
@@ -27,7 +28,6 @@ from srd_gym.measures.base import (
     ratio,
 )
 from srd_gym.measures.bound import Term
-from srd_gym.protocols import ScoreArray
 from srd_gym.reading import shown
 
 
@@ -314,12 +314,12 @@ def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Mea
     """
     refuse_class("measure", what)
     if isinstance(what, str):
-        found = _parsed(what)
+        chosen = _parsed(what)
     elif isinstance(what, Measure):
-        found = what
+        chosen = what
     else:
         raise TypeError(f"expected a measure or its notation such as 'alpha_nDCG@10', got {shown(what)}")
-    return found if normalizer is None else replace(found, normalizer=normalizer)
+    return chosen if normalizer is None else replace(chosen, normalizer=normalizer)
 
 
 def add_measure(name: str, kind: type[Measure]) -> None:
@@ -373,13 +373,13 @@ def _parsed(text: str) -> Measure:
 
 def _parameters(text: str, kind: type[Measure], inside: str) -> dict[str, Any]:
     """The parameters between the brackets."""
-    known = [each.name for each in parameters(kind)]
+    names = [each.name for each in parameters(kind)]
     given: dict[str, Any] = {}
     for part in filter(None, map(str.strip, inside.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name in given:
             raise ValueError(f"measure {shown(text)}: expected parameter=value, each once, got {shown(part)}")
-        check_option(f"parameter of {kind.name}:", name, known)
+        check_option(f"parameter of {kind.name}:", name, names)
         given[name] = _value(value)
     return given
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from srd_gym.dtypes import IntArray
 from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, tell_irrelevant
 from srd_gym.measures.catalogue import measure
-from srd_gym.protocols import IntArray
 from srd_gym.reading import shown
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray, Topic, TopicSet, as_topic_set
@@ -124,8 +124,8 @@ def evaluate_run(qrels: Qrels | TopicSet, run: Run, measures: Iterable[str | Mea
             no topic in common.
     """
     wanted = _wanted(measures)
-    known = _by_topics(qrels, wanted) if isinstance(qrels, TopicSet) else _by_qrels(qrels, wanted)
-    normalizer, judged, references = known
+    read = _by_topics(qrels, wanted) if isinstance(qrels, TopicSet) else _by_qrels(qrels, wanted)
+    normalizer, judged, references = read
     unjudged = tuple(query_id for query_id in run.rankings if query_id not in judged)
     if len(unjudged) == len(run.rankings):
         what = "topics" if isinstance(qrels, TopicSet) else "qrels"
@@ -148,11 +148,11 @@ def evaluate_run(qrels: Qrels | TopicSet, run: Run, measures: Iterable[str | Mea
     return _scored(wanted, rows, references, normalizer, unjudged)
 
 
-_Known = tuple[Normalizer, dict[str, tuple[tuple[str, ...], GradeArray]], dict[Normalizer, dict[str, Reference]]]
+_Judged = tuple[Normalizer, dict[str, tuple[tuple[str, ...], GradeArray]], dict[Normalizer, dict[str, Reference]]]
 """What a run is scored by: the normalizer, each topic's judged documents with their judgments, and its references."""
 
 
-def _by_qrels(qrels: Qrels, wanted: Mapping[str, Measure]) -> _Known:
+def _by_qrels(qrels: Qrels, wanted: Mapping[str, Measure]) -> _Judged:
     """What TREC files know."""
     for name, each in wanted.items():
         if each.normalizer == "candidates":
@@ -161,7 +161,7 @@ def _by_qrels(qrels: Qrels, wanted: Mapping[str, Measure]) -> _Known:
     return "pool", judged, {"pool": {query_id: Reference(rows, ids) for query_id, (ids, rows) in judged.items()}}
 
 
-def _by_topics(topics: TopicSet, wanted: Mapping[str, Measure]) -> _Known:
+def _by_topics(topics: TopicSet, wanted: Mapping[str, Measure]) -> _Judged:
     """What a topic set knows: judgments of candidates, and of the pool where every judged topic has one.
 
     Raises:
@@ -207,12 +207,12 @@ def _wanted(measures: Iterable[str | Measure]) -> dict[str, Measure]:
 
 def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:
     """[L] int64, a ranking whose candidates exist and come once; -1 is a rank left empty."""
-    found = np.asarray(ranking)
-    if found.ndim != 1 or not (found.dtype.kind in "iu" or found.size == 0):
-        fault = f"a ranking is a list of candidate indices, got {found.dtype} {found.shape}"
+    candidates = np.asarray(ranking)
+    if candidates.ndim != 1 or not (candidates.dtype.kind in "iu" or candidates.size == 0):
+        fault = f"a ranking is a list of candidate indices, got {candidates.dtype} {candidates.shape}"
         raise ValueError(f"topic {shown(topic.query_id)}: {fault}")
-    found = found.astype(np.int64)
-    filled = found[found != -1]
+    candidates = candidates.astype(np.int64)
+    filled = candidates[candidates != -1]
     wrong = filled[(filled < 0) | (filled >= topic.n_candidates)]
     values, counts = np.unique(filled, return_counts=True)
     if len(wrong):
@@ -220,27 +220,18 @@ def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:
     elif len(values) < len(filled):
         fault = f"candidate {values[counts > 1][0]} is ranked twice; keep the first"
     else:
-        return found
+        return candidates
     raise ValueError(f"topic {shown(topic.query_id)}: {fault}")
 
 
 def _parts(shapes: Sequence[tuple[int, int]]) -> Iterator[slice]:
-    """Cut lists into slices whose judgments, padded to the longest and the widest, take bounded memory.
-
-    Raises:
-        ValueError: a single list that takes more.
-    """
+    """Cut lists into slices whose padded judgments take bounded memory; a list that takes more is alone."""
     start, depth, width = 0, 1, 1
     for stop, (length, n_subtopics) in enumerate(shapes):
         depth, width = max(depth, length), max(width, n_subtopics)
         if stop > start and (stop + 1 - start) * depth * width > _CELLS:
             yield slice(start, stop)
             start, (depth, width) = stop, (length, n_subtopics)
-        if length * n_subtopics > _CELLS:
-            raise ValueError(
-                f"a ranking of {length:,} documents and {n_subtopics:,} subtopics is too large to score; "
-                "score measures with a cutoff only"
-            )
     if start < len(shapes):
         yield slice(start, len(shapes))
 
@@ -263,11 +254,11 @@ def _scored(
         padded = np.zeros((len(scored), depth, width), dtype=np.int8)
         for lane, query_id in zip(padded, scored, strict=True):
             judgments, ranking = ranked[query_id]
-            known = np.flatnonzero(ranking >= 0)
-            lane[known, : judgments.shape[1]] = judgments[ranking[known]]
+            ranks = np.flatnonzero(ranking >= 0)
+            lane[ranks, : judgments.shape[1]] = judgments[ranking[ranks]]
         for name, each in wanted.items():
-            found = references[each.normalizer or normalizer]
-            bound = each.bind([found[query_id] for query_id in scored], depth, width)
+            by_query = references[each.normalizer or normalizer]
+            bound = each.bind([by_query[query_id] for query_id in scored], depth, width)
             for query_id, value in zip(scored, bound.values(padded, np.arange(len(scored))), strict=True):
                 per_topic[query_id][name] = float(value)
     return Evaluation(

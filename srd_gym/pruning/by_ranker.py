@@ -5,29 +5,28 @@ Shapes: B episodes, N candidates, K horizon.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.metadata import entry_points
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from srd_gym.checks import check_integer, check_number, check_option, checked_ranking, name_of, refuse_class
+from srd_gym.core.arrays import TopicArrays
 from srd_gym.core.own import path_of
-from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import Ranker, SequentialScorer
 from srd_gym.pruning.knn import _ROUNDING
 from srd_gym.reading import shown
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
 
-if TYPE_CHECKING:
-    from srd_gym.core.arrays import TopicArrays
-
 When = Literal["reset", "step"]
 
-_LOADER = ("srd_agents.registry", "load_ranker")
-"""What knows rankers by name (the entry-point group `srd_gym.rankers` included) and by folder; imported when needed."""
+LOADERS = "srd_gym.ranker_loaders"
+"""Entry-point group of functions from a name or a folder to a ranker; the first that is installed is asked."""
 
 
 @dataclass(frozen=True)
@@ -89,16 +88,20 @@ class ByRanker:
         """The ranker itself; a name or folder is loaded once for each strategy object.
 
         Raises:
-            ImportError: the ranker is given by name and `srd_agents` cannot be imported.
+            ImportError: the ranker is given by name and no loader is installed.
             TypeError: it cannot do what is asked of it.
             ValueError: an unknown name, or a folder without a trained ranker.
         """
         if not isinstance(self.ranker, str):
             return self.ranker
-        module, name = _LOADER
-        found = getattr(importlib.import_module(module), name)(self.ranker)
-        self._check_able(found)
-        return found
+        for announced in entry_points(group=LOADERS):
+            loaded = announced.load()(self.ranker)
+            self._check_able(loaded)
+            return loaded
+        raise ImportError(
+            f"nothing that is installed loads rankers, such as {shown(self.ranker)}, by name or folder (entry-point "
+            f"group {LOADERS!r}): install srd-gym anew (in a checkout: `pip install -e .`), or pass a ranker"
+        )
 
     def _check_able(self, ranker: Any) -> None:
         """Refuse a ranker that lacks the method which is called."""
@@ -129,12 +132,12 @@ class BoundByRanker:
         """With "reset" the candidates that the ranker puts first, else all: [B, N] bool."""
         if self._strategy.when == "step":
             return allowed
-        kept = np.zeros_like(allowed)
+        stay = np.zeros_like(allowed)
         for episode, index in enumerate(topic_index.tolist()):
             ranking = self._ranking(index)
             on_offer = ranking[allowed[episode, ranking]]
-            kept[episode, on_offer[: self._size(index, int(needed[episode]))]] = True
-        return kept
+            stay[episode, on_offer[: self._size(index, int(needed[episode]))]] = True
+        return stay
 
     def after_step(
         self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
@@ -142,15 +145,15 @@ class BoundByRanker:
         """With "step" the candidates that the ranker puts first now, else those allowed: [B, N] bool."""
         if self._strategy.when == "reset":
             return allowed
-        kept = allowed.copy()
+        stay = allowed.copy()
         for episode, index in enumerate(topic_index.tolist()):
             topic, size = self._topics[index], self._size(index, int(needed[episode]))
             selected, pool = ranking[episode][ranking[episode] >= 0], allowed[episode, : topic.n_candidates]
             offered = np.flatnonzero(pool)
             if len(selected) and len(offered) > size:
                 scores = _checked_scores(self._ranker.score(topic, selected, pool), topic, pool, self._ranker)
-                kept[episode, offered[np.argsort(-scores[offered], kind="stable")[size:]]] = False
-        return kept
+                stay[episode, offered[np.argsort(-scores[offered], kind="stable")[size:]]] = False
+        return stay
 
     def _size(self, topic_index: int, needed: int) -> int:
         """How many candidates of a topic stay."""
@@ -170,10 +173,10 @@ class BoundByRanker:
 
 def _checked_scores(scores: Any, topic: Topic, pool: BoolArray, ranker: Any) -> ScoreArray:
     """[N] float64, if there is a number for each candidate on offer."""
-    found = np.asarray(scores, dtype=np.float64)
+    given = np.asarray(scores, dtype=np.float64)
     who = f"topic {shown(topic.query_id)}, pruning by ranker {name_of(ranker)}:"
-    if found.shape != (topic.n_candidates,):
-        raise ValueError(f"{who} expected scores of shape ({topic.n_candidates},), got {found.shape}")
-    if np.isnan(found[pool]).any():
-        raise ValueError(f"{who} the score of document {int(np.flatnonzero(pool & np.isnan(found))[0])} is NaN")
-    return found
+    if given.shape != (topic.n_candidates,):
+        raise ValueError(f"{who} expected scores of shape ({topic.n_candidates},), got {given.shape}")
+    if np.isnan(given[pool]).any():
+        raise ValueError(f"{who} the score of document {int(np.flatnonzero(pool & np.isnan(given))[0])} is NaN")
+    return given

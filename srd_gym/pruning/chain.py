@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from srd_gym.checks import refuse_arguments, unknown
+from srd_gym.checks import unknown
+from srd_gym.core.arrays import TopicArrays
 from srd_gym.core.own import made_of, notation
+from srd_gym.core.protocols import BoundPruning, Pruning
 from srd_gym.core.pruner import checked_strategy
-from srd_gym.protocols import BoolArray, BoundPruning, IntArray, Pruning
+from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.pruning.by_ranker import ByRanker
 from srd_gym.pruning.knn import KNN
 from srd_gym.reading import shown
 from srd_gym.showing import short_repr
-
-if TYPE_CHECKING:
-    from srd_gym.core.arrays import TopicArrays
 
 
 @dataclass(frozen=True)
@@ -101,8 +100,8 @@ def pruning_from(value: Any) -> Pruning:
     """A strategy as it is, or the one that a text or a mapping describes (`dataclasses.asdict` of it, as in a spec).
 
     Raises:
-        TypeError: none of these, or an unknown field; near names are suggested.
-        ValueError: an unknown kind.
+        TypeError: none of these, or an unknown field.
+        ValueError: an unknown kind; near names are suggested.
     """
     if isinstance(value, str):
         return parse_pruning(value)
@@ -114,7 +113,6 @@ def pruning_from(value: Any) -> Pruning:
     if kind not in kinds:
         raise unknown("kind of pruning", kind, kinds)
     chosen = kinds[kind]
-    refuse_arguments(chosen, fields, {})
     if chosen is Chain and isinstance(fields.get("strategies"), tuple | list):
         fields["strategies"] = tuple(pruning_from(item) for item in fields["strategies"])
     made: Pruning = chosen(**fields)

@@ -8,17 +8,15 @@ Shapes: B episodes, N candidates, F vector width, K horizon.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_number, check_option
-from srd_gym.protocols import BoolArray, IntArray
+from srd_gym.core.arrays import TopicArrays
+from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.reading import shown
-
-if TYPE_CHECKING:
-    from srd_gym.core.arrays import TopicArrays
 
 Metric = Literal["euclidean", "cosine"]
 METRICS: tuple[str, ...] = get_args(Metric)
@@ -145,8 +143,8 @@ class BoundKNN:
                 alone: Floats = neighbour_distances(vectors, self._strategy.metric, slice(document, document + 1))[0]
                 return alone
             self.distances[topic_index] = neighbour_distances(vectors, self._strategy.metric)
-        found: Floats = self.distances[topic_index][document]
-        return found
+        row: Floats = self.distances[topic_index][document]
+        return row
 
     def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
         """All candidates: [B, N] bool."""
@@ -164,12 +162,12 @@ class BoundKNN:
             return allowed
         distances = np.full((len(episodes), allowed.shape[1]), np.inf, np.float32)
         for row, episode in zip(distances, episodes, strict=True):
-            found = self.row(int(topic_index[episode]), int(action[episode]))
-            row[: len(found)] = found
+            real = self.row(int(topic_index[episode]), int(action[episode]))
+            row[: len(real)] = real
         distances[~allowed[episodes]] = np.inf
         # Sorted from the back, so that a stable sort puts the later of two equally near candidates first.
         nearest = allowed.shape[1] - 1 - np.argsort(distances[:, ::-1], axis=1, kind="stable")
         at, place = np.nonzero(np.arange(allowed.shape[1]) < drop[episodes, None])
-        kept = allowed.copy()
-        kept[episodes[at], nearest[at, place]] = False
-        return kept
+        stay = allowed.copy()
+        stay[episodes[at], nearest[at, place]] = False
+        return stay

@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.protocols import BoolArray
+from srd_gym.dtypes import BoolArray
 from srd_gym.rendering.scene import Scene, map_of
 from srd_gym.rendering.text import ansi, clipped, first_line, header, summary
 
@@ -97,8 +97,8 @@ def _ranking(axes: Any, scene: Scene, first: int) -> None:
             continue
         if scene.scores is not None:
             _text(axes, 0.16, middle, str(scene.scores[first + place]), color=_BLUE, ha="right", fontweight="bold")
-        told = topic.doc_ids[candidate] if topic.doc_texts is None else first_line(topic.doc_texts[candidate])
-        _text(axes, left, middle, _line(told, 64))
+        title = topic.doc_ids[candidate] if topic.doc_texts is None else first_line(topic.doc_texts[candidate])
+        _text(axes, left, middle, _line(title, 64))
 
 
 def _grid(axes: Any, scene: Scene, first: int, rows: int) -> None:
@@ -149,8 +149,8 @@ def _map(axes: Any, scene: Scene) -> None:
         "ranked": ~left,
     }
     axes.plot(*points[ranked[:MAX_ROWS]].T, color=_BLUE, linewidth=0.6, zorder=0)
-    for (kind, shown), style in zip(kinds.items(), _MARKS, strict=True):
-        axes.scatter(*points[shown].T, label=kind, clip_on=False, **style)
+    for (kind, those), style in zip(kinds.items(), _MARKS, strict=True):
+        axes.scatter(*points[those].T, label=kind, clip_on=False, **style)
     if query is not None:
         axes.scatter(*query, label="query", clip_on=False, **_QUERY)
     for rank, candidate in enumerate(ranked[:MAX_ROWS], start=1):

@@ -12,7 +12,7 @@ import numpy as np
 
 from srd_gym.core.scoring import ScoringCore
 from srd_gym.core.selection import SelectionCore
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
 

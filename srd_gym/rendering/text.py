@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.rendering.scene import Scene
 
 ID_WIDTH = 24
@@ -54,8 +54,8 @@ def first_line(text: str) -> str:
 def clipped(text: str, width: int) -> str:
     """The printable text, cut to a width with an ellipsis."""
     # Cut before escaping too: texts may be whole pages, and escapes only make them longer.
-    shown = printable(text[: width + 1])
-    return shown if len(shown) <= width else shown[: width - 1] + "…"
+    line = printable(text[: width + 1])
+    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -74,8 +74,8 @@ def header(scene: Scene) -> str:
 
 def _grid(counts: IntArray) -> str:
     """One character a subtopic."""
-    shown = "".join("." if not count else "#" if count == 1 else "+" for count in counts[:GRID_WIDTH].tolist())
-    return shown + ("…" if len(counts) > GRID_WIDTH else "")
+    grid = "".join("." if not count else "#" if count == 1 else "+" for count in counts[:GRID_WIDTH].tolist())
+    return grid + ("…" if len(counts) > GRID_WIDTH else "")
 
 
 def summary(scene: Scene, counts: IntArray) -> str:
@@ -85,8 +85,8 @@ def summary(scene: Scene, counts: IntArray) -> str:
     if not scene.measures:
         return "the documents have not scored themselves yet"
     covered = int((counts > 0).any(axis=0).sum())
-    told = f"return {printable(scene.reward)} = {sum(scene.gains):.4f}"
+    worth = f"return {printable(scene.reward)} = {sum(scene.gains):.4f}"
     name, value = next(iter(scene.measures.items()))
     if name != scene.reward:  # alpha_DCG and ERR_IA are paid as plain sums, which tables divide by a constant
-        told += f"  {printable(name)} = {value:.4f}"
-    return f"{covered} of {scene.topic.n_subtopics} subtopics covered  {told}"
+        worth += f"  {printable(name)} = {value:.4f}"
+    return f"{covered} of {scene.topic.n_subtopics} subtopics covered  {worth}"

@@ -21,15 +21,16 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
-from srd_gym.core.arrays import TopicArrays, TopicSource
+from srd_gym.core.arrays import TopicArrays
 from srd_gym.envs.selection import SelectionEnv
 from srd_gym.envs.selection_vector import SelectionVectorEnv
+from srd_gym.sources import TopicSource, arrays_from
 from srd_gym.topic import FloatArray
 
-Known = gym.Env[Any, Any] | VectorEnv[Any, Any, Any] | TopicSource
+TableSource = gym.Env[Any, Any] | VectorEnv[Any, Any, Any] | TopicSource
 
 
-def tables(source: Known) -> dict[str, FloatArray]:
+def tables(source: TableSource) -> dict[str, FloatArray]:
     """What a full observation has beyond a compact one, of all topics, under the names of the observation.
 
     Args:
@@ -51,7 +52,7 @@ def tables(source: Known) -> dict[str, FloatArray]:
             )
         arrays: TopicArrays = inner.core.arrays
     else:
-        arrays = TopicArrays.of(source)
+        arrays = arrays_from(source)
     return {"query": arrays.queries, "documents": arrays.documents, "retrieval_scores": arrays.retrieval_scores}
 
 

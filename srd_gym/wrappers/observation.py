@@ -12,7 +12,7 @@ Shapes: N candidates, F vector width, K horizon; `...` stands for leading axes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -29,8 +29,7 @@ _FULL = ("query", "documents", "retrieval_scores", "ranking", "action_mask")
 class _Form(gym.ObservationWrapper[Any, np.int64, Any], RecordConstructorArgs):
     """An environment whose observations take another form. Infos, rewards and actions stay as they are."""
 
-    def __init__(self, env: gym.Env[Any, np.int64], *needs: str, **arguments: Any) -> None:
-        RecordConstructorArgs.__init__(self, **arguments)
+    def __init__(self, env: gym.Env[Any, np.int64], needs: Sequence[str]) -> None:
         super().__init__(env)
         given = env.observation_space
         self._given = given.spaces if isinstance(given, spaces.Dict) else {}
@@ -57,7 +56,8 @@ class BoolMask(_Form):
     """
 
     def __init__(self, env: gym.Env[Any, np.int64]) -> None:
-        super().__init__(env, "action_mask")
+        RecordConstructorArgs.__init__(self)
+        super().__init__(env, ("action_mask",))
         self.observation_space = spaces.Dict({**self._given, "action_mask": _mask_space(self._given, np.bool_)})
 
     def observation(self, observation: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -77,7 +77,8 @@ class FlatObservation(_Form):
     """
 
     def __init__(self, env: gym.Env[Any, np.int64]) -> None:
-        super().__init__(env, *_FULL)
+        RecordConstructorArgs.__init__(self)
+        super().__init__(env, _FULL)
         self.observation_space = _flat_space(self._given, mask=True)
 
     def observation(self, observation: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
@@ -98,7 +99,8 @@ class TianshouObservation(_Form):
     """
 
     def __init__(self, env: gym.Env[Any, np.int64], flat: bool = True) -> None:
-        super().__init__(env, *(_FULL if flat else ("action_mask",)), flat=flat)
+        RecordConstructorArgs.__init__(self, flat=flat)
+        super().__init__(env, _FULL if flat else ("action_mask",))
         self._flat = flat
         rest = _flat_space(self._given, mask=False) if flat else spaces.Dict(_without_mask(self._given))
         self.observation_space = spaces.Dict({"obs": rest, "mask": _mask_space(self._given, np.bool_)})
@@ -116,7 +118,8 @@ class RLlibObservation(_Form):
     """
 
     def __init__(self, env: gym.Env[Any, np.int64]) -> None:
-        super().__init__(env, *_FULL)
+        RecordConstructorArgs.__init__(self)
+        super().__init__(env, _FULL)
         rest, mask = _flat_space(self._given, mask=False), _mask_space(self._given, np.int8)
         self.observation_space = spaces.Dict({"observations": rest, "action_mask": mask})
 

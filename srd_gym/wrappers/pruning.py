@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from os import PathLike
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
+from srd_gym.core.protocols import Pruning
 from srd_gym.envs.selection import Observation, SelectionEnv
-from srd_gym.protocols import Pruning
+from srd_gym.protocols import Ranker, SequentialScorer
 from srd_gym.pruning import KNN, ByRanker, Chain
+from srd_gym.pruning.by_ranker import When
+from srd_gym.pruning.knn import Metric
+
+Env = gym.Env[Observation, np.int64]
+AnyRanker = str | PathLike[str] | Ranker | SequentialScorer
 
 
 class _Pruned(gym.Wrapper[Observation, np.int64, Observation, np.int64], RecordConstructorArgs):
     """Adds a strategy to the environment's simulator, after those that are there already."""
 
-    def __init__(self, env: gym.Env[Observation, np.int64], strategy: Pruning) -> None:
+    def __init__(self, env: Env, strategy: Pruning) -> None:
         given = {name: value for name, value in vars(strategy).items() if name != "kind"}
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)
         super().__init__(env)
@@ -38,16 +44,19 @@ class KNNPruning(_Pruned):
 
     Args:
         env: `SRD-v0`, wrapped or not.
-        *arguments: as `KNN`.
-        **options: as `KNN`.
+        fraction: as `KNN`, like the next two.
+        k: how many are dropped, instead of a fraction.
+        metric: "euclidean" or "cosine".
 
     Raises:
         TypeError: another environment.
         ValueError: as `KNN`.
     """
 
-    def __init__(self, env: gym.Env[Observation, np.int64], *arguments: Any, **options: Any) -> None:
-        super().__init__(env, KNN(*arguments, **options))
+    def __init__(
+        self, env: Env, fraction: float | None = None, k: int | None = None, metric: Metric = "euclidean"
+    ) -> None:
+        super().__init__(env, KNN(fraction, k, metric))
 
 
 class RankerPruning(_Pruned):
@@ -56,5 +65,11 @@ class RankerPruning(_Pruned):
     Arguments and errors as `KNNPruning`, those of `ByRanker` in place of `KNN`'s.
     """
 
-    def __init__(self, env: gym.Env[Observation, np.int64], *arguments: Any, **options: Any) -> None:
-        super().__init__(env, ByRanker(*arguments, **options))
+    def __init__(
+        self,
+        env: Env,
+        ranker: AnyRanker,
+        keep: float,
+        when: When = "reset",
+    ) -> None:
+        super().__init__(env, ByRanker(ranker, keep, when))

@@ -94,7 +94,7 @@ def of_environments(make: Callable[[str, Any], object], *names: str) -> dict[str
 
 
 ARGUMENTS = ("topics", "reward", "measures", "horizon", "max_candidates", "pruning", "normalizer", "observation",
-             "mask_dtype", "pay", "on_invalid", "horizn")  # fmt: skip
+             "mask_dtype", "pay", "on_invalid")  # fmt: skip
 SCORED = ("topics", "reward", "measures", "n_scores", "ties", "agents", "observation", "max_candidates", "horizon")
 CALLS: dict[str, Callable[[Any], object]] = {
     "Topic(query_id)": lambda value: Topic(query_id=value, doc_ids=("a",)),
@@ -110,7 +110,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "take": TOPIC.take,
     "load_topics": load_topics,
     **of_environments(made, *ARGUMENTS),
-    **of_environments(made_vector, *ARGUMENTS, "autoreset_mode"),
+    **of_environments(made_vector, *ARGUMENTS, "autoreset_mode", "horizn"),
     **of_environments(made_scoring, *SCORED),
     "reset(query_id)": lambda value: ENV.reset(options={"query_id": value}),
     "reset(option)": lambda value: ENV.reset(options={str(value): 1}),

@@ -276,7 +276,7 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
     ids = _numbered(len(documents)) if given.doc_ids is None else given.doc_ids
     order = first_stage = None
     if given.scores is not None:
-        first_stage = row_of(given.query_id, "scores", given.scores, len(documents), "fiubO")
+        first_stage = row_of(given.query_id, "scores", given.scores, len(documents))
         if (order := falling(first_stage)) is not None:
             documents, first_stage = documents[order], first_stage[order]
             ids = ids if given.doc_ids is None else tuple([ids[i] for i in order.tolist()])

@@ -21,9 +21,6 @@ from srd_gym.checks import (
     check_number,
     checked_ranking,
     checked_rankings,
-    finite,
-    holds,
-    scores_from,
 )
 from srd_gym.protocols import IntArray, Ranker, ScoreArray, SequentialScorer
 from srd_gym.reading import shown as as_text
@@ -211,7 +208,7 @@ def array_of(
         query_id: of the topic, for errors.
         name: of what is given, for errors.
         values: any numbers or text in rows.
-        kinds: letters of the types that it may have (`numpy.dtype.kind`), as of `srd_gym.checks.holds`.
+        kinds: letters of the types that it may have (`numpy.dtype.kind`).
         what: what these are called.
         may_lack: whether NaN and infinity pass: `Topic` refuses what it does not take.
 
@@ -220,15 +217,15 @@ def array_of(
         ValueError: no array, masked values, or one that holds NaN or infinity.
     """
     try:
-        array = scores_from(values) if "O" in kinds else array_from(values)
+        array = array_from(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"topic {as_text(query_id)}: {name} cannot be read as an array of {what}: {error}") from error
-    if array.size and not holds(array, kinds):
+    if array.size and array.dtype.kind not in kinds:
         raise TypeError(
             f"topic {as_text(query_id)}: {name} must hold {what}, got {array.dtype}; is one of them missing (None), or "
             "are they of different lengths?"
         )
-    if array.dtype.kind in "fO" and array.ndim and not may_lack and not (fine := finite(array)).all():
+    if array.dtype.kind == "f" and array.ndim and not may_lack and not (fine := np.isfinite(array)).all():
         row = int(np.argwhere(~fine)[0][0])
         raise ValueError(
             f"topic {as_text(query_id)}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"

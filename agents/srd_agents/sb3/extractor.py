@@ -15,7 +15,8 @@ from srd_agents.networks.features import order_columns
 from srd_agents.networks.inputs import Inputs, shared_tensor
 from srd_agents.sb3.network import CandidateNetwork, Judged
 from srd_agents.sb3.spaces import shapes_of
-from srd_gym.core.arrays import TopicArrays, TopicSource
+from srd_gym.core import TopicArrays
+from srd_gym.sources import TopicSource, arrays_from
 
 
 class CandidateExtractor(BaseFeaturesExtractor):
@@ -39,7 +40,7 @@ class CandidateExtractor(BaseFeaturesExtractor):
         shapes = shapes_of(observation_space)
         super().__init__(observation_space, features_dim=2 * shapes.candidates + 1 + hidden)
         self.lookup: TopicLookup | None = None
-        arrays = None if topics is None else TopicArrays.of(topics, shapes.candidates)
+        arrays = None if topics is None else arrays_from(topics, shapes.candidates)
         if shapes.topics is not None:
             # The space of one topic is as large as that of two.
             if arrays is None or max(2, len(arrays)) != max(2, shapes.topics):

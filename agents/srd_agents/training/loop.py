@@ -30,13 +30,13 @@ from srd_agents.training.options import (
     write_tree,
 )
 from srd_gym.checks import check_integer
-from srd_gym.core.arrays import TopicSource, topics_from
 from srd_gym.files import PathLike
 from srd_gym.interrupts import held_back
 from srd_gym.measures import Measure, measure, references
 from srd_gym.measures.base import judged, tell_irrelevant
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.reading import few, reading, shown
+from srd_gym.sources import TopicSource, topics_from
 from srd_gym.topic import TopicSet
 
 if TYPE_CHECKING:

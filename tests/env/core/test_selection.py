@@ -71,11 +71,11 @@ def test_rewards_telescope_to_the_measure(seed: int, name: str, horizon: int | N
     assert returns.tolist() == [core.episode_return(episode) for episode in range(core.n_episodes)]
     values = bound.score_rankings(core.ranking, core.arrays.judgments, core.topic_index)
     assert_allclose(returns, values, rtol=1e-12, atol=1e-15)
-    assert core.reward_name == str(bound.measure)
+    assert core.reward_name == bound.name
 
 
 @given(seeds, measures, st.sampled_from([3, None]), st.sampled_from(["step", "end"]), st.booleans())
-def test_one_lane_at_a_time_is_the_batch(seed: int, name: str, horizon: int | None, paid: Any, prunes: bool) -> None:
+def test_one_episode_at_a_time_is_the_batch(seed: int, name: str, horizon: int | None, paid: Any, prunes: bool) -> None:
     arguments: dict[str, Any] = {"reward": name, "horizon": horizon, "pay": paid, "unlabelled": True}
     arguments["pruning"] = EvenOnly() if prunes else None
     batch, single = begun(seed, **arguments), begun(seed, **arguments)

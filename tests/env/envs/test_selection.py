@@ -19,12 +19,14 @@ from numpy.testing import assert_array_equal
 from small_topics import FirstRankOnly, alone, judged_topic, random_topics, refused, seeds, small_topic
 
 import srd_gym
-from srd_gym.core import SelectionCore, TopicArrays
+from srd_gym import scoring_v0
+from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.data import write_topics
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.measures import evaluate, measure
 from srd_gym.testing import check_env
 from srd_gym.topic import TopicSet
+from srd_gym.wrappers import FlatObservation, KNNPruning, RankerPruning, TianshouObservation, VectorObservation
 
 ARGUMENTS: list[dict[str, Any]] = [
     {},
@@ -107,15 +109,11 @@ def test_the_environment_is_the_core_and_its_measures_are_those_of_an_evaluation
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [
-    ({"measure": "ERR_IA"}, TypeError, "has no argument 'measure' any more: write reward="),
-    ({"report": ("NRBP",)}, TypeError, "has no argument 'report' any more: write measures="),
-    ({"reward": "gain"}, ValueError, "reward='gain' says when to pay: write pay='step'"),
-    ({"reward": "return_only"}, ValueError, "reward='return_only' says when to pay: write pay='end'"),
     ({"reward": "alpha_DGC"}, ValueError, "alpha_DCG"),
     ({"reward": 3}, TypeError, "reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward"),
     ({"reward": "alpha_nDCG", "normalizer": "pool"}, ValueError, "no pool"),
     ({"measures": "StRecal@10"}, ValueError, r"unknown measure 'StRecal'\. Did you mean StRecall"),
-    ({"horzion": 3}, TypeError, "unknown argument of .*'horzion'. Did you mean horizon"),
+    ({"horzion": 3}, TypeError, "unexpected keyword argument 'horzion'"),
     ({"horizon": 0}, ValueError, "horizon must be at least 1, got 0"),
     ({"on_invalid": "wasted"}, ValueError, "unknown on_invalid 'wasted'. Did you mean waste"),
     ({"pay": "ends"}, ValueError, "unknown pay 'ends'. Did you mean end"),
@@ -124,15 +122,21 @@ def test_the_environment_is_the_core_and_its_measures_are_those_of_an_evaluation
     ({"mask_dtype": "int99"}, ValueError, "unknown mask_dtype .*Known: bool, int8"),
     ({"mask_dtype": np.int64}, ValueError, "unknown mask_dtype .*Known: bool, int8"),
     ({"topics": [1]}, TypeError, "topics must be a TopicSet, the path of a Parquet file or"),
-    ({"topics": "nowhere.parquet"}, FileNotFoundError, r"nowhere\.parquet"),
 ])  # fmt: skip
-def test_old_unknown_and_bad_arguments_are_answered(arguments: dict[str, Any], error: Any, message: str) -> None:
+def test_unknown_and_bad_arguments_are_answered(arguments: dict[str, Any], error: Any, message: str) -> None:
     arguments = {"topics": random_topics(0, n=6)} | arguments
     refused(lambda: gym.make("SRD-v0", **arguments), message, error)
     refused(lambda: gym.make_vec("SRD-v0", 2, "vector_entry_point", **arguments), message, error)
     refused(lambda: gym.make_vec("SRD-v0", 2, "sync", **arguments), message, error)
     if arguments.keys() <= inspect.signature(SelectionCore).parameters.keys():
         refused(lambda: SelectionCore(**arguments), message, error)
+
+
+def test_environments_read_files_and_their_cores_do_not() -> None:
+    for make in (SelectionEnv, SelectionVectorEnv, scoring_v0.parallel_env):
+        refused(lambda make=make: make("nowhere.parquet"), r"nowhere\.parquet", FileNotFoundError)
+    for core in (SelectionCore, ScoringCore):
+        refused(lambda core=core: core("words"), "got 'words' .*srd_gym.load_topics reads names", TypeError)
 
 
 def test_an_observation_is_the_topic_without_labels() -> None:
@@ -233,7 +237,7 @@ def test_arguments_survive_in_the_spec() -> None:
         "max_candidates": 30, "on_invalid": "raise", "normalizer": "candidates", "observation": "compact",
         "mask_dtype": "bool", "share_documents": True, "render_mode": "ansi", "pruning": None,
     }  # fmt: skip
-    assert arguments.keys() == inspect.signature(SelectionEnv).parameters.keys() - {"others"}
+    assert arguments.keys() == inspect.signature(SelectionEnv).parameters.keys()
     env = gym.make("SRD-v0", disable_env_checker=True, **arguments)
     text = env.spec.to_json()
     assert json.loads(text)["kwargs"] == arguments
@@ -241,6 +245,16 @@ def test_arguments_survive_in_the_spec() -> None:
     assert again.unwrapped.core.reward_name == env.unwrapped.core.reward_name
     assert again.observation_space == env.observation_space
     assert again.render_mode == "ansi"
+
+
+@pytest.mark.parametrize("make", [
+    SelectionEnv, SelectionVectorEnv, scoring_v0.parallel_env, SelectionCore, ScoringCore, KNNPruning, RankerPruning,
+    FlatObservation, TianshouObservation, VectorObservation,
+])  # fmt: skip
+def test_constructors_name_every_argument_that_they_take(make: Any) -> None:
+    assert not hasattr(make.__init__, "__signature__"), "what it says is what it takes: type checkers read the code"
+    starred = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    assert not starred & {each.kind for each in inspect.signature(make.__init__).parameters.values()}
 
 
 def test_both_environments_take_the_same_arguments() -> None:

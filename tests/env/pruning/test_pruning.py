@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from small_topics import (
 import srd_gym.pruning.knn as distances
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
-from srd_gym.pruning import KNN, ByRanker, Chain, parse_pruning, pruning_from
+from srd_gym.pruning import KNN, ByRanker, Chain, by_ranker, parse_pruning, pruning_from
 from srd_gym.pruning.knn import neighbour_distances
 from srd_gym.testing import check_env, check_vector_env
 from srd_gym.topic import Topic, TopicSet
@@ -176,6 +177,19 @@ def test_by_ranker_at_each_step_prunes_once_and_is_asked_once() -> None:
     assert asked == [1, 1], "once an episode"
 
 
+def load_by_id(name: str) -> ById:
+    assert name == "theirs"
+    return ById()
+
+
+def test_names_are_for_the_loader_that_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [EntryPoint("theirs", f"{__name__}:load_by_id", by_ranker.LOADERS)]
+    monkeypatch.setattr(by_ranker, "entry_points", lambda group: points if group == "srd_gym.ranker_loaders" else [])
+    assert isinstance(ByRanker("theirs", 0.5).resolved, ById)
+    points.clear()
+    refused(lambda: ByRanker("mmr", 0.5).resolved, r"nothing.* loads rankers, such as 'mmr'.*pip install", ImportError)
+
+
 def test_by_ranker_takes_registry_names() -> None:
     topics = random_topics(4, n=8)
     named = SelectionCore(topics, horizon=3, pruning=ByRanker("random", 4))
@@ -223,7 +237,7 @@ def test_arrays_share_one_table_of_neighbours() -> None:
     (lambda: Chain(KNN(0.3)), TypeError, "Chain takes a tuple of strategies, got KNN"),
     (lambda: pruning_from(KNN), TypeError, "pruning must be a strategy.*got KNN"),
     (lambda: pruning_from({"kind": "kn"}), ValueError, "unknown kind of pruning 'kn'. Did you mean knn"),
-    (lambda: pruning_from({"kind": "knn", "fractoin": 1}), TypeError, "of KNN: 'fractoin'.*fraction"),
+    (lambda: pruning_from({"kind": "knn", "fractoin": 1}), TypeError, "unexpected keyword argument 'fractoin'"),
     (lambda: parse_pruning("knn"), ValueError, "cannot read the pruning description 'knn'. Write \"knn:FRACTION"),
     (lambda: parse_pruning("knn:much"), ValueError, "cannot read the number 'much'"),
     (lambda: parse_pruning("ranker:0.5:later:mmr"), ValueError, "cannot read the pruning description"),

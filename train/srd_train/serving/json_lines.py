@@ -78,7 +78,7 @@ def topic_of(line: str) -> Topic:
 
 def _in_retrieval_order(topic: Topic, scores: Any) -> Topic:
     """The topic with its candidates sorted by falling score; equal ones keep their order."""
-    row = row_of(topic.query_id, "retrieval_scores", scores, topic.n_candidates, "fiubO")
+    row = row_of(topic.query_id, "retrieval_scores", scores, topic.n_candidates)
     if (order := falling(row)) is not None:
         topic, row = topic.take(order), row[order]
     return dataclasses.replace(topic, retrieval_scores=row)

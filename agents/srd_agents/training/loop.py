@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.training.history import History, OnProgress, Progress
 from srd_agents.training.options import (
     Config,
     Count,
@@ -29,6 +28,7 @@ from srd_agents.training.options import (
     read_tree,
     write_tree,
 )
+from srd_agents.training.progress import History, OnProgress, Progress
 from srd_gym.checks import check_integer
 from srd_gym.core.arrays import TopicSource, topics_from
 from srd_gym.files import PathLike, held_back

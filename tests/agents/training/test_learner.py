@@ -21,8 +21,8 @@ from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import refused
 
 import srd_agents.training.loop as fitting
-from srd_agents.training.history import History, Progress
 from srd_agents.training.learner import Learner
+from srd_agents.training.progress import History, Progress
 from srd_gym.data import generate, write_topics
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet

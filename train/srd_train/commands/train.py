@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_agents.registry import RANKERS, RankerSpec, import_own
-from srd_agents.training.history import Progress
 from srd_agents.training.learner import Learner
 from srd_agents.training.loop import STATE_FILE
+from srd_agents.training.progress import Progress
 from srd_gym.data import load_topics
 from srd_gym.files import held
 from srd_gym.reading import shown

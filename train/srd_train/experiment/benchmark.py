@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.registry import RANKERS, import_own
-from srd_agents.training.history import OnProgress
 from srd_agents.training.options import versions
+from srd_agents.training.progress import OnProgress
 from srd_gym.checks import checked_rankings
 from srd_gym.files import PARTIAL, held, written_atomically
 from srd_gym.measures import evaluate

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from srd_agents.registry import RANKERS, RankerSpec
-from srd_agents.training.history import OnProgress, Progress
 from srd_agents.training.learner import Learner
 from srd_agents.training.loop import Validation
 from srd_agents.training.options import as_values
+from srd_agents.training.progress import OnProgress, Progress
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.splits import read_folds
 from srd_gym.protocols import Ranker

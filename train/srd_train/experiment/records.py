@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from srd_agents.training.history import History
 from srd_agents.training.options import check_type
+from srd_agents.training.progress import History
 from srd_gym.checks import check_integer, check_number
 from srd_gym.measures import Normalizer, measure
 

@@ -1,4 +1,4 @@
-"""What a training run reports: its history, and its progress while it runs."""
+"""Progress of a training run: its history, where it stands, and its figures as loggers take them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from srd_gym.showing import short_repr
 
 @dataclass(kw_only=True)
 class History:
-    """The course of a training run, plain values all of them."""
+    """Course of a training run, in plain values."""
 
     __repr__ = short_repr
 

@@ -11,9 +11,9 @@ import pytest
 from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import refused
 
-from srd_agents.training.history import History, Progress, by_tag
 from srd_agents.training.loop import STATE_FILE
 from srd_agents.training.options import read_tree, write_tree
+from srd_agents.training.progress import History, Progress, by_tag
 from srd_gym.data import generate
 from srd_gym.measures import evaluate
 from srd_gym.protocols import IntArray

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from srd_agents.training.loop import Fit, LearnerConfig, Validation, checked_topics, torch_threads
+from srd_agents.training.loop import Fit, LearnerConfig, torch_threads
 from srd_agents.training.options import (
     CONFIG_FILE,
     MODEL_FILE,
@@ -37,6 +37,7 @@ from srd_agents.training.options import (
     write_json,
 )
 from srd_agents.training.progress import History, OnProgress
+from srd_agents.training.validation import Validation, checked_topics
 from srd_gym.checks import check_integer, check_positive, checked_rankings, unknown
 from srd_gym.core.arrays import TopicSource, topics_from
 from srd_gym.files import PathLike

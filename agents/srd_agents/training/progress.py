@@ -126,3 +126,20 @@ def _tag(name: str, measure: str | None) -> str:
     if name == "validation":
         return f"validation/{measure}"
     return name if "/" in name else f"time/{name}" if name in _CLOCK else f"train/{name}"
+
+
+def topics_seen(advance: Callable[[int], None]) -> OnProgress:
+    """Feeds a progress bar with the topics seen, of one training or of several in turn.
+
+    Args:
+        advance: called with the number of topics seen since the last call.
+    """
+    done = 0
+
+    def on_progress(progress: Progress) -> None:
+        nonlocal done
+        now = progress.epoch * progress.topics + progress.topics_done
+        advance(now - done if now >= done else now)  # fewer: the next training begins
+        done = now
+
+    return on_progress

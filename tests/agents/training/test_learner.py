@@ -20,9 +20,10 @@ import pytest
 from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import refused
 
-import srd_agents.training.loop as fitting
+import srd_agents.training.loop as loop
 from srd_agents.training.learner import Learner
 from srd_agents.training.progress import History, Progress
+from srd_agents.training.validation import Validation
 from srd_gym.data import generate, write_topics
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
@@ -43,7 +44,7 @@ def learner(**options: Any) -> NoisyLinear:
 
 @pytest.fixture(autouse=True)
 def _report_every_update(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "_PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "_PROGRESS_SECONDS", 0.0)
 
 
 def test_it_learns_and_records() -> None:
@@ -73,7 +74,7 @@ def test_a_learner_without_a_name_goes_by_its_class(tmp_path: Path) -> None:
 def test_the_best_weights_are_kept_or_the_last_without_validation() -> None:
     toy = learner(epochs=8, rate=3.0)
     history = toy.fit(TRAIN, VALIDATION, seed=3)
-    validation = fitting.Validation(VALIDATION, "alpha_nDCG@10")
+    validation = Validation(VALIDATION, "alpha_nDCG@10")
     assert validation.mean(toy) == history.best_validation
     last = learner(epochs=8, rate=3.0)
     unguided = last.fit(TRAIN, seed=3)
@@ -295,7 +296,7 @@ def test_fit_and_validation_take_names_files_and_lists(tmp_path: Path) -> None:
         toy.fit(topics, validation)
         np.testing.assert_array_equal(toy.w, expected.w)
     assert learner(epochs=1).fit("words").records[-1]["topics"] == 40
-    assert fitting.Validation(list(VALIDATION), "P_IA@1").topics.fingerprint == VALIDATION.fingerprint
+    assert Validation(list(VALIDATION), "P_IA@1").topics.fingerprint == VALIDATION.fingerprint
     refused(lambda: learner().fit("word"), "did you mean words", FileNotFoundError)
     refused(lambda: learner().fit([1]), r"topics must be a TopicSet.* whose entry 0 is 1", TypeError)
 

@@ -9,10 +9,11 @@ from small_topics import refused
 
 from srd_agents.registry import RANKERS
 from srd_gym.data.synthetic import generate
-from srd_train.experiment import fit
-from srd_train.experiment.fit import all_options, combinations, fit_ranker, split_topics
+from srd_train.experiment import selection
 from srd_train.experiment.recipe import built_in, load_recipe, recipe_from, tasks
+from srd_train.experiment.selection import all_options, combinations, fit_ranker
 from srd_train.experiment.sources import TopicsEntry, load_entry
+from srd_train.experiment.split import split_topics
 
 SMALL: dict[str, Any] = {
     "title": "small",
@@ -154,7 +155,7 @@ def test_combinations_of_a_grid() -> None:
 
 
 def test_the_first_of_equals_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit.Validation, "mean", lambda _self, ranker: min(ranker.config.lambda_, 0.5))
+    monkeypatch.setattr(selection.Validation, "mean", lambda _self, ranker: min(ranker.config.lambda_, 0.5))
     split = split_topics(generate("tiny", n_topics=9, seed=0), fold="1/3")
     fitted = fit_ranker("mmr", {}, split, grid={"lambda_": (0.1, 0.5, 0.9)})
     assert (fitted.chosen, fitted.validation) == ({"lambda_": 0.5}, 0.5)

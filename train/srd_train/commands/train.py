@@ -12,7 +12,7 @@ import tyro
 from srd_agents.registry import RANKERS, RankerSpec, import_own
 from srd_agents.training.learner import Learner
 from srd_agents.training.loop import STATE_FILE
-from srd_agents.training.progress import Progress
+from srd_agents.training.progress import Progress, topics_seen
 from srd_gym.data import load_topics
 from srd_gym.files import held
 from srd_gym.reading import shown
@@ -25,7 +25,9 @@ from srd_train.commands.console import (
     overview,
     parsed_with_ranker,
 )
-from srd_train.experiment.fit import Fitted, Split, commit, fit_ranker, split_topics, topics_seen, with_lsa
+from srd_train.experiment.provenance import commit
+from srd_train.experiment.selection import Fitted, fit_ranker
+from srd_train.experiment.split import Split, split_topics, with_lsa
 from srd_train.experiment.tensorboard import event_log
 from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_heuristic
 

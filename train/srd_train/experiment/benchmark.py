@@ -37,10 +37,12 @@ from srd_gym.measures import evaluate
 from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import write_run
-from srd_train.experiment.fit import Fitted, Split, commit, fit_ranker, split_topics, with_lsa
+from srd_train.experiment.provenance import commit
 from srd_train.experiment.recipe import RECIPE_FILE, Cell, Recipe, Task, check_recipe, tasks
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record
+from srd_train.experiment.selection import Fitted, fit_ranker
 from srd_train.experiment.sources import folds_path
+from srd_train.experiment.split import Split, split_topics, with_lsa
 
 Record = dict[str, Any]
 _RANK_CHUNK = 64

@@ -23,7 +23,7 @@ from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading
 from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
-from srd_train.experiment.fit import all_options
+from srd_train.experiment.selection import all_options
 from srd_train.experiment.sources import TopicsEntry, at_least, check_files, load_entry
 
 Entry = TypeVar("Entry")

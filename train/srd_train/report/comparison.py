@@ -13,7 +13,7 @@ from srd_gym.data.trec import TopicText, judgment_rows
 from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run
-from srd_train.experiment.fit import commit
+from srd_train.experiment.provenance import commit
 from srd_train.report.page import Report
 from srd_train.report.tables import Problem, complete_tables
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from srd_agents.training.loop import Fit, LearnerConfig, torch_threads
+from srd_agents.training.loop import LearnerConfig, TrainingLoop, torch_threads
 from srd_agents.training.options import (
     CONFIG_FILE,
     MODEL_FILE,
@@ -257,7 +257,7 @@ class Learner(ABC, Generic[C]):
         with torch_threads(threads):
             self.prepare(trainable, seed)
             try:
-                run = Fit(
+                run = TrainingLoop(
                     self, trainable, judge, out=out, time_budget=time_budget, progress=progress, measures=measures
                 )
                 run.history.excluded = excluded

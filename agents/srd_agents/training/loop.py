@@ -10,18 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.training.options import (
+    Arrays,
     Config,
     Count,
     CountFromZero,
     MeasureOption,
     Positive,
     Tree,
+    Weights,
     as_values,
     config_from,
     read_tree,
@@ -32,12 +34,9 @@ from srd_agents.training.validation import Validation
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike, held_back
 from srd_gym.measures import Measure, measure
+from srd_gym.protocols import IntArray, Ranker
 from srd_gym.reading import reading, shown
 from srd_gym.topic import TopicSet
-
-if TYPE_CHECKING:
-    from srd_agents.training.learner import Learner
-
 
 STATE_FILE = "state.safetensors"
 """Where `fit` keeps what a resumed run needs, beside the model."""
@@ -93,8 +92,29 @@ def torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+class Trainable(Ranker, Protocol):
+    """What the loop asks of the ranker that it trains; `Learner` says what each method does."""
+
+    name: str
+    seed: int | None
+    pretraining_seconds: float
+    pretraining_cpu_seconds: float
+
+    @property
+    def config(self) -> LearnerConfig: ...  # noqa: D102 - as `Learner` documents them
+
+    def validated(self, validation: Validation) -> float: ...  # noqa: D102
+    def check_weights(self, weights: Weights, what: str) -> None: ...  # noqa: D102
+    def _update(self, batch: IntArray) -> Mapping[str, float]: ...
+    def _weights(self) -> Arrays: ...
+    def _set_weights(self, weights: Weights) -> None: ...
+    def _training_state(self) -> Tree: ...
+    def _restore_training(self, state: Tree) -> None: ...
+    def _write_model(self, folder: PathLike, weights: Weights) -> None: ...
+
+
 @dataclass(kw_only=True)
-class _Loop:
+class _Place:
     """Where a training run stands; kept with its checkpoint."""
 
     epoch: int = 0
@@ -105,16 +125,16 @@ class _Loop:
     """Validations without a new best."""
     sums: dict[str, float] = field(default_factory=dict)
     """The learner's figures, summed over the topics of the running epoch."""
-    played: dict[str, int] | None = None
-    """Episodes and environment steps in all; None in a checkpoint of before they were counted."""
+    played: dict[str, int]
+    """Episodes and environment steps in all."""
     seconds: float
     """Of earlier sessions."""
     cpu_seconds: float
     """Processor time of updates, and of what was trained before them."""
 
 
-class Fit:
-    """One training run of one learner: shuffled epochs of updates, validation, early stopping, checkpoints.
+class TrainingLoop:
+    """One training run of one ranker: shuffled epochs of updates, validation, early stopping, checkpoints.
 
     Args:
         learner: built and prepared on `topics`.
@@ -128,7 +148,7 @@ class Fit:
 
     def __init__(
         self,
-        learner: Learner[Any],
+        learner: Trainable,
         topics: TopicSet,
         validation: TopicSet | None,
         *,
@@ -147,7 +167,7 @@ class Fit:
         # The order of the topics has its own generator: what a learner draws must not depend on the loop.
         self._rng = np.random.default_rng([learner.seed or 0, 0x5EED])
         self._order = np.arange(len(topics), dtype=np.int64)
-        self._loop = _Loop(
+        self._place = _Place(
             seconds=learner.pretraining_seconds,
             cpu_seconds=learner.pretraining_cpu_seconds,
             played=dict.fromkeys(PLAYED, 0),
@@ -171,7 +191,7 @@ class Fit:
     @property
     def seconds(self) -> float:
         """Training time so far, earlier sessions included."""
-        return self._loop.seconds + time.monotonic() - self._began
+        return self._place.seconds + time.monotonic() - self._began
 
     def run(self) -> None:
         """Train to the end; the learner then holds the chosen weights.
@@ -246,8 +266,8 @@ class Fit:
         loop = dict(state["loop"])
         self._rng.bit_generator.state = loop.pop("generator")
         history = loop.pop("history")
-        self._loop = config_from(_Loop, loop, f"{path}: the loop")
-        check_integer("position", self._loop.position, 0, len(self._topics) - 1)
+        self._place = config_from(_Place, loop, f"{path}: the loop")
+        check_integer("position", self._place.position, 0, len(self._topics) - 1)
         self.history = History.of(history, f"{path}: the history")
         if (self.history.best_validation is None) != (self._best is None):
             raise ValueError(f"{path}: the history and the best weights do not go together; train anew")
@@ -264,9 +284,9 @@ class Fit:
 
     def _reason_to_stop(self) -> str | None:
         """Why training is over, or None."""
-        if self._loop.epoch >= self._config.epochs:
+        if self._place.epoch >= self._config.epochs:
             return "epochs"
-        if self._config.patience and self._loop.stale >= self._config.patience:
+        if self._config.patience and self._place.stale >= self._config.patience:
             return "patience"
         if self._time_budget is not None and self.seconds >= self._time_budget:
             return "time_budget"
@@ -274,47 +294,47 @@ class Fit:
 
     def _step(self) -> None:
         """One update, and what belongs to an epoch's end."""
-        if self._loop.position == 0:
+        if self._place.position == 0:
             self._order = self._rng.permutation(len(self._topics)).astype(np.int64)
-        batch = self._order[self._loop.position : self._loop.position + self._config.batch_topics]
+        batch = self._order[self._place.position : self._place.position + self._config.batch_topics]
         began = time.process_time()
         figures = self._learner._update(batch)
-        self._loop.cpu_seconds += time.process_time() - began
+        self._place.cpu_seconds += time.process_time() - began
         for name, value in figures.items():
             if not math.isfinite(value):
                 raise FloatingPointError(
-                    f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._loop.epoch + 1}; "
+                    f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._place.epoch + 1}; "
                     "lower the learning rate or clip gradients"
                 )
             if name not in PLAYED:
-                self._loop.sums[name] = self._loop.sums.get(name, 0.0) + float(value) * len(batch)
-            elif self._loop.played is not None:
-                self._loop.played[name] = self._loop.played.get(name, 0) + round(float(value) * len(batch))
-        self._loop.position += len(batch)
-        if self._loop.position >= len(self._topics):
+                self._place.sums[name] = self._place.sums.get(name, 0.0) + float(value) * len(batch)
+            else:
+                self._place.played[name] += round(float(value) * len(batch))
+        self._place.position += len(batch)
+        if self._place.position >= len(self._topics):
             self._end_epoch()
 
     def _end_epoch(self) -> None:
         """Record the epoch, and validate where due."""
         means = self._means()
-        self._loop.epoch += 1
-        self._loop.position, self._loop.sums = 0, {}
-        due = self._loop.epoch % self._config.validate_every == 0 or self._loop.epoch == self._config.epochs
+        self._place.epoch += 1
+        self._place.position, self._place.sums = 0, {}
+        due = self._place.epoch % self._config.validate_every == 0 or self._place.epoch == self._config.epochs
         self._record(means, validate=due)
 
     def _means(self) -> dict[str, float]:
         """The learner's figures, averaged over the topics seen in the running epoch."""
-        return {name: total / self._loop.position for name, total in self._loop.sums.items()}
+        return {name: total / self._place.position for name, total in self._place.sums.items()}
 
     def _record(self, figures: Mapping[str, Any], *, validate: bool = True) -> None:
         """Append a line to the history; keep the current weights if they validate better than all before."""
         value = self._learner.validated(self._validation) if validate and self._validation is not None else None
         line = {
-            "epoch": self._loop.epoch,
-            "topics": self._loop.epoch * len(self._topics) + self._loop.position,
-            **(self._loop.played or {}),
+            "epoch": self._place.epoch,
+            "topics": self._place.epoch * len(self._topics) + self._place.position,
+            **self._place.played,
             "seconds": round(self.seconds, 3),
-            "cpu_seconds": round(self._loop.cpu_seconds, 4),
+            "cpu_seconds": round(self._place.cpu_seconds, 4),
             "validation": value,
         }
         if value is not None:
@@ -322,10 +342,10 @@ class Fit:
         self.history.records.append({**line, **figures})
         if value is None:
             return
-        self._loop.stale += 1
+        self._place.stale += 1
         if self.history.best_validation is None or value > self.history.best_validation:
-            self.history.best_validation, self.history.best_epoch = value, self._loop.epoch
-            self._best, self._loop.stale = self._learner._weights(), 0
+            self.history.best_validation, self.history.best_epoch = value, self._place.epoch
+            self._best, self._place.stale = self._learner._weights(), 0
 
     def _other_measures(self) -> dict[str, float]:
         """The measures that choose nothing, of the rankings that were just validated."""
@@ -339,7 +359,7 @@ class Fit:
         A run cut by its time budget may stand between two validations: what it learned since then gets its chance.
         It comes after the checkpoint, so that a resumed run knows nothing of it.
         """
-        if self._validation is not None and (self._loop.position > 0 or self._best is None):
+        if self._validation is not None and (self._place.position > 0 or self._best is None):
             self._record({**self._means(), "partial": True})
         if self._best is not None:
             self._learner._set_weights(self._best)
@@ -355,7 +375,7 @@ class Fit:
         state: Tree = {
             "identity": self._identity,
             "loop": {
-                **asdict(replace(self._loop, seconds=self.seconds)),
+                **asdict(replace(self._place, seconds=self.seconds)),
                 "generator": self._rng.bit_generator.state,
                 "history": asdict(self.history),
             },
@@ -371,14 +391,14 @@ class Fit:
     def _report(self) -> None:
         """Tell the caller where the run stands, at epochs' ends and now and then in between."""
         now = time.monotonic()
-        if self._progress is None or (self._loop.position and now - self._shown_at < _PROGRESS_SECONDS):
+        if self._progress is None or (self._place.position and now - self._shown_at < _PROGRESS_SECONDS):
             return
         self._shown_at = now
         self._progress(
             Progress(
-                epoch=self._loop.epoch,
+                epoch=self._place.epoch,
                 epochs=self._config.epochs,
-                topics_done=self._loop.position,
+                topics_done=self._place.position,
                 topics=len(self._topics),
                 records=self.history.records,
                 measure=self.history.measure,

@@ -26,6 +26,7 @@ from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.files import held
 from srd_gym.trec_files import read_run
+from srd_train.experiment.selection import ResolvedRanker
 
 QUICK = ("--epochs", "3", "--patience", "0")
 
@@ -94,7 +95,7 @@ def test_what_was_not_learned_is_said(srd: Srd, tmp_path: Path, monkeypatch: pyt
     done = srd.works(*words, tmp_path / "not")
     assert re.search(r"no epoch beat the first weights.*learned nothing; MMR validates at 0\.\d{3}\n", done.err)
     assert re.search(r"best epoch +0 of 3", done.out)
-    monkeypatch.setattr("srd_train.experiment.selection.combinations", lambda _: [{"lambda_": 1.0}])
+    monkeypatch.setattr(ResolvedRanker, "choices", [{"lambda_": 1.0}])
     done = srd.works("train", "mmr", "--topics", "synthetic:tiny:30", "--out", tmp_path / "mmr")
     assert "nothing is diversified" in done.err
 

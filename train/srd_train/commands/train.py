@@ -26,7 +26,7 @@ from srd_train.commands.console import (
     parsed_with_ranker,
 )
 from srd_train.experiment.provenance import commit
-from srd_train.experiment.selection import Fitted, fit_ranker
+from srd_train.experiment.selection import Fitted, ResolvedRanker, fit_ranker
 from srd_train.experiment.split import Split, split_topics, with_lsa
 from srd_train.experiment.tensorboard import event_log
 from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_heuristic
@@ -107,16 +107,15 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
     tuned = spec.parameters_to_tune
     options, config = parsed_with_ranker(Train, spec.configure(), words, f"{prog} {spec.name}", tuned=tuned)
     import_own([options.select_by, options.measures, config], trust=options.trust)
-    return TrainCommand(spec, options, config)
+    return TrainCommand(ResolvedRanker.of(spec.name, config), options)
 
 
 @dataclass(frozen=True)
 class TrainCommand:
     """`srd train`, ready to run."""
 
-    spec: RankerSpec
+    ranker: ResolvedRanker
     options: Train
-    config: dict[str, Any]
 
     def execute(self, output: Output) -> int:
         """Train and save.
@@ -125,8 +124,8 @@ class TrainCommand:
             ValueError: topics that cannot be split or learned from, a folder that is used already or that another run
                 writes to, or a run that cannot be resumed.
         """
-        options, spec = self.options, self.spec
-        untrained = spec.build(spec.configure(**self.config))
+        options, spec = self.options, self.ranker.spec
+        untrained = spec.build(self.ranker.configured({}))
         if isinstance(untrained, Learner):
             untrained.check_device()  # topics can take minutes to read
         with held(options.out):
@@ -148,11 +147,11 @@ class TrainCommand:
 
     def _fit(self, split: Split, metadata: dict[str, Any], output: Output) -> Fitted:
         """Train with a progress bar, and a log for TensorBoard where one is wanted."""
-        options, spec = self.options, self.spec
+        options = self.options
         events: contextlib.AbstractContextManager[Any] = contextlib.nullcontext(lambda *_: None)
         if options.tensorboard is not None:
             events = event_log(options.tensorboard, resume=options.resume)
-        with output.progress(f"train {spec.name}") as advance, events as log:
+        with output.progress(f"train {self.ranker.spec.name}") as advance, events as log:
             show = topics_seen(advance)
 
             def on_progress(progress: Progress) -> None:
@@ -161,8 +160,7 @@ class TrainCommand:
 
             try:
                 fitted = fit_ranker(
-                    spec.name,
-                    self.config,
+                    self.ranker,
                     split,
                     select_by=options.select_by,
                     seed=options.seed,
@@ -191,15 +189,17 @@ class TrainCommand:
         if fitted.history is not None and fitted.history["best_epoch"] == 0:
             rival = ""
             with contextlib.suppress(ValueError):  # topics that MMR cannot rank
-                mmr = fit_ranker("mmr", {}, split, select_by=fitted.history["measure"]).validation
+                mmr = fit_ranker(ResolvedRanker.of("mmr"), split, select_by=fitted.history["measure"]).validation
                 rival = f"; MMR validates at {mmr:.3f}"
             output.notice(f"no epoch beat the first weights, so these are kept: this model has learned nothing{rival}")
-        if fitted.chosen.get("lambda_") == 1.0 and self.spec.name != "pm2":  # PM-2's lambda is no share of relevance
+        if (
+            fitted.chosen.get("lambda_") == 1.0 and self.ranker.spec.name != "pm2"
+        ):  # PM-2's lambda is no share of relevance
             output.notice("chosen lambda 1.0 is relevance alone: nothing is diversified")
 
     def _show(self, fitted: Fitted, split: Split, output: Output) -> None:
         """Show the result."""
-        options, spec = self.options, self.spec
+        options, spec = self.options, self.ranker.spec
         history = fitted.history or {}
         if options.json:
             found = {name: getattr(fitted, name) for name in ("config", "chosen", "validation", "history")}

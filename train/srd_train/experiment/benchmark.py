@@ -28,7 +28,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.registry import RANKERS, import_own
+from srd_agents.registry import import_own
 from srd_agents.training.options import versions
 from srd_agents.training.progress import OnProgress
 from srd_gym.checks import checked_rankings
@@ -268,14 +268,7 @@ def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> tuple[
     split = _split(topics, fold, file, cell.topics.width if cell.topics.vectors == "lsa" else None)
     begun = _now()
     fitted = fit_ranker(
-        cell.ranker.ranker,
-        cell.ranker.config,
-        split,
-        grid=cell.ranker.grid,
-        select_by=cell.select_by,
-        seed=cell.seed,
-        trust=True,
-        progress=on_progress,
+        cell.ranker.resolved, split, select_by=cell.select_by, seed=cell.seed, trust=True, progress=on_progress
     )
     return split, fitted, _now() - begun
 
@@ -320,7 +313,7 @@ def _ranked(cell: Cell, topics: TopicSet, split: Split, fitted: Fitted) -> tuple
         "fitted_as": cell.ranker.name,
         "view": None if cell.view is None else view,
         "registry_name": cell.ranker.ranker,
-        "reads_judgments": "judgments" in RANKERS.find(cell.ranker.ranker).needs,
+        "reads_judgments": "judgments" in cell.ranker.resolved.spec.needs,
         "select_by": cell.select_by,
         "split": dict(split.description),
         "depth": cell.depth,

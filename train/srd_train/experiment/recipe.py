@@ -12,18 +12,19 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from importlib import resources
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated, Any, Literal, TypeVar
 
-from srd_agents.registry import RANKERS, import_own
+from srd_agents.registry import import_own
 from srd_agents.training.options import Config, Count, config_from
 from srd_gym.checks import unknown
 from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading
 from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
-from srd_train.experiment.selection import all_options
+from srd_train.experiment.selection import ResolvedRanker
 from srd_train.experiment.sources import TopicsEntry, at_least, check_files, load_entry
 
 Entry = TypeVar("Entry")
@@ -78,18 +79,17 @@ class RankerEntry(Config):
         if not self.name:
             object.__setattr__(self, "name", self.ranker)
         super().__post_init__()
-        all_options(self.ranker, self.config, self.grid)  # it refuses what the ranker does not take
-        self._check_views()
-
-    def _check_views(self) -> None:
-        """Refuse views that the ranker cannot take."""
-        spec = RANKERS.find(self.ranker)
+        spec = self.resolved.spec  # it refuses what the ranker does not take
         hint = "An option of training, or of a ranker that ranks in one way, needs an entry of its own."
         for view in self.views:
-            _check_known(
-                f"option of ranking in view {view.name!r} of {self.name!r}:", view.config, spec.ranking_options, hint
-            )
-            spec.configure(**{**self.config, **view.config})
+            what = f"option of ranking in view {view.name!r} of {self.name!r}:"
+            _check_known(what, view.config, spec.ranking_options, hint)
+            self.resolved.configured(view.config)
+
+    @cached_property
+    def resolved(self) -> ResolvedRanker:
+        """The ranker, its options checked."""
+        return ResolvedRanker.of(self.ranker, self.config, self.grid)
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -228,13 +228,20 @@ def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:
     Raises:
         ValueError, FileNotFoundError: a ranker that is not trusted, or a file that is missing.
     """
-    for ranker in recipe.rankers:
-        if RANKERS.find(ranker.ranker).foreign_code and not trust:
+    for row in recipe.rankers:
+        spec = row.resolved.spec
+        if spec.foreign_code and not trust:
             raise ValueError(
-                f"recipe {recipe.name!r}: row {ranker.name!r} (ranker {ranker.ranker!r}) reads a file that can run any "
+                f"recipe {recipe.name!r}: row {row.name!r} (ranker {row.ranker!r}) reads a file that can run any "
                 "code in it; give the command --trust if you trust the recipe and the file"
             )
-        _check_weights(ranker)
+        if not (spec.learns or spec.foreign_code):
+            try:
+                spec.build(row.resolved.configured({}))
+            except FileNotFoundError as error:
+                raise FileNotFoundError(f"row {row.name!r} needs a file that is not there: {error}") from error
+            except Exception:  # whatever else is wrong with it, its cells say
+                continue
     for entry in recipe.topics:
         check_files(entry)
 
@@ -252,7 +259,6 @@ def tasks(recipe: Recipe) -> Iterator[Task]:
         for ranker in recipe.rankers:
             if not _applies(ranker, topics):
                 continue
-            options = all_options(ranker.ranker, ranker.config, ranker.grid)
             for fold in entry.fold_numbers:
                 for seed in ranker.seeds or recipe.seeds:
                     cell = Cell(
@@ -264,27 +270,15 @@ def tasks(recipe: Recipe) -> Iterator[Task]:
                         select_by=recipe.select_by,
                         depth=recipe.depth,
                         topics_fingerprint=topics.fingerprint,
-                        options=options,
+                        options=ranker.resolved.options,
                     )
                     views = (replace(cell, view=view) for view in ranker.views)
                     yield Task(cells=(cell, *views), topics=topics)
 
 
-def _check_weights(ranker: RankerEntry) -> None:
-    """Refuse a row whose files are missing; whatever else is wrong with it, its cells say."""
-    spec = RANKERS.find(ranker.ranker)
-    if not (spec.learns or spec.foreign_code):
-        try:
-            spec.build(spec.configure(**ranker.config))
-        except FileNotFoundError as error:
-            raise FileNotFoundError(f"row {ranker.name!r} needs a file that is not there: {error}") from error
-        except Exception:
-            return
-
-
 def _applies(ranker: RankerEntry, topics: TopicSet) -> bool:
     """Whether the set has what the ranker needs, a retrieval order, say."""
-    needs = {*RANKERS.find(ranker.ranker).needs, *ranker.needs}
+    needs = {*ranker.resolved.spec.needs, *ranker.needs}
     queries = all(topic.query_vector is not None for topic in topics) or topics.vector_width is None  # lsa comes later
     return (topics.has_retrieval_order or "retrieval order" not in needs) and (queries or "query" not in ranker.needs)
 

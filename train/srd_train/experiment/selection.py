@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self, cast
 
 from srd_agents.registry import RANKERS, RankerSpec
 from srd_agents.training.learner import Learner
 from srd_agents.training.options import as_values
+from srd_agents.training.progress import OnProgress
 from srd_agents.training.validation import Validation
 from srd_gym.protocols import Ranker
 from srd_gym.showing import short_repr
@@ -17,6 +20,60 @@ from srd_train.experiment.split import Split
 
 Values = dict[str, Any]
 """Option -> value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedRanker:
+    """A ranker with its options, all of them checked: what is fixed, and what is chosen among on validation topics.
+
+    Raises:
+        ValueError: an unknown option or one that is both fixed and in the grid, one without values to try, or a value
+            out of range: mistakes show before hours of work.
+    """
+
+    __repr__ = short_repr
+
+    spec: RankerSpec
+    config: Mapping[str, Any]
+    """Options that differ from the defaults."""
+    grid: Mapping[str, Sequence[Any]]
+    """Option -> values to choose from."""
+
+    @classmethod
+    def of(
+        cls, name: str, config: Mapping[str, Any] | None = None, grid: Mapping[str, Sequence[Any]] | None = None
+    ) -> Self:
+        """The ranker of this name; without a grid, its own parameters that the config leaves open are chosen.
+
+        Raises:
+            ValueError: an unknown name, or as for any other.
+        """
+        spec, config = RANKERS.find(name), config or {}
+        own = {option: values for option, values in spec.parameters_to_tune.items() if option not in config}
+        return cls(spec=spec, config=config, grid=dict(grid or own))
+
+    def __post_init__(self) -> None:
+        if both := sorted(self.config.keys() & self.grid.keys()):
+            raise ValueError(f"ranker {self.spec.name!r}: {', '.join(both)} is fixed and in the grid; keep one of them")
+        for name, values in self.grid.items():
+            if not values:
+                raise ValueError(f"option {name!r} has no values to try; give at least one")
+        for chosen in self.choices:
+            self.configured(chosen)
+
+    @property
+    def choices(self) -> list[Values]:
+        """All combinations of the grid's values, the last option varying fastest; an empty one without a grid."""
+        return [dict(zip(self.grid, chosen, strict=True)) for chosen in itertools.product(*self.grid.values())]
+
+    @cached_property
+    def options(self) -> Values:
+        """What a fit depends on besides topics and seed: every option, defaults included, and the grid."""
+        return {"config": as_values(self.configured({})), "grid": self.grid}
+
+    def configured(self, chosen: Mapping[str, Any]) -> Any:
+        """The ranker's options, an instance of its dataclass, with what was chosen."""
+        return self.spec.configure(**{**self.config, **chosen})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,94 +95,71 @@ class Fitted:
     """A learner's history."""
 
 
-def combinations(grid: Mapping[str, Sequence[Any]]) -> list[Values]:
-    """All combinations of a grid's values, the last option varying fastest; one empty combination for no grid.
-
-    Raises:
-        ValueError: an option without values.
-    """
-    for name, values in grid.items():
-        if not values:
-            raise ValueError(f"option {name!r} has no values to try; give at least one")
-    return [dict(zip(grid, chosen, strict=True)) for chosen in itertools.product(*grid.values())]
-
-
-def grid_for(spec: RankerSpec, config: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """What to choose among: the grid given, else the ranker's own parameters that the config leaves open.
-
-    Raises:
-        ValueError: an option both fixed and in the grid.
-    """
-    both = sorted(config.keys() & grid.keys())
-    if both:
-        raise ValueError(f"ranker {spec.name!r}: {', '.join(both)} is fixed and in the grid; keep one of them")
-    if grid:
-        return dict(grid)
-    return {name: values for name, values in spec.parameters_to_tune.items() if name not in config}
-
-
-def all_options(name: str, config: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """What a fit depends on besides topics and seed: every option, and the grid.
-
-    Raises:
-        ValueError: an unknown ranker or option, or a value out of range.
-    """
-    spec = RANKERS.find(name)
-    chosen_among = grid_for(spec, config, grid)
-    for values in combinations(chosen_among):
-        spec.configure(**{**config, **values})  # a mistake in a recipe should show before hours of work
-    return {"config": as_values(spec.configure(**config)), "grid": chosen_among}
-
-
 def fit_ranker(
-    name: str,
-    config: Mapping[str, Any],
+    ranker: ResolvedRanker,
     split: Split,
     *,
-    grid: Mapping[str, Sequence[Any]] | None = None,
     select_by: str = "alpha_nDCG@10",
     seed: int = 0,
     threads: int = 1,
     trust: bool = False,
     metadata: Mapping[str, Any] | None = None,
-    **run: Any,
+    out: Path | None = None,
+    resume: bool = False,
+    time_budget: float | None = None,
+    progress: OnProgress | None = None,
+    measures: Sequence[str] = (),
 ) -> Fitted:
     """Train a learner, or choose a heuristic's parameters; the test topics are not touched.
 
     Args:
-        name: of the ranker in the registry.
-        config: options that are fixed.
+        ranker: what to fit, and what to choose among; the first of equals is chosen.
         split: its training and validation topics.
-        grid: option -> values to choose from by validation, the first of equals; None takes what the ranker itself
-            names.
         select_by: the measure of the choice.
-        seed: of weights, order and draws.
+        seed: for initialisation, shuffling and sampling.
         threads: of torch, while a learner trains.
         trust: let a ranker run other people's code.
         metadata: saved with a learner.
-        **run: what else `Learner.fit` takes: `out`, `resume`, `time_budget`, `progress`, `measures`.
+        out: as of `Learner.fit`, and so are the others.
+        resume: likewise.
+        time_budget: likewise.
+        progress: likewise.
+        measures: likewise.
 
     Raises:
-        ValueError: unknown names or options, or topics that cannot be learned from.
+        ValueError: topics that cannot be learned from, or a ranker that is not trusted.
     """
-    spec = RANKERS.find(name)
-    candidates = combinations(grid_for(spec, config, grid or {}))
-    judge = Validation(split.validation, select_by) if len(candidates) > 1 else None
-    # Only the best so far is kept: a grid of learners should not hold all their weights.
-    kept: list[Fitted] = []
+    choices = ranker.choices
+    judge = Validation(split.validation, select_by) if len(choices) > 1 else None
+    best: Fitted | None = None  # a grid of learners should not hold all their weights
     trials: list[Values] = []
-    for values in candidates:
-        options = spec.configure(**{**config, **values})
-        ranker = spec.build(options, seed=seed, trust=trust)
-        history = None
-        if isinstance(ranker, Learner):
-            ranker.metadata = dict(metadata or {})
-            history = asdict(ranker.fit(split.train, split.validation, seed=seed, threads=threads, **run))
-        score = None if history is None else history["best_validation"]
+    for values in choices:
+        config, history, score = ranker.configured(values), None, None
+        made = ranker.spec.build(config, seed=seed, trust=trust)
+        if isinstance(made, Learner):
+            made.metadata = dict(metadata or {})
+            history = made.fit(
+                split.train,
+                split.validation,
+                seed=seed,
+                threads=threads,
+                out=out,
+                resume=resume,
+                time_budget=time_budget,
+                progress=progress,
+                measures=measures,
+            )
+            score = history.best_validation
         if judge is not None:
-            score = judge.mean(ranker)
+            score = judge.mean(made)
             trials.append({"values": values, "score": score})
-        if not kept or (score or 0.0) > (kept[0].validation or 0.0):
-            made = as_values(options)
-            kept = [Fitted(ranker=ranker, config=made, chosen=values, validation=score, trials=trials, history=history)]
-    return kept[0]
+        if best is None or (score or 0.0) > (best.validation or 0.0):
+            best = Fitted(
+                ranker=made,
+                config=as_values(config),
+                chosen=values,
+                validation=score,
+                trials=trials,
+                history=None if history is None else asdict(history),
+            )
+    return cast(Fitted, best)  # there is a choice, if of one

@@ -16,8 +16,7 @@ import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +38,6 @@ GROUP = "srd_gym.rankers"
 _OWN = re.compile(r"(?!(?:knn|ranker):)(?P<path>[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)(?:[(@].*)?")
 _NEXT = re.compile(r"\s*\+\s*(?=[A-Za-z_][\w.]*:)")
 """Between the parts of a sum of measures, or of a chain of pruning strategies."""
-_NO_DEVICES = "TORCH_DEVICE_BACKEND_AUTOLOAD"
-"""The environment variable that keeps torch from reading all entry points as it is imported, "0" or "1"."""
 _NO_CODE = ("name", "checkpoint", "path")
 """Options whose words mean something else."""
 
@@ -230,20 +227,8 @@ class Registry(Mapping[str, RankerSpec]):
         return name in self.built_in or name in self._announced()
 
     def _announced(self) -> dict[str, EntryPoint]:
-        """Entry points by name, nothing imported; a distribution whose entry points cannot be read has none."""
-        try:
-            points: list[EntryPoint] = list(entry_points(group=GROUP))
-        except Exception:  # of one distribution, in front of those of all others
-            points = []
-            os.environ.setdefault(_NO_DEVICES, "0")
-            for distribution in distributions():
-                try:
-                    points += distribution.entry_points.select(group=GROUP)
-                except Exception as error:
-                    provider = _called(distribution, str(getattr(distribution, "_path", "unknown")))
-                    reason = f"entry points of {provider} cannot be read: {type(error).__name__} ({error})"
-                    self._skip(provider, reason)
-        return {point.name: point for point in points}
+        """Entry points by name, nothing imported."""
+        return {point.name: point for point in entry_points(group=GROUP)}
 
     def _skip(self, provider: str, why: str) -> None:
         """Tell once of a distribution whose rankers are left out."""
@@ -254,15 +239,7 @@ class Registry(Mapping[str, RankerSpec]):
 
 def _provider(point: EntryPoint) -> str:
     """The distribution that an entry point is of, for messages."""
-    return _called(point.dist, f"that has {point.value!r}")
-
-
-def _called(distribution: Distribution | None, otherwise: str) -> str:
-    """What messages call a distribution, whose name may be unreadable."""
-    with contextlib.suppress(Exception):
-        if distribution is not None and distribution.name:
-            return f"distribution {distribution.name!r}"
-    return f"the distribution {otherwise}"
+    return f"distribution {point.dist.name!r}" if point.dist else f"the distribution that has {point.value!r}"
 
 
 def _built_in() -> dict[str, RankerSpec]:
@@ -352,9 +329,7 @@ def _imported(path: str, owner: str) -> type[Any]:
     """What "module:Name" stands for."""
     module, _, name = path.partition(":")
     try:
-        if module not in sys.modules:
-            _spare_torch()
-        found: type[Any] = getattr(importlib.import_module(module), name)
+        kind: type[Any] = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name in ("torch", "safetensors"):
             extra = "agents" if error.name == "torch" else "cli"
@@ -362,13 +337,7 @@ def _imported(path: str, owner: str) -> type[Any]:
         raise
     except (AttributeError, SystemExit) as error:
         raise ImportError(f"ranker {owner!r}: {path} cannot be imported: {error}") from error
-    return found
-
-
-@cache
-def _spare_torch() -> None:
-    """Keep torch, which may be imported next, from entry points that cannot be read: it would fail as a whole."""
-    RANKERS._announced()
+    return kind
 
 
 def import_own(value: Any, *, trust: bool, where: str = "") -> None:

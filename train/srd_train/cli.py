@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import shutil
 import signal
 import sys
 import warnings
@@ -23,10 +22,6 @@ from srd_train.commands.console import Output, overview, parsed
 
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError, MemoryError)
 """What a user can put right: reported as one line. Anything else is our mistake and keeps its traceback."""
-
-
-_NARROWEST = 20
-"""Columns that are written for where a terminal has fewer; tyro's help does not end below eight."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +104,6 @@ def main(argv: Sequence[str] | None = None, tree: Group = TREE, prog: str = "srd
     debug = "--debug" in args
     args = [word for word in args if word != "--debug"]
     output = Output(json="--json" in args)
-    if shutil.get_terminal_size().columns < _NARROWEST:
-        os.environ["COLUMNS"] = str(_NARROWEST)
     try:
         with stopped_by_signals(), _notices(output):
             return _run(args, output, tree, prog)

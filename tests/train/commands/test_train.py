@@ -93,7 +93,7 @@ def test_what_was_not_learned_is_said(srd: Srd, tmp_path: Path, monkeypatch: pyt
     values = iter((0.9, 0.5, 0.5, 0.5))
     monkeypatch.setattr(Learner, "validated", lambda *_: next(values))
     done = srd.works(*words, tmp_path / "not")
-    assert re.search(r"no epoch beat the first weights.*learned nothing; MMR validates at 0\.\d{3}\n", done.err)
+    assert re.search("no epoch beat the initial weights.*learned nothing\n", done.err)
     assert re.search(r"best epoch +0 of 3", done.out)
     monkeypatch.setattr(ResolvedRanker, "choices", [{"lambda_": 1.0}])
     done = srd.works("train", "mmr", "--topics", "synthetic:tiny:30", "--out", tmp_path / "mmr")

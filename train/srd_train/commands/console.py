@@ -207,16 +207,6 @@ def _field_helps(config_class: type[Any]) -> dict[str, str]:
     return helps
 
 
-@contextlib.contextmanager
-def _standard_output_named() -> Iterator[None]:
-    """Errors of writing (a full disk) say where; the system gives standard output no name."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = error.filename or "standard output"
-        raise
-
-
 class Output:
     """The two streams of a command.
 
@@ -227,7 +217,6 @@ class Output:
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
 
-    @_standard_output_named()
     def text(self, text: str) -> None:
         """Print plain text to standard output."""
         sys.stdout.write(text + "\n")
@@ -249,7 +238,6 @@ class Output:
             sys.stderr.write(f"error: {visible(line)}\n")
             sys.stderr.flush()
 
-    @_standard_output_named()
     def table(
         self,
         title: str,

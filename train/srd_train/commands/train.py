@@ -142,7 +142,7 @@ class TrainCommand:
             if not isinstance(fitted.ranker, Learner):
                 write_heuristic(options.out, spec, fitted.config, split.train.vector_width, metadata)
         self._show(fitted, split, output)
-        self._say(fitted, split, output)
+        self._say(fitted, output)
         return 0
 
     def _fit(self, split: Split, metadata: dict[str, Any], output: Output) -> Fitted:
@@ -184,14 +184,10 @@ class TrainCommand:
             log(history.get("records", ()), history.get("measure"))
             return fitted
 
-    def _say(self, fitted: Fitted, split: Split, output: Output) -> None:
+    def _say(self, fitted: Fitted, output: Output) -> None:
         """Tell what a table's reader would have to work out: that nothing was learned, that nothing is diversified."""
         if fitted.history is not None and fitted.history["best_epoch"] == 0:
-            rival = ""
-            with contextlib.suppress(ValueError):  # topics that MMR cannot rank
-                mmr = fit_ranker(ResolvedRanker.of("mmr"), split, select_by=fitted.history["measure"]).validation
-                rival = f"; MMR validates at {mmr:.3f}"
-            output.notice(f"no epoch beat the first weights, so these are kept: this model has learned nothing{rival}")
+            output.notice("no epoch beat the initial weights, so these are kept: this model has learned nothing")
         if (
             fitted.chosen.get("lambda_") == 1.0 and self.ranker.spec.name != "pm2"
         ):  # PM-2's lambda is no share of relevance

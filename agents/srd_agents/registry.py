@@ -367,14 +367,14 @@ def import_own(value: Any, *, trust: bool, where: str = "") -> None:
             sys.path.append(os.getcwd())
         module, _, name = path.partition(":")
         try:
-            found: Any = importlib.import_module(module)
+            imported: Any = importlib.import_module(module)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{module}.".startswith(f"{error.name}."):
                 raise  # something that the module itself imports
             raise ImportError(f"{path}: no module {error.name!r} in {os.getcwd()}, nor installed") from error
-        kind: Any = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), found)
+        kind: Any = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), imported)
         if kind is None:
-            file = getattr(found, "__file__", None) or "part of Python"
+            file = getattr(imported, "__file__", None) or "part of Python"
             raise ValueError(f"{path}: the module has no {name!r} ({file})")
         _add(path, kind)
 
@@ -397,8 +397,8 @@ def _add(path: str, kind: Any) -> None:
 def _own_paths(value: Any) -> list[str]:
     """Every "module:NAME" in a value, throughout lists and tables."""
     if isinstance(value, str):
-        found = map(_OWN.fullmatch, _NEXT.split(value))
-        return [match["path"] for match in found if match is not None]
+        matches = map(_OWN.fullmatch, _NEXT.split(value))
+        return [match["path"] for match in matches if match is not None]
     inner = value if isinstance(value, list | tuple) else ()
     if isinstance(value, Mapping):
         inner = [item for key, item in value.items() if key not in _NO_CODE]

@@ -184,7 +184,7 @@ def _run(args: list[str], output: Output, tree: Group, prog: str) -> int:
             raise unknown("command", f"{prog} {word}", [f"{prog} {name}" for name in node.commands])
         node = node.commands[word]
         prog = f"{prog} {word}"
-    found: Any = getattr(importlib.import_module(node.module), node.command)
-    command = parsed(found, args, prog) if isinstance(found, type) else found(args, prog)
+    kind: Any = getattr(importlib.import_module(node.module), node.command)
+    command = parsed(kind, args, prog) if isinstance(kind, type) else kind(args, prog)
     status: int = command.execute(output)
     return status

@@ -178,10 +178,10 @@ class Learner(ABC, Generic[C]):
         Raises:
             ValueError: an option that training depends on, an unknown one, or a value out of range.
         """
-        known: tuple[str, ...] = getattr(self.config_class, "RANKING_OPTIONS", ())
+        ranking_options: tuple[str, ...] = getattr(self.config_class, "RANKING_OPTIONS", ())
         for name in options:
-            if name not in known:
-                raise unknown(f"option of ranking of ranker {self.name!r}:", name, known)
+            if name not in ranking_options:
+                raise unknown(f"option of ranking of ranker {self.name!r}:", name, ranking_options)
         twin = copy.copy(self)
         twin.config = replace(self.config, **options)
         return twin
@@ -382,8 +382,8 @@ def tell_foreign(who: str, metadata: Mapping[str, Any], ranked: Iterable[Mapping
     if not isinstance(trained, Mapping):
         return
     for origin in ranked:
-        known = None not in (origin["encoder"], trained.get("encoder"))
-        if any(origin[name] != trained.get(name) for name in (["encoder"] if known else ["name", "marks"])):
+        encoders_known = None not in (origin["encoder"], trained.get("encoder"))
+        if any(origin[name] != trained.get(name) for name in (["encoder"] if encoders_known else ["name", "marks"])):
             warnings.warn(
                 f"{who} was trained on vectors of {_called(trained)}, and is to rank vectors of {_called(origin)}; "
                 "unless one encoder made both, its rankings mean nothing",
@@ -395,8 +395,8 @@ def tell_foreign(who: str, metadata: Mapping[str, Any], ranked: Iterable[Mapping
 def _called(origin: Mapping[str, Any]) -> str:
     """A topic set and what is known of its vectors."""
     marks = origin.get("marks")
-    known = [origin.get("encoder") or "unknown encoder", *(marks if isinstance(marks, list) else ())]
-    return f"{shown(origin.get('name'))} ({few(known)})"
+    about = [origin.get("encoder") or "unknown encoder", *(marks if isinstance(marks, list) else ())]
+    return f"{shown(origin.get('name'))} ({few(about)})"
 
 
 def _fingerprint(content: Mapping[str, Any]) -> str:

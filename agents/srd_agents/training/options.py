@@ -204,13 +204,13 @@ class Config:
 @cache
 def _checks(config_class: type[Any]) -> list[tuple[str, Callable[[str, Any], None]]]:
     """The fields whose annotations say more than a type, and what each must pass."""
-    found: list[tuple[str, Callable[[str, Any], None]]] = []
+    checks: list[tuple[str, Callable[[str, Any], None]]] = []
     for name, hint in get_type_hints(config_class, include_extras=True).items():
         if get_origin(hint) is Literal:
-            found.append((name, partial(check_type, hint=hint)))
+            checks.append((name, partial(check_type, hint=hint)))
         elif get_origin(hint) is Annotated:
-            found += [(name, check) for check in hint.__metadata__]
-    return found
+            checks += [(name, check) for check in hint.__metadata__]
+    return checks
 
 
 @contextlib.contextmanager
@@ -260,16 +260,16 @@ def read_arrays(path: PathLike, what: str) -> tuple[Arrays, dict[str, str]]:
         FileNotFoundError: no such file.
         ValueError: a pickle (refused unread), or not a whole safetensors file.
     """
-    found = existing_file(path, what)
+    file = existing_file(path, what)
     safetensors, _ = _safetensors()
     with reading(path, what, "a whole safetensors file", "train again"):
         try:
-            with safetensors.safe_open(found, framework="numpy") as opened:
+            with safetensors.safe_open(file, framework="numpy") as opened:
                 arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a mapping
                 return arrays, dict(opened.metadata() or {})
         except Exception:
             # Asked only now: a safetensors file may begin with the same bytes (its header's length).
-            refuse_pickle(found, what, "expected a .safetensors file as `Learner.save` writes it")
+            refuse_pickle(file, what, "expected a .safetensors file as `Learner.save` writes it")
             raise
 
 
@@ -381,8 +381,8 @@ def _safetensors() -> tuple[Any, Callable[..., bytes]]:
 @cache
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that results depend on."""
-    found = {"python": platform.python_version()}
+    numbers = {"python": platform.python_version()}
     for name in ("srd-gym", "numpy", "torch", "scikit-learn", "scipy", "gymnasium", "pyarrow"):
         with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            numbers[name] = version(name)
+    return numbers

@@ -45,12 +45,12 @@ class History:
         Raises:
             TypeError, ValueError: fields or figures that no training run writes.
         """
-        found = config_from(cls, values, owner)
-        for number, record in enumerate(found.records, start=1):
+        history = config_from(cls, values, owner)
+        for number, record in enumerate(history.records, start=1):
             check_type(f"{owner}: record {number}", record, dict[str, float | bool | None])
             for name in ("epoch", "topics"):
                 check_integer(f"{owner}: {name} of record {number}", record.get(name), 0)
-        return found
+        return history
 
 
 @dataclass(frozen=True, kw_only=True)

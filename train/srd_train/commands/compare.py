@@ -118,9 +118,9 @@ def _named(runs: Sequence[NamedRun], output: Output) -> dict[str, NamedRun]:
     Raises:
         ValueError: a run or a name that is given twice.
     """
-    seen: dict[tuple[Path, ...], NamedRun] = {}
+    run_of: dict[tuple[Path, ...], NamedRun] = {}
     for run in runs:
-        if seen.setdefault(tuple(Path(file).resolve() for file in run.files), run) is not run:
+        if run_of.setdefault(tuple(Path(file).resolve() for file in run.files), run) is not run:
             raise ValueError(f"{run.word} is given twice; expected each run once")
     often = Counter(run.name or run.file_name for run in runs)
     names = [run.name or (run.file_name if often[run.file_name] == 1 else run.word) for run in runs]

@@ -69,8 +69,8 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        shown = {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
-        overview("srd rank DIR|RANKER [OPTIONS]", Rank.__doc__, "Without training:", shown, _MORE)
+        summaries = {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
+        overview("srd rank DIR|RANKER [OPTIONS]", Rank.__doc__, "Without training:", summaries, _MORE)
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)

@@ -89,12 +89,12 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        shown = {spec.name: spec.summary for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune}
+        summaries = {spec.name: spec.summary for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune}
         overview(
             "srd train RANKER [OPTIONS]",
             Train.__doc__,
             "Rankers:",
-            shown,
+            summaries,
             "Options of one: srd train mdp-div --help",
         )
     if not words or words[0].startswith("-"):
@@ -198,9 +198,9 @@ class TrainCommand:
         options, spec = self.options, self.ranker.spec
         history = fitted.history or {}
         if options.json:
-            found = {name: getattr(fitted, name) for name in ("config", "chosen", "validation", "history")}
+            outcome = {name: getattr(fitted, name) for name in ("config", "chosen", "validation", "history")}
             about = {"ranker": spec.name, "folder": str(options.out), "split": dict(split.description)}
-            output.data(about | found)
+            output.data(about | outcome)
             return
         rows = [["training topics", str(len(split.train))], ["validation topics", str(len(split.validation))]]
         rows += [[f"chosen {name}", str(value)] for name, value in fitted.chosen.items()]

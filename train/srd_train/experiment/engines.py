@@ -66,8 +66,8 @@ def processes(jobs: int) -> Engine:
                 for ended in wait(running, return_when=FIRST_COMPLETED).done:
                     worker, task = running.pop(ended)
                     idle.append(worker if ended.exception() is None else _Worker())
-                    found = worker.died(task) if isinstance(ended.exception(), BrokenProcessPool) else ended.result()
-                    results += zip(task.cells, found, strict=True)
+                    of_task = worker.died(task) if isinstance(ended.exception(), BrokenProcessPool) else ended.result()
+                    results += zip(task.cells, of_task, strict=True)
         finally:
             with _shielded():
                 for worker in (*idle, *(worker for worker, _ in running.values())):

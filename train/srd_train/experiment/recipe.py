@@ -283,11 +283,11 @@ def _applies(ranker: RankerEntry, topics: TopicSet) -> bool:
     return (topics.has_retrieval_order or "retrieval order" not in needs) and (queries or "query" not in ranker.needs)
 
 
-def _check_known(kind: str, names: Iterable[str], known: Collection[str], hint: str = "") -> None:
+def _check_known(kind: str, names: Iterable[str], allowed: Collection[str], hint: str = "") -> None:
     """Refuse names that nothing has."""
     for name in names:
-        if name not in known:
-            raise unknown(kind, name, known, hint)
+        if name not in allowed:
+            raise unknown(kind, name, allowed, hint)
 
 
 def built_in() -> dict[str, Path]:
@@ -307,13 +307,13 @@ def load_recipe(name_or_path: str, *, trust: bool = False) -> Recipe:
         ValueError: an unknown name, or a file that is no recipe; the message says what is wrong in it.
         FileNotFoundError: no such file.
     """
-    known = built_in()
-    if name_or_path in known:
-        path = known[name_or_path]
+    recipes = built_in()
+    if name_or_path in recipes:
+        path = recipes[name_or_path]
     elif name_or_path.endswith(SUFFIX):
         path = existing_file(name_or_path, "recipe")
     else:
-        raise unknown("recipe", name_or_path, known, "A file of your own must end in .toml.")
+        raise unknown("recipe", name_or_path, recipes, "A file of your own must end in .toml.")
     advice = "correct it; srd_train/recipes has examples"
     with reading(path, "recipe", "TOML", advice):
         content = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -215,10 +215,10 @@ def matching(pattern: str) -> list[Path]:
         FileNotFoundError: none matches.
     """
     root = data_root()
-    found = sorted(root.glob(pattern))
-    if not found:
+    files = sorted(root.glob(pattern))
+    if not files:
         raise FileNotFoundError(f"the recipe needs {pattern}, but there is no such file below {root}")
-    return found
+    return files
 
 
 def folds_path(entry: TopicsEntry) -> Path | None:

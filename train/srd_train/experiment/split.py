@@ -94,10 +94,10 @@ def with_lsa(split: Split, width: int, vectorizer: LsaVectorizer | None = None) 
 
 def _hold_out(topics: TopicSet, seed: int) -> Split:
     """The last fifth of a shuffle for validation, no test part."""
-    held = round(len(topics) * VALIDATION_SHARE)
-    if held < 1 or held >= len(topics):
+    size = round(len(topics) * VALIDATION_SHARE)
+    if size < 1 or size >= len(topics):
         raise ValueError(f"expected at least 3 topics to train and validate on, got {len(topics)}")
     order = np.random.default_rng(seed).permutation(len(topics))
-    parts = [topics.replace(topics[int(i)] for i in sorted(part)) for part in (order[held:], order[:held])]
+    parts = [topics.replace(topics[int(i)] for i in sorted(part)) for part in (order[size:], order[:size])]
     how = {"validation_share": VALIDATION_SHARE, "seed": seed}
     return Split(train=parts[0], validation=parts[1], test=None, description=how)

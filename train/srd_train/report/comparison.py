@@ -72,10 +72,10 @@ def compare(
         "versions": versions(),
     }
     records = [shared | _record(name, runs[name], each, unranked) for name, each in scored.items()]
-    found, _ = complete_tables(records, reference=reference or next(iter(runs)))
+    tables, _ = complete_tables(records, reference=reference or next(iter(runs)))
     return Report(
         title=f"{len(runs)} runs compared",
-        tables=tuple(found),
+        tables=tuple(tables),
         problems=tuple(_problems(runs, scored, unranked)),
         topics=_topics(qrels, runs, topics or {}),
     )
@@ -132,18 +132,18 @@ def _few(query_ids: tuple[str, ...]) -> str:
 
 def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[str, TopicText]) -> TopicSet:
     """The judged topics, what any run ranks as their candidates, with the texts that are known."""
-    found = []
+    judged_topics = []
     texts = {topic.query_id: topic for topic in topics} if isinstance(topics, TopicSet) else topics
     for query_id, judged in qrels.topics.items():
         doc_ids = tuple(dict.fromkeys(doc for run in runs.values() for doc in run.rankings.get(query_id, ())))
         if not doc_ids:
             continue
-        known = texts.get(query_id)
-        about, documents = _texts(known)
-        found.append(
+        about_topic = texts.get(query_id)
+        about, documents = _texts(about_topic)
+        judged_topics.append(
             Topic(
                 query_id=query_id,
-                query_text=None if known is None else known.query_text,
+                query_text=None if about_topic is None else about_topic.query_text,
                 doc_ids=doc_ids,
                 doc_texts=tuple(documents.get(doc_id, "") for doc_id in doc_ids) if documents else None,
                 subtopic_ids=judged.subtopic_ids,
@@ -153,12 +153,12 @@ def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[st
                 pool_ids=judged.doc_ids,
             )
         )
-    return TopicSet(found, name="runs")
+    return TopicSet(judged_topics, name="runs")
 
 
-def _texts(known: Topic | TopicText | None) -> tuple[Mapping[str, str], Mapping[str, str]]:
+def _texts(about: Topic | TopicText | None) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Texts of subtopics and of documents, by their ids."""
-    if not isinstance(known, Topic):
-        return ({} if known is None else known.subtopics), {}
-    subtopics = dict(zip(known.subtopic_ids, known.subtopic_texts or (), strict=False))
-    return subtopics, dict(zip(known.doc_ids, known.doc_texts or (), strict=False))
+    if not isinstance(about, Topic):
+        return ({} if about is None else about.subtopics), {}
+    subtopics = dict(zip(about.subtopic_ids, about.subtopic_texts or (), strict=False))
+    return subtopics, dict(zip(about.doc_ids, about.doc_texts or (), strict=False))

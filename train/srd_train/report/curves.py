@@ -62,12 +62,12 @@ def panels(records: Sequence[Record]) -> list[Panel]:
         records: of its cells.
     """
     records = [record for record in records if not record["view"]]  # views rank with a fit whose curve is there
-    found = []
+    both = []
     for against in AGAINST:
         if curves := _curves(records, against):
             topics, name = records[0]["topic_set"]["name"], records[0]["select_by"]
-            found.append(Panel(topics=topics, measure=name, against=against, curves=curves, levels=_levels(records)))
-    return found
+            both.append(Panel(topics=topics, measure=name, against=against, curves=curves, levels=_levels(records)))
+    return both
 
 
 def _levels(records: Iterable[Record]) -> dict[str, float]:

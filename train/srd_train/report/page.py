@@ -55,12 +55,12 @@ class Report:
         sets, lists, problems = [], [], list(self.problems)
         for table in self.tables:
             topics, why = (self.topics, None) if self.topics else topics_of(table.records[0], self.recipe)
-            shown, ranked, left_out = rankings_of(table, topics, RANKING_BYTES // len(self.tables))
+            rankings, ranked, left_out = rankings_of(table, topics, RANKING_BYTES // len(self.tables))
             problems += left_out
             if why is not None:
                 problems.append(Problem(kind="texts", what=table.topics, why=why))
-            sets.append({**_set(table, topics), "texts": why, "shown": len(shown), "of": ranked})
-            lists.append(embedded(shown))
+            sets.append({**_set(table, topics), "texts": why, "shown": len(rankings), "of": ranked})
+            lists.append(embedded(rankings))
         return self._page(sets, lists, problems), problems
 
     def _page(self, sets: Sequence[Mapping[str, Any]], lists: Sequence[str], problems: Sequence[Problem]) -> str:
@@ -149,8 +149,8 @@ def report(folder: Path, *, trust: bool = False) -> Report:
     except (OSError, ValueError) as error:
         unread.append(Problem(kind="unreadable", what=str(folder / RECIPE_FILE), why=str(error)))
     records, more = read_results(folder)
-    found, problems = complete_tables(records, recipe)
-    return Report(recipe=recipe, tables=tuple(found), problems=(*unread, *more, *problems))
+    tables, problems = complete_tables(records, recipe)
+    return Report(recipe=recipe, tables=tuple(tables), problems=(*unread, *more, *problems))
 
 
 def embedded(value: Any) -> str:

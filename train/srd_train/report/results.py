@@ -72,8 +72,8 @@ def read_results(folder: Path) -> tuple[list[Record], list[Problem]]:
             problems.append(Problem(kind="twice", what=str(latest[key]["cell"]), why=why))
         latest[key] = {**record, "folder": folder}
     if not latest:
-        shown = "; ".join(map(str, problems[:3]))
-        raise ValueError(f"no record that a report could be made of in {folder}: {shown}")
+        first_problems = "; ".join(map(str, problems[:3]))
+        raise ValueError(f"no record that a report could be made of in {folder}: {first_problems}")
     return sorted(latest.values(), key=lambda record: str(record["cell"])), problems
 
 

@@ -170,18 +170,18 @@ def complete_tables(
     groups: dict[tuple[object, ...], list[Record]] = {}
     for record in records:
         groups.setdefault(same_benchmark(record), []).append(record)
-    found, problems = [], []
+    tables, problems = [], []
     for group in groups.values():
         complete, incomplete = _complete_runs(group)
         problems += incomplete
         if complete:
-            found.append(_table(complete, recipe, reference))
-    if not found:
-        shown = "; ".join(map(str, problems[:3]))
-        raise ValueError(f"no ranker was run on all topics of a set ({shown}); run the benchmark to its end")
+            tables.append(_table(complete, recipe, reference))
+    if not tables:
+        first_problems = "; ".join(map(str, problems[:3]))
+        raise ValueError(f"no ranker was run on all topics of a set ({first_problems}); run the benchmark to its end")
     order = [entry.name for entry in recipe.topics] if recipe is not None else []
-    found.sort(key=lambda table: order.index(table.topics) if table.topics in order else len(order))
-    return found, problems
+    tables.sort(key=lambda table: order.index(table.topics) if table.topics in order else len(order))
+    return tables, problems
 
 
 def same_benchmark(record: Record) -> tuple[object, ...]:
@@ -267,8 +267,8 @@ def _in_order(records: Sequence[Record], rankers: Sequence[str]) -> dict[str, li
         by_ranker.setdefault(str(record["ranker"]), []).append(record)
 
     def place(name: str) -> tuple[object, ...]:
-        known = rankers.index(name) if name in rankers else len(rankers)
-        return known, by_ranker[name][0]["reads_judgments"], -_cell_mean(by_ranker[name]), name
+        number = rankers.index(name) if name in rankers else len(rankers)
+        return number, by_ranker[name][0]["reads_judgments"], -_cell_mean(by_ranker[name]), name
 
     return {name: by_ranker[name] for name in sorted(by_ranker, key=place)}
 

@@ -51,19 +51,19 @@ class TopicStream:
         Raises:
             ValueError: an id that comes twice, or one that is missing.
         """
-        seen: set[str] = set()
+        query_ids: set[str] = set()
         for query_id in chain((topic.query_id for topic in self.generated), *map(iter_query_ids, self.files)):
-            if query_id in seen:
+            if query_id in query_ids:
                 raise ValueError(f"topics of {self.name}: query id {query_id!r} comes twice; ids must differ")
-            seen.add(query_id)
-        missing = [query_id for query_id in wanted or () if query_id not in seen]
+            query_ids.add(query_id)
+        missing = [query_id for query_id in wanted or () if query_id not in query_ids]
         if missing:
             raise ValueError(
                 f"the model's test fold has {len(wanted or ())} topics, but {len(missing)} of them are not in "
                 f"{self.name!r} (first: {missing[0]!r}); give the file it was trained on, or rank every topic with "
                 "--all"
             )
-        return len(seen)
+        return len(query_ids)
 
     def tell_foreign(self, model: Model) -> None:
         """Warn where these are vectors of another encoder than those that the model was trained on."""

@@ -62,7 +62,7 @@ class Build(ABC):
     @property
     def vector_file(self) -> Path | None:
         """The file that --vectors names, if it names one."""
-        return found if isinstance(found := self.any_vectors, Path) else None
+        return vectors if isinstance(vectors := self.any_vectors, Path) else None
 
     @property
     def own(self) -> dict[str, Any]:

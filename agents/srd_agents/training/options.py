@@ -182,6 +182,20 @@ PruningOption = str | Pruning | None
 """A pruning strategy, or its notation; None: none."""
 
 
+def at_least(low: int) -> Callable[[str, Any], None]:
+    """The check of a field of whole numbers, one or several, if any; each of several comes once."""
+
+    def check(name: str, value: Any) -> None:
+        numbers = value if isinstance(value, tuple) else (value,)
+        for number in numbers:
+            if number is not None:
+                check_integer(name, number, low)
+            if numbers.count(number) > 1:
+                raise ValueError(f"{name} holds {number} twice; keep one of them")
+
+    return check
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config:
     """The options of a ranker; as it is, of one that takes none.

@@ -35,7 +35,7 @@ class Validation:
         """The measure in canonical notation."""
         self.depth = min(chosen.cutoff or topics.max_candidates, topics.max_candidates)
         """Documents asked of the ranker per topic."""
-        grades = ((topic.query_id, judged(topic)) for topic in topics)
+        grades = [(topic.query_id, judged(topic)) for topic in topics]
         tell_irrelevant(f"topic set {shown(topics.name)}", grades, [chosen.rel])
         self._bound = chosen.bind(references(topics, chosen.normalizer), self.depth)
 

@@ -131,7 +131,6 @@ class Benchmark:
                     trust=self.trust,
                     engine=engine_named(self.engine, self.jobs, on_progress),
                     report=report,
-                    notice=output.notice,
                 )
             except FailedCellsError as error:
                 records, failed = error.records, error.failed

@@ -19,6 +19,7 @@ import json
 import re
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -104,7 +105,6 @@ def run_benchmark(
     trust: bool = False,
     engine: Engine = in_process,
     report: Callable[[Cell, Record, bool], None] = lambda *_: None,
-    notice: Callable[[str], None] = lambda _: None,
 ) -> list[Record]:
     """Run the cells that are not finished yet.
 
@@ -116,7 +116,6 @@ def run_benchmark(
         engine: where cells run: `in_process`, `engines.processes(jobs)` or `engines.on_ray`.
         report: called after each cell with its record, and whether it was there already; that of a failed cell holds
             `error`.
-        notice: called with a sentence about each record that is cut off; their cells are run again.
 
     Returns:
         The records of all cells, in the order of the product.
@@ -137,7 +136,7 @@ def run_benchmark(
             left = []
             for cell in task.cells:
                 ids.append(cell.id)
-                record = None if fresh else _finished(out, cell, notice)
+                record = None if fresh else _finished(out, cell)
                 if record is None:
                     left.append(cell)
                 else:
@@ -162,8 +161,8 @@ def run_benchmark(
     return records
 
 
-def _finished(out: Path, cell: Cell, notice: Callable[[str], None]) -> Record | None:
-    """The record of a finished cell; None where there is none, or one that is cut off.
+def _finished(out: Path, cell: Cell) -> Record | None:
+    """The record of a finished cell; None where there is none, or, with a warning, one that is cut off.
 
     Raises:
         ValueError: another version of this package wrote it.
@@ -176,7 +175,7 @@ def _finished(out: Path, cell: Cell, notice: Callable[[str], None]) -> Record | 
     except OtherVersionError as error:
         raise ValueError(f"{path}: {error}; give another folder with --out, or run it with --fresh") from error
     except ValueError as error:
-        notice(f"{path}: {error} Its cell is run again")
+        warnings.warn(f"{path}: {error} Its cell is run again", stacklevel=2)
         return None
 
 

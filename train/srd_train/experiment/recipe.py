@@ -18,14 +18,14 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated, Any, Literal, TypeVar
 
 from srd_agents.registry import import_own
-from srd_agents.training.options import Config, Count, config_from
+from srd_agents.training.options import Config, Count, at_least, config_from
 from srd_gym.checks import unknown
 from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading
 from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
 from srd_train.experiment.selection import ResolvedRanker
-from srd_train.experiment.sources import TopicsEntry, at_least, check_files, load_entry
+from srd_train.experiment.sources import TopicsEntry, check_files, load_entry
 
 Entry = TypeVar("Entry")
 

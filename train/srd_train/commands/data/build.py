@@ -112,7 +112,7 @@ class Build(ABC):
     def _with_made_vectors(self, topics: TopicSet) -> TopicSet:
         """The topics with vectors made of their judgments or texts, where --vectors says so."""
         if self.vectors == "simulated":
-            return simulated(topics, width=self.width, noise=self.noise, seed=self.seed, catalogue=self.catalogue)
+            return simulated(topics, self.width, self.noise, self.catalogue, self.seed)
         made = self.any_vectors
         if isinstance(made, data.LsaVectorizer):
             return made.fit_topics(topics).apply(topics, transductive=True)

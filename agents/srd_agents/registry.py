@@ -53,21 +53,21 @@ class RankerSpec:
     __repr__ = short_repr
 
     name: str
-    """How commands, tables and model folders call it."""
+    """Name in commands, tables and model folders."""
     summary: str
     """One line for lists."""
     config_path: str = ""
-    """Where its options are: "module:Dataclass"; left out, they are those that the class names as `config_class`, else
+    """Place of its options: "module:Dataclass"; left out, they are those that the class names as `config_class`, else
     it takes none."""
     class_path: str
-    """Where it is: "module:Class"; the class takes the options as its only argument (see `foreign_code`)."""
+    """Place of its class: "module:Class"; the class takes the options as its only argument (see `foreign_code`)."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
     learns: bool = False
     """Whether it must be fitted: the class is then a `srd_agents.training.Learner`. Of a ranker of another
     distribution the registry asks the class."""
     needs: Sequence[str] = ()
-    """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
+    """Parts that a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
     "judgments"; "model file": the options must name one."""
     foreign_code: bool = False
     """Whether its options name a file that can run any code while it is read: then it is built only where the caller
@@ -326,7 +326,7 @@ def _as_announced(spec: RankerSpec, name: str) -> RankerSpec:
 
 
 def _imported(path: str, owner: str) -> type[Any]:
-    """What "module:Name" stands for."""
+    """The class that "module:Name" names."""
     module, _, name = path.partition(":")
     try:
         kind: type[Any] = getattr(importlib.import_module(module), name)

@@ -1,4 +1,4 @@
-"""Where the command `srd` begins: an interrupt while packages are imported, or a missing one, ends in one line."""
+"""Entry of the command `srd`: an interrupt while packages are imported, or a missing one, ends in one line."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from srd_gym.files import number_of, stopped_by_signals
 from srd_train.commands.console import Output, overview, parsed
 
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError, MemoryError)
-"""What a user can put right: reported as one line. Anything else is our mistake and keeps its traceback."""
+"""Errors that a user can put right, reported as one line. Anything else is our mistake and keeps its traceback."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _stop_behind(error: BaseException | None) -> KeyboardInterrupt | None:
 
 
 def _message(error: BaseException) -> str:
-    """What to tell of an error: its text, with the file where the system names one."""
+    """The message of an error: its text, with the file where the system names one."""
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"

@@ -100,7 +100,7 @@ class Learner(ABC, Generic[C]):
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         """Get ready to train: called once by `fit`, after `_build`.
 
-        Draws the first weights from the seed, makes the optimizer, the generators (from the seed too) and the arrays
+        Draws the initial weights from the seed, makes the optimizer, the generators (from the seed too) and the arrays
         of the topics. The topics are labelled, have vectors and at least one relevant candidate each. Where
         `self._resuming`, weights follow from a checkpoint, so what only makes them need not be done.
         """

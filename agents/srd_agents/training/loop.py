@@ -39,14 +39,14 @@ from srd_gym.reading import reading, shown
 from srd_gym.topic import TopicSet
 
 STATE_FILE = "state.safetensors"
-"""Where `fit` keeps what a resumed run needs, beside the model."""
+"""File of a run's training state, beside the model."""
 
 _PROGRESS_SECONDS = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerConfig(Config):
-    """What the training loop reads; learners add their own fields."""
+    """Options of the training loop; learners add their own fields."""
 
     epochs: Count = 100
     """Passes over the training topics at most."""
@@ -57,7 +57,7 @@ class LearnerConfig(Config):
     validate_every: Count = 1
     """Epochs between validations."""
     validation_measure: MeasureOption = "alpha_nDCG@10"
-    """What chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
+    """Measure that chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
     checkpoint_seconds: Positive = 60.0
     """Seconds between checkpoints, where `fit` is given a folder."""
 
@@ -93,7 +93,7 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 class Trainable(Ranker, Protocol):
-    """What the loop asks of the ranker that it trains; `Learner` says what each method does."""
+    """Methods that the loop asks of the ranker that it trains; `Learner` says what each method does."""
 
     name: str
     seed: int | None
@@ -115,7 +115,7 @@ class Trainable(Ranker, Protocol):
 
 @dataclass(kw_only=True)
 class _Place:
-    """Where a training run stands; kept with its checkpoint."""
+    """Place of a training run in its epochs; kept with its checkpoint."""
 
     epoch: int = 0
     """Epochs completed."""
@@ -128,7 +128,7 @@ class _Place:
     played: dict[str, int]
     """Episodes and environment steps in all."""
     seconds: float
-    """Of earlier sessions."""
+    """Wall time of earlier sessions."""
     cpu_seconds: float
     """Processor time of updates, and of what was trained before them."""
 
@@ -178,7 +178,7 @@ class TrainingLoop:
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
-        """What a resumed run must have in common with its checkpoint."""
+        """Values that a resumed run must have in common with its checkpoint."""
         lasting = {name: value for name, value in as_values(self._config).items() if name not in HOW_LONG}
         return {
             **lasting,
@@ -205,7 +205,7 @@ class TrainingLoop:
             if not self._resumed:
                 self._checkpoint()  # a run that is stopped early has something to resume
             if self._validation is not None and not self.history.records:
-                self._record({})  # the first weights compete: where training makes things worse, they are kept
+                self._record({})  # the initial weights compete: where training makes things worse, they are kept
             let_interrupts_through()
             while (reason := self._reason_to_stop()) is None:
                 self._step()  # a second interrupt comes at once: the state is then neither here nor there, and not kept

@@ -34,7 +34,7 @@ from srd_gym.showing import short_repr
 C = TypeVar("C")
 
 SCHEMA_VERSION = 2
-"""Of model folders; rises when older ones can no longer be read."""
+"""Version of model folders; rises when older ones can no longer be read."""
 MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"
 _CONTENT: Mapping[str, Any] = {
     "schema_version": Any,
@@ -45,7 +45,7 @@ _CONTENT: Mapping[str, Any] = {
     "metadata": dict[str, Any],
     "history": dict[str, Any] | None,
 }
-"""What config.json holds beside the versions of the packages, and of which types."""
+"""Content of config.json beside the versions of the packages, and of which types."""
 
 Arrays = dict[str, NDArray[Any]]
 Tree = dict[str, Any]
@@ -66,9 +66,9 @@ _EXPECTED: Mapping[Any, str] = {
     Reward: "a reward (an object with `name` and `bind`)",
     Pruning: "a pruning strategy (an object with `bind`)",
 }
-"""How errors call types."""
+"""Names of types in errors."""
 _PASSING: Mapping[Any, Any] = {float: (int, float), tuple: (tuple, list), Literal: str}
-"""What passes for a type beside its own instances: whole numbers, lists, and text for a word."""
+"""Values that pass for a type beside its own instances: whole numbers, lists, and text for a word."""
 _LONGEST = 80
 """Letters of a value that an error shows."""
 _hints = cache(get_type_hints)
@@ -156,7 +156,7 @@ def _is_a(value: object, kind: Any) -> bool:
 
 
 def _called(hint: Any, value: object) -> str:
-    """How an error calls the type that a value should have."""
+    """Name in an error of the type that a value should have."""
     kind = get_origin(hint) or hint
     if kind is Literal:
         return f"one of {', '.join(map(repr, get_args(hint)))}"
@@ -177,7 +177,7 @@ Share = Annotated[float, partial(check_number, least=0.0, most=1.0)]
 MeasureOption = str | Measure
 """A measure, or its notation."""
 RewardOption = str | Measure | Reward
-"""What pays: a measure, its notation, or a reward of the user's own (in text "module:NAME(argument=value)")."""
+"""Reward: a measure, its notation, or a reward of the user's own (in text "module:NAME(argument=value)")."""
 PruningOption = str | Pruning | None
 """A pruning strategy, or its notation; None: none."""
 

@@ -55,7 +55,7 @@ class History:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Where a training run stands."""
+    """State of a training run while it runs."""
 
     __repr__ = short_repr
 

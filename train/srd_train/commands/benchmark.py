@@ -50,7 +50,7 @@ class Benchmark:
     jobs: Annotated[int, tyro.conf.arg(metavar="N")] = 1
     """Processes of this machine that run cells, each with one thread."""
     engine: Literal["local", "ray"] = "local"
-    """Where cells run: "local", or "ray": on the Ray cluster that RAY_ADDRESS names or that runs here, else on a Ray
+    """Place to run cells: "local", or "ray": on the Ray cluster that RAY_ADDRESS names or that runs here, else on a Ray
     started for it."""
     trust: bool = False
     """Let the recipe run code: rankers, measures, rewards and pruning strategies given as "module:NAME", and files that
@@ -163,7 +163,7 @@ def _about(recipe: Recipe) -> str:
 
 
 def engine_named(name: Literal["local", "ray"], jobs: int, on_progress: OnProgress | None = None) -> Engine:
-    """Where cells run, as the options say.
+    """The engine that the options name.
 
     Raises:
         ValueError: no jobs, or several on Ray, which has its own processes.

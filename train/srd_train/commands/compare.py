@@ -44,7 +44,7 @@ class Compare:
     reference: SomeText = None
     """The run to test against, as written above or by its name in the table; by default the first."""
     measures: Measures = DEFAULT_MEASURES
-    """What to compute; the test is on the first."""
+    """Measures to compute; the test is on the first."""
     present_only: bool = False
     """Count only the topics that every run ranks."""
     per_topic: bool = False
@@ -133,7 +133,7 @@ def _named(runs: Sequence[NamedRun], output: Output) -> dict[str, NamedRun]:
 
 
 def _texts(paths: Sequence[str]) -> TopicSet | Mapping[str, TopicText] | None:
-    """What the topic files say, if any are given."""
+    """The topics or texts of the topic files, if any are given."""
     if len(paths) == 1 and Path(paths[0]).suffix == ".parquet":
         return load_topics(paths[0])
     return read_topics_xml(paths) if paths else None

@@ -1,4 +1,4 @@
-"""What a command takes and gives: a dataclass of its options, whose docstrings are the help, and two streams.
+"""Input and output of commands: a dataclass of its options, whose docstrings are the help, and two streams.
 
 Results go to standard output, everything else (progress, notices, errors) to standard error.
 """

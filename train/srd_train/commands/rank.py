@@ -51,7 +51,7 @@ class Rank:
     all: bool = False
     """Rank every topic, also those that the model was trained on."""
     seed: int = 0
-    """Of a ranker that draws (random)."""
+    """Random seed of a ranker that samples (random)."""
     engine: Literal["local", "ray"] = "local"
     """"ray" ranks the files with Ray Data, on the cluster that RAY_ADDRESS names or that runs here."""
     trust: bool = False

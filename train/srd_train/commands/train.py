@@ -62,11 +62,11 @@ class Train:
     width: int = 100
     """F of LSA vectors."""
     seed: int = 0
-    """Of weights, order and draws, and of the validation part where no fold is named."""
+    """Random seed for initialisation, shuffling and sampling, and for the validation part where no fold is named."""
     time_budget: Annotated[float | None, tyro.conf.arg(metavar="SECONDS")] = None
     """Seconds of training at most."""
     threads: int = 1
-    """Of torch; one is the fastest for policies of this size."""
+    """Threads of torch; one is the fastest for policies of this size."""
     resume: bool = False
     """Continue the run in --out, to bitwise the weights it would have had without the break."""
     tensorboard: SomeFolder = None
@@ -74,7 +74,7 @@ class Train:
     measures: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = ()
     """More measures of a learner's validation rankings, for its history and TensorBoard; they choose nothing."""
     select_by: str = "alpha_nDCG@10"
-    """What a heuristic's parameters are chosen by (a learner: --validation-measure)."""
+    """Measure that a heuristic's parameters are chosen by (a learner: --validation-measure)."""
     trust: bool = False
     """Let RANKER, a measure, a reward or a pruning strategy be code of your own, "module:NAME"."""
     json: bool = False
@@ -241,7 +241,7 @@ def _check_vectors(options: Train, spec: RankerSpec, topics: TopicSet) -> None:
 
 
 def _metadata(options: Train, topics: TopicSet, split: Split) -> dict[str, Any]:
-    """What the model folder records of its training."""
+    """The metadata that the model folder records of its training."""
     return {
         "topic_set": {**split.train.origin, "fingerprint": topics.fingerprint},
         "split": dict(split.description),

@@ -51,7 +51,7 @@ _RANK_CHUNK = 64
 
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
-    """What became of a cell."""
+    """Result of a cell."""
 
     __repr__ = short_repr
 
@@ -67,7 +67,7 @@ class CellResult:
 
 
 Seconds = NDArray[np.float64]
-"""Of the clock on the wall, and of processors: [2]."""
+"""Seconds of wall time and of processor time: [2]."""
 Engine = Callable[[Iterable[Task]], Iterator[tuple[Cell, CellResult]]]
 """Runs tasks, and gives their cells' results in whatever order they end (`engines`)."""
 
@@ -131,7 +131,7 @@ def run_benchmark(
     failed: dict[str, Record] = {}
 
     def unfinished() -> Iterator[Task]:
-        """What is left to do; finished cells are reported on the way."""
+        """Unfinished tasks; finished cells are reported on the way."""
         for task in tasks(recipe):
             left = []
             for cell in task.cells:
@@ -332,7 +332,7 @@ def _ranked(cell: Cell, topics: TopicSet, split: Split, fitted: Fitted) -> tuple
 
 
 def run_of(cell: Cell) -> str:
-    """Where the cell's run is, in the folder of results."""
+    """Path of the cell's run in the folder of results."""
     return f"runs/{cell.id}.run"
 
 

@@ -1,4 +1,4 @@
-"""Where results come from: the commit of the code that made them."""
+"""Provenance of results: the commit of the code that made them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ SUFFIX = ".toml"
 RECIPE_FILE = "recipe.json"
 """In a folder of results: the recipe that they are of."""
 Needs = Literal["retrieval order", "query"]
-"""What a row can ask of topics beside what its ranker needs anyway."""
+"""Needs of a row beside those of its ranker."""
 _LONGEST_NAME = 60
 _NOT_HASHED = {
     "ranker": ("views", "needs"),
@@ -70,7 +70,7 @@ class RankerEntry(Config):
     seeds: Annotated[tuple[int, ...], at_least(0)] = ()
     """Instead of the recipe's; one is enough for a ranker without chance."""
     needs: tuple[Needs, ...] = ()
-    """What a topic set must have for these options, beside what the ranker needs anyway: "retrieval order", "query"
+    """Needs of these options beside those of the ranker: "retrieval order", "query"
     (a vector). A set without it gets no such row."""
     views: tuple[View, ...] = ()
     """Further ways to rank with the same fit, each a row behind this one; for rankers that have options of ranking."""
@@ -114,17 +114,17 @@ class Recipe(Config):
     second_reference: str | None = None
     """Another ranker that they are tested against, each pair of tests in its own column."""
     about: str = ""
-    """What the benchmark shows, for the page it is on."""
+    """Purpose of the benchmark, for the page it is on."""
     measures: tuple[str, ...] = ("alpha_nDCG@10", "alpha_nDCG@5", "ERR_IA@10", "StRecall@10")
-    """What is measured ("module:NAME@k": one's own); the first is the one the test is on."""
+    """Measures ("module:NAME@k": one's own); the first is the one the test is on."""
     select_by: str = "alpha_nDCG@10"
-    """What grids are chosen by on the validation topics."""
+    """Measure that grids are chosen by on the validation topics."""
     depth: Count = 10
     """Documents ranked per topic."""
     seeds: Annotated[tuple[int, ...], at_least(0)] = (0,)
-    """Of the rankers."""
+    """Seeds of the rankers."""
     minutes: float | None = None
-    """What fitting takes in all its cells, in minutes of one processor; None: unknown."""
+    """Minutes of one processor that fitting takes in all cells; None: unknown."""
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ class Recipe(Config):
 
     @property
     def cells(self) -> int:
-        """How many cells it has at most."""
+        """Number of cells at most."""
         folds = sum(len(entry.fold_numbers) for entry in self.topics)
         return folds * sum(len(entry.seeds or self.seeds) * len(entry.rows) for entry in self.rankers)
 
@@ -183,11 +183,11 @@ class Cell:
     select_by: str
     depth: int
     topics_fingerprint: str
-    """Of the topic set's content: other topics are another cell."""
+    """Fingerprint of the topic set's content: other topics are another cell."""
     options: Mapping[str, Any]
     """All of the ranker's options, defaults included, and what is chosen among: other defaults are another cell."""
     view: View | None = None
-    """How it ranks with what was fitted; None: as it was trained."""
+    """View by which it ranks with what was fitted; None: as it was trained."""
 
     @property
     def row(self) -> str:

@@ -16,7 +16,7 @@ from srd_gym.measures import Normalizer, measure
 Record = Mapping[str, Any]
 
 SCHEMA_VERSION = 2
-"""Of a cell's JSON line; rises when its keys change their meaning."""
+"""Version of a cell's JSON line; rises when its keys change their meaning."""
 
 
 _CELL: dict[Any, tuple[str, ...]] = {
@@ -34,7 +34,7 @@ _CELL: dict[Any, tuple[str, ...]] = {
     float | None: ("validation",),
     dict[str, Any] | None: ("view", "history"),
 }
-"""What a record holds at least, by its type."""
+"""Keys that a record has at least, by type."""
 _TOPIC_SET: dict[Any, tuple[str, ...]] = {
     str: ("name", "full_name", "fingerprint"),
     list[str]: ("marks",),

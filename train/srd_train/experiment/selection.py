@@ -68,7 +68,7 @@ class ResolvedRanker:
 
     @cached_property
     def options(self) -> Values:
-        """What a fit depends on besides topics and seed: every option, defaults included, and the grid."""
+        """All that a fit depends on besides topics and seed: every option, defaults included, and the grid."""
         return {"config": as_values(self.configured({})), "grid": self.grid}
 
     def configured(self, chosen: Mapping[str, Any]) -> Any:

@@ -33,7 +33,7 @@ SOURCES = ("words", *FOLDERS)
 """Topic sets by name, besides files and synthetic ones."""
 _SYNTHETIC = "synthetic:"
 Lacking = Literal["retrieval_scores", "query_vector", "subtopics", "pool"]
-"""What can be removed from topics."""
+"""Parts that can be removed from topics."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class TopicsEntry(Config):
     any set without a retrieval order), "query_vector", "subtopics" (their texts and vectors), "pool" (the ideal is then
     the candidates'; topics without a relevant one go)."""
     folds: Annotated[int, at_least(2)] = 5
-    """How many folds to split the set into."""
+    """Number of folds to split the set into."""
     folds_file: str | None = None
     """Published test sets instead, in a file here or below SRD_DATA_DIR."""
     run_folds: Annotated[tuple[int, ...], at_least(1)] = ()
@@ -145,7 +145,7 @@ def simulated(topics: TopicSet, width: int | None, noise: float | None, catalogu
 
 
 def patterns(entry: TopicsEntry) -> list[str]:
-    """What an entry reads below the folder of the real files."""
+    """Patterns of the files that an entry reads below the folder of the real files."""
     named = [entry.texts, None if entry.vectors in MADE_VECTORS else entry.vectors, FOLDERS.get(entry.source)]
     return [*filter(None, named), *entry.qrels]
 

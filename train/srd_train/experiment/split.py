@@ -16,7 +16,7 @@ from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
 
 VALIDATION_SHARE = 0.2
-"""Of the topics, where no fold is named."""
+"""Share of the topics that validates where no fold is named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +26,13 @@ class Split:
     __repr__ = short_repr
 
     train: TopicSet
-    """What a learner learns from."""
+    """Topics that a learner learns from."""
     validation: TopicSet
-    """What models and parameters are chosen on."""
+    """Topics that models and parameters are chosen on."""
     test: TopicSet | None
     """Not looked at until everything is chosen; None where the split has no test part."""
     description: Mapping[str, Any]
-    """How it was split, as JSON values."""
+    """Description of the split, as JSON values."""
     vectorizer: LsaVectorizer | None = None
     """Fitted on the texts of `train`, and already applied to all parts."""
 

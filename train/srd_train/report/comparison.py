@@ -92,7 +92,7 @@ def _scored(name: str, qrels: Qrels, run: Run, measures: Iterable[str | Measure]
 
 
 def _record(name: str, run: Run, scored: Evaluation, unranked: set[str]) -> dict[str, Any]:
-    """What tables and page need to know of a run, as benchmarks record it of a cell; without seed, fold and times."""
+    """The record of a run, as benchmarks keep one of a cell; without fold and times."""
     per_topic = {query_id: values for query_id, values in scored.per_topic.items() if query_id not in unranked}
     return {
         "cell": name,
@@ -110,7 +110,7 @@ def _record(name: str, run: Run, scored: Evaluation, unranked: set[str]) -> dict
 
 
 def _problems(runs: Mapping[str, Run], scored: Mapping[str, Evaluation], unranked: set[str]) -> list[Problem]:
-    """What a reader of the figures must know of the runs."""
+    """Problems of the runs that a reader of the figures must know."""
     said: dict[str, list[str]] = {}
     for name, each in scored.items():
         if each.missing_topics:

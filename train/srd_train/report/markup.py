@@ -15,7 +15,7 @@ from srd_gym.files import written_atomically
 from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, Problem, ResultTable, Row
 
 SIGNS = {"above": "▲", "below": "▼", "level": "≈", "": ""}
-"""How a verdict is shown: a shape each, so that no colour is needed."""
+"""Signs of the verdicts: a shape each, so that no colour is needed."""
 FEW = "†"
 """Behind the mean of a row that was trained with too few seeds."""
 _LEGEND = (
@@ -39,18 +39,18 @@ class Column:
 
     head: str
     value: Callable[[Row], Value]
-    """What the page sorts by; None where there is nothing."""
+    """Value that the page sorts by; None where there is nothing."""
     form: Callable[[Row], str]
     """The text of a cell whose value is not None."""
     priority: int
-    """Where a terminal is too narrow, the columns with the highest go first."""
+    """Rank in which columns are left out of a narrow terminal, the highest first."""
     below: str | None = None
     """On the page it is the second line of this column's cells, elsewhere a column."""
     page_only: bool = False
     """Whether it is left out elsewhere."""
 
     def text(self, row: Row) -> str:
-        """What a cell shows."""
+        """Text of a cell."""
         return "-" if self.value(row) is None else self.form(row)
 
 
@@ -100,12 +100,12 @@ def plain_columns(table: ResultTable) -> list[Column]:
 
 
 def legend_of(tables: Sequence[ResultTable]) -> str:
-    """What a reader must know of all these tables."""
+    """Legend of all these tables."""
     return _LEGEND + (_TIMES if any(table.timed for table in tables) else "")
 
 
 def notes(table: ResultTable) -> list[str]:
-    """What a reader must know of this table besides the legend."""
+    """Notes of this table, besides the legend."""
     fits: dict[str, list[str]] = {}
     for row in table.rows:
         fits.setdefault(row.fitted_as, []).append(row.ranker)

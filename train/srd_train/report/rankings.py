@@ -87,7 +87,7 @@ def _entry(
 def _gains(
     lists: Sequence[Sequence[str]], topic: Topic | None, place: Mapping[str, int], table: ResultTable
 ) -> Iterable[Any]:
-    """What the document at each rank adds to the first measure, for every ranking; None without judgments."""
+    """Gain in the first measure by the document at each rank, for every ranking; None without judgments."""
     if topic is None or topic.judgments is None:
         return [None] * len(lists)
     judged, depth = topic.judgments, max(record["depth"] for record in table.records)

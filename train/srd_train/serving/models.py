@@ -41,7 +41,7 @@ class Model:
     vectorizer: LsaVectorizer | None = None
     """Makes the vectors the ranker was trained on."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """What its folder records of its training."""
+    """Record of its training in its folder."""
     finished: bool = True
     """Whether its training has ended; an interrupted one leaves its best weights so far."""
 
@@ -107,7 +107,7 @@ def ranking_options(folder: Path, *, trust: bool = False) -> tuple[Any, tuple[st
 
 
 def _content(folder: Path, ranking: Mapping[str, Any], *, trust: bool) -> dict[str, Any]:
-    """What the config of a model folder says, and what ranking with these options needs imported.
+    """Content of a model folder's config; whatever ranking with these options needs is imported.
 
     A model ranks without what its training was paid, chosen or pruned by.
     """

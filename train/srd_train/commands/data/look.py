@@ -58,9 +58,9 @@ class Head:
     file: tyro.conf.Positional[str]
     """Topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
     topics: int = 3
-    """How many topics."""
+    """Number of topics."""
     documents: int = 5
-    """How many candidates of each."""
+    """Number of candidates of each."""
     json: bool = False
     """Print JSON."""
 

@@ -10,7 +10,7 @@ from small_topics import refused
 from srd_agents.registry import RANKERS
 from srd_gym.data.synthetic import generate
 from srd_train.experiment import selection
-from srd_train.experiment.recipe import built_in, load_recipe, recipe_from, tasks
+from srd_train.experiment.recipe import built_in, check_recipe, load_recipe, recipe_from, tasks
 from srd_train.experiment.selection import ResolvedRanker, fit_ranker
 from srd_train.experiment.sources import TopicsEntry, load_entry
 from srd_train.experiment.split import split_topics
@@ -155,6 +155,24 @@ def test_combinations_of_a_grid() -> None:
     assert ResolvedRanker.of("random").choices == [{}]
     assert choices(lambda_=(0.1, 0.2), clip=(True,)) == [{"lambda_": x, "clip": True} for x in (0.1, 0.2)]
     refused(lambda: choices(lambda_=()), "'lambda_' has no values")
+
+
+def test_a_row_is_resolved_once_and_its_cells_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolved: list[str] = []
+    make = ResolvedRanker.of
+
+    def counted(name: str, *words: Any) -> ResolvedRanker:
+        resolved.append(name)
+        return make(name, *words)
+
+    monkeypatch.setattr(ResolvedRanker, "of", counted)
+    recipe = recipe_from({**SMALL, **ranker("mmr", grid={"lambda_": [0.2, 0.4]})}, "r", "r.toml")
+    check_recipe(recipe)
+    cells = [cell for task in tasks(recipe) for cell in task.cells]
+    assert resolved == ["random", "mmr"]
+    mmr = {id(cell.ranker.resolved) for cell in cells if cell.row == "x"}
+    assert len(mmr) == 1
+    assert len(cells) == 2 * 5
 
 
 def test_the_first_of_equals_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,16 +23,15 @@ from srd_agents.training.loop import LearnerConfig, TrainingLoop, torch_threads
 from srd_agents.training.options import (
     CONFIG_FILE,
     MODEL_FILE,
-    SCHEMA_VERSION,
     Tree,
     Weights,
     as_values,
     check_like,
     config_from,
     enough_memory,
+    model_config,
     read_arrays,
     read_model_config,
-    versions,
     write_arrays,
     write_json,
 )
@@ -353,16 +352,8 @@ class Learner(ABC, Generic[C]):
 
     def _write_model(self, folder: PathLike, weights: Weights) -> None:
         """Write these weights and the configuration as a model folder."""
-        content: dict[str, Any] = {
-            "schema_version": SCHEMA_VERSION,
-            "ranker": self.name,
-            "vector_width": self.vector_width,
-            "seed": self.seed,
-            "config": as_values(self.config),
-            "versions": versions(),
-            "metadata": self.metadata,
-            "history": None if self.history is None else asdict(self.history),
-        }
+        config, history = as_values(self.config), None if self.history is None else asdict(self.history)
+        content = model_config(self.name, config, self.vector_width, self.metadata, seed=self.seed, history=history)
         # The header says which config the weights belong to, as two files cannot be replaced in one stroke.
         write_arrays(Path(folder) / MODEL_FILE, weights, {"fingerprint": _fingerprint(content)})
         write_json(Path(folder) / CONFIG_FILE, content)

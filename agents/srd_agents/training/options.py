@@ -330,6 +330,20 @@ def write_json(path: PathLike, content: Mapping[str, Any]) -> None:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
+def model_config(
+    ranker: str,
+    config: Mapping[str, Any],
+    vector_width: int | None,
+    metadata: Mapping[str, Any],
+    *,
+    seed: int | None = None,
+    history: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Content of a model folder's config.json, as `read_model_config` gives it back."""
+    about = {"ranker": ranker, "vector_width": vector_width, "seed": seed, "config": config, "metadata": metadata}
+    return {"schema_version": SCHEMA_VERSION, **about, "versions": versions(), "history": history}
+
+
 def read_model_config(folder: PathLike) -> dict[str, Any]:
     """The checked content of a model folder's config.json.
 

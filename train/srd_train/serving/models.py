@@ -11,11 +11,10 @@ from srd_agents.registry import RANKERS, RankerSpec, find_untrained, import_own,
 from srd_agents.training.loop import STATE_FILE
 from srd_agents.training.options import (
     CONFIG_FILE,
-    SCHEMA_VERSION,
     check_type,
     config_from,
+    model_config,
     read_model_config,
-    versions,
     write_json,
 )
 from srd_gym.data.lsa import LsaVectorizer
@@ -135,15 +134,5 @@ def write_heuristic(
         vector_width: F of the topics they were chosen on.
         metadata: what is recorded of the choice.
     """
-    content = {
-        "schema_version": SCHEMA_VERSION,
-        "ranker": spec.name,
-        "vector_width": vector_width,
-        "seed": None,
-        "config": dict(config),
-        "versions": versions(),
-        "metadata": dict(metadata),
-        "history": None,
-    }
-    write_json(folder / CONFIG_FILE, content)
+    write_json(folder / CONFIG_FILE, model_config(spec.name, config, vector_width, metadata))
     load_trained(folder)  # what was written must be readable

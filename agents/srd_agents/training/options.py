@@ -79,15 +79,24 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
     """A configuration from field values.
 
     Args:
-        config_class: a dataclass; its `__post_init__` checks the values.
+        config_class: a dataclass; its `__post_init__` checks ranges.
         values: field name -> value; what is left out keeps its default.
         owner: whose configuration it is, for the error ("ranker 'mmr'").
 
     Raises:
-        TypeError: a value of another type than its field's.
-        ValueError: a name that is no field (the message suggests the nearest), or a value out of range.
+        TypeError, ValueError: as `check_fields`, or a value out of range.
     """
-    kind: Any = config_class
+    check_fields(config_class, values, owner)
+    return config_class(**values)
+
+
+def check_fields(kind: Any, values: Mapping[str, Any], owner: str) -> None:
+    """Refuse values that are not those of a dataclass's fields; arguments as of `config_from`.
+
+    Raises:
+        TypeError: a value of another type than its field's.
+        ValueError: a name that is no field (the message suggests the nearest).
+    """
     hints, names = _hints(kind), [field.name for field in dataclasses.fields(kind)]
     for name, value in values.items():
         check_option(f"option of {owner}:", name, names)
@@ -95,7 +104,6 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
             check_type(name, value, hints[name])
         except (TypeError, ValueError) as error:
             raise type(error)(f"{owner}: {error}") from None
-    return config_class(**values)
 
 
 def as_values(config: Any) -> dict[str, Any]:

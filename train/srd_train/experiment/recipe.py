@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated, Any, Literal, TypeVar
 
 from srd_agents.registry import import_own
-from srd_agents.training.options import Config, Count, at_least, config_from
+from srd_agents.training.options import Config, Count, at_least, check_fields
 from srd_gym.checks import unknown
 from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading
@@ -379,7 +379,9 @@ def _entry(kind: type[Entry], table: Mapping[str, Any], where: str, **made: Any)
         ValueError: the message gives the place, what was expected and what came.
     """
     try:
-        return config_from(kind, {**_frozen(table), **made}, "the table")
+        values = {**_frozen(table), **made}
+        check_fields(kind, values, "the table")
+        return kind(**values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from error
 

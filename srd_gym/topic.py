@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.checks import array_from, as_scores, check_integer, unknown
-from srd_gym.reading import shown
+from srd_gym.reading import few, shown
 from srd_gym.showing import ROWS, html_table
 
 FloatArray = NDArray[np.float32]

@@ -16,8 +16,7 @@ import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +38,6 @@ GROUP = "srd_gym.rankers"
 _OWN = re.compile(r"(?!(?:knn|ranker):)(?P<path>[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)(?:[(@].*)?")
 _NEXT = re.compile(r"\s*\+\s*(?=[A-Za-z_][\w.]*:)")
 """Between the parts of a sum of measures, or of a chain of pruning strategies."""
-_NO_DEVICES = "TORCH_DEVICE_BACKEND_AUTOLOAD"
-"""The environment variable that keeps torch from reading all entry points as it is imported, "0" or "1"."""
 _NO_CODE = ("name", "checkpoint", "path")
 """Options whose words mean something else."""
 
@@ -56,21 +53,21 @@ class RankerSpec:
     __repr__ = short_repr
 
     name: str
-    """How commands, tables and model folders call it."""
+    """Name in commands, tables and model folders."""
     summary: str
     """One line for lists."""
     config_path: str = ""
-    """Where its options are: "module:Dataclass"; left out, they are those that the class names as `config_class`, else
+    """Place of its options: "module:Dataclass"; left out, they are those that the class names as `config_class`, else
     it takes none."""
     class_path: str
-    """Where it is: "module:Class"; the class takes the options as its only argument (see `foreign_code`)."""
+    """Place of its class: "module:Class"; the class takes the options as its only argument (see `foreign_code`)."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
     learns: bool = False
     """Whether it must be fitted: the class is then a `srd_agents.training.Learner`. Of a ranker of another
     distribution the registry asks the class."""
     needs: Sequence[str] = ()
-    """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
+    """Parts that a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
     "judgments"; "model file": the options must name one."""
     foreign_code: bool = False
     """Whether its options name a file that can run any code while it is read: then it is built only where the caller
@@ -230,20 +227,8 @@ class Registry(Mapping[str, RankerSpec]):
         return name in self.built_in or name in self._announced()
 
     def _announced(self) -> dict[str, EntryPoint]:
-        """Entry points by name, nothing imported; a distribution whose entry points cannot be read has none."""
-        try:
-            points: list[EntryPoint] = list(entry_points(group=GROUP))
-        except Exception:  # of one distribution, in front of those of all others
-            points = []
-            os.environ.setdefault(_NO_DEVICES, "0")
-            for distribution in distributions():
-                try:
-                    points += distribution.entry_points.select(group=GROUP)
-                except Exception as error:
-                    provider = _called(distribution, str(getattr(distribution, "_path", "unknown")))
-                    reason = f"entry points of {provider} cannot be read: {type(error).__name__} ({error})"
-                    self._skip(provider, reason)
-        return {point.name: point for point in points}
+        """Entry points by name, nothing imported."""
+        return {point.name: point for point in entry_points(group=GROUP)}
 
     def _skip(self, provider: str, why: str) -> None:
         """Tell once of a distribution whose rankers are left out."""
@@ -254,15 +239,7 @@ class Registry(Mapping[str, RankerSpec]):
 
 def _provider(point: EntryPoint) -> str:
     """The distribution that an entry point is of, for messages."""
-    return _called(point.dist, f"that has {point.value!r}")
-
-
-def _called(distribution: Distribution | None, otherwise: str) -> str:
-    """What messages call a distribution, whose name may be unreadable."""
-    with contextlib.suppress(Exception):
-        if distribution is not None and distribution.name:
-            return f"distribution {distribution.name!r}"
-    return f"the distribution {otherwise}"
+    return f"distribution {point.dist.name!r}" if point.dist else f"the distribution that has {point.value!r}"
 
 
 def _built_in() -> dict[str, RankerSpec]:
@@ -349,12 +326,10 @@ def _as_announced(spec: RankerSpec, name: str) -> RankerSpec:
 
 
 def _imported(path: str, owner: str) -> type[Any]:
-    """What "module:Name" stands for."""
+    """The class that "module:Name" names."""
     module, _, name = path.partition(":")
     try:
-        if module not in sys.modules:
-            _spare_torch()
-        found: type[Any] = getattr(importlib.import_module(module), name)
+        kind: type[Any] = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name in ("torch", "safetensors"):
             extra = "agents" if error.name == "torch" else "cli"
@@ -362,13 +337,7 @@ def _imported(path: str, owner: str) -> type[Any]:
         raise
     except (AttributeError, SystemExit) as error:
         raise ImportError(f"ranker {owner!r}: {path} cannot be imported: {error}") from error
-    return found
-
-
-@cache
-def _spare_torch() -> None:
-    """Keep torch, which may be imported next, from entry points that cannot be read: it would fail as a whole."""
-    RANKERS._announced()
+    return kind
 
 
 def import_own(value: Any, *, trust: bool, where: str = "") -> None:
@@ -398,14 +367,14 @@ def import_own(value: Any, *, trust: bool, where: str = "") -> None:
             sys.path.append(os.getcwd())
         module, _, name = path.partition(":")
         try:
-            found: Any = importlib.import_module(module)
+            imported: Any = importlib.import_module(module)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{module}.".startswith(f"{error.name}."):
                 raise  # something that the module itself imports
             raise ImportError(f"{path}: no module {error.name!r} in {os.getcwd()}, nor installed") from error
-        kind: Any = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), found)
+        kind: Any = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), imported)
         if kind is None:
-            file = getattr(found, "__file__", None) or "part of Python"
+            file = getattr(imported, "__file__", None) or "part of Python"
             raise ValueError(f"{path}: the module has no {name!r} ({file})")
         _add(path, kind)
 
@@ -428,8 +397,8 @@ def _add(path: str, kind: Any) -> None:
 def _own_paths(value: Any) -> list[str]:
     """Every "module:NAME" in a value, throughout lists and tables."""
     if isinstance(value, str):
-        found = map(_OWN.fullmatch, _NEXT.split(value))
-        return [match["path"] for match in found if match is not None]
+        matches = map(_OWN.fullmatch, _NEXT.split(value))
+        return [match["path"] for match in matches if match is not None]
     inner = value if isinstance(value, list | tuple) else ()
     if isinstance(value, Mapping):
         inner = [item for key, item in value.items() if key not in _NO_CODE]

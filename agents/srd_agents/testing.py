@@ -18,8 +18,8 @@ import numpy as np
 
 from srd_agents.registry import load_ranker, make_ranker
 from srd_agents.training.learner import Learner
-from srd_agents.training.loop import Validation
 from srd_agents.training.options import as_values
+from srd_agents.training.validation import Validation
 from srd_gym.checks import check_option
 from srd_gym.protocols import IntArray
 from srd_gym.testing import ConformanceError, check_ranker

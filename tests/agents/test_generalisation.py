@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from srd_agents import make_ranker
-from srd_agents.training.loop import Validation
+from srd_agents.training.validation import Validation
 from srd_gym.data.synthetic import generate
 from studies.pretrain.wide import wide_topics
 

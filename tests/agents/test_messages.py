@@ -12,9 +12,10 @@ from small_topics import refused
 
 from srd_agents.pipeline.diversify import diversify
 from srd_agents.registry import RANKERS, load_ranker, make_ranker
-from srd_agents.training.history import History, Progress
-from srd_agents.training.loop import LearnerConfig, Validation
+from srd_agents.training.loop import LearnerConfig
 from srd_agents.training.options import Config
+from srd_agents.training.progress import History, Progress
+from srd_agents.training.validation import Validation
 from srd_gym.data import generate
 from srd_gym.pruning import ByRanker
 from srd_gym.topic import Topic

@@ -16,7 +16,6 @@ from run_srd import Srd
 
 import srd_train.commands.evaluate
 from srd_agents.heuristic.trade_off import MMR
-from srd_gym.trec_files import read_run
 from srd_train.cli import TREE, Group, Leaf
 
 LEARNER_HELP = ("train", "mdp-div", "--help")
@@ -128,58 +127,18 @@ def python(*words: str, **options: Any) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
-def test_a_full_disk_under_standard_output_is_named() -> None:
-    command = [sys.executable, "-m", "srd_train", "data", "describe", "synthetic:tiny:3:0"]
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, check=False, stdout=full, stderr=subprocess.PIPE, timeout=60)
-    assert done.returncode == 2
-    assert done.stderr == b"error: No space left on device: standard output\n"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such shell")
-@pytest.mark.parametrize(("words", "closed", "code"), [
-    (("--help",), ">&-", 0),
-    (("train", "mmr", "--help"), ">&-", 0),
-    (("data", "describe", "synthetic:tiny:3"), "<&- >&- 2>&-", 0),
-    (("rank", "mmr", "--k", "2"), "<&-", 0),
-    (("rank", "nobody"), "2>&-", 2),
-    (("rank", "mmr", "--topics", "synthetic:tiny:3", "--out", "run"), "<&- >&- 2>&-", 0),
-])  # fmt: skip
-def test_closed_streams_do_no_harm(words: tuple[str, ...], closed: str, code: int, tmp_path: Path) -> None:
-    # A file that is opened takes the number of a closed stream, and then all that is printed.
-    command = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "srd_train", *words]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
-    if "--out" in words:
-        assert len(read_run(tmp_path / "run").rankings) == 3
-
-
-@pytest.mark.parametrize("columns", ["3", "1"])
-def test_help_and_tables_end_on_the_narrowest_terminal(columns: str) -> None:
-    environment = {**os.environ, "COLUMNS": columns}
-    code, out, err = python("-m", "srd_train", "rank", "mmr", "--help", env=environment)
-    assert (code, err) == (0, "")
-    assert "usage: srd rank" in " ".join(out.split())
-    assert python("-m", "srd_train", "rank", "mmr", "--no", env=environment)[0] == 2
-
-
 def test_a_broken_distribution_ends_no_command(tmp_path: Path) -> None:
-    for name, points in {
-        "latin": b"[x]\nn\xf6 = json:x\n",
-        "lost": b"[srd_gym.rankers]\nlost = nowhere:SPEC\n",
-    }.items():
-        (tmp_path / f"{name}-1.dist-info").mkdir()
-        (tmp_path / f"{name}-1.dist-info" / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-        (tmp_path / f"{name}-1.dist-info" / "entry_points.txt").write_bytes(points)
+    folder = tmp_path / "lost-1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: lost\nVersion: 1\n")
+    (folder / "entry_points.txt").write_text("[srd_gym.rankers]\nlost = nowhere:SPEC\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     code, out, err = python("-m", "srd_train", "train", "--help", env=environment)
     assert code == 0
     assert "reinforce" in out
-    assert [err.count(f"distribution '{name}'") for name in ("latin", "lost")] == [1, 1]
+    assert err.count("distribution 'lost'") == 1
     rank = ("rank", "mmr", "--topics", "synthetic:tiny:3", "--out", str(tmp_path / "run"))
     assert python("-m", "srd_train", *rank, env=environment)[0] == 0
-    assert python("-c", "from srd_agents import make_ranker; make_ranker('reinforce')", env=environment)[0] == 0
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:

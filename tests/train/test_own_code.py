@@ -18,7 +18,7 @@ from run_srd import Srd
 from small_topics import random_topics, refused
 
 from srd_agents.registry import RANKERS, load_ranker
-from srd_agents.training.loop import Validation
+from srd_agents.training.validation import Validation
 from srd_gym.core import own
 from srd_gym.measures import MEASURES, catalogue, evaluate
 

@@ -1,4 +1,4 @@
-"""Where the command `srd` begins: an interrupt while packages are imported, or a missing one, ends in one line."""
+"""Entry of the command `srd`: an interrupt while packages are imported, or a missing one, ends in one line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def main() -> int:
     Returns:
         The exit code.
     """
-    _prepare_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a file's name that is not UTF-8, say
     # The imports take a second or two. An interrupt ends the process at once, as libraries wrap or swallow errors.
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
@@ -46,21 +47,6 @@ def main() -> int:
             sys.stderr.flush()
         os._exit(code)
     return code
-
-
-def _prepare_streams() -> None:
-    """Give the process the standard streams that it was started without (`srd ... >&-`): they lead nowhere.
-
-    Files that are opened would get their numbers else, and whatever a library prints would go into them. What standard
-    output cannot show (a file's name that is not UTF-8) is escaped.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - the process's own until it ends
-            os.set_inheritable(stream.fileno(), True)
-            setattr(sys, name, stream)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import shutil
 import signal
 import sys
 import warnings
@@ -22,11 +21,7 @@ from srd_gym.interrupts import number_of, stopped_by_signals
 from srd_train.commands.console import Output, overview, parsed
 
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError, MemoryError)
-"""What a user can put right: reported as one line. Anything else is our mistake and keeps its traceback."""
-
-
-_NARROWEST = 20
-"""Columns that are written for where a terminal has fewer; tyro's help does not end below eight."""
+"""Errors that a user can put right, reported as one line. Anything else is our mistake and keeps its traceback."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +103,6 @@ def main(argv: Sequence[str] | None = None, tree: Group = TREE, prog: str = "srd
     debug = "--debug" in args
     args = [word for word in args if word != "--debug"]
     output = Output(json="--json" in args)
-    if shutil.get_terminal_size().columns < _NARROWEST:
-        os.environ["COLUMNS"] = str(_NARROWEST)
     try:
         with stopped_by_signals(), _notices(output):
             return _run(args, output, tree, prog)
@@ -163,7 +156,7 @@ def _stop_behind(error: BaseException | None) -> KeyboardInterrupt | None:
 
 
 def _message(error: BaseException) -> str:
-    """What to tell of an error: its text, with the file where the system names one."""
+    """The message of an error: its text, with the file where the system names one."""
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
@@ -190,7 +183,7 @@ def _run(args: list[str], output: Output, tree: Group, prog: str) -> int:
             raise unknown("command", f"{prog} {word}", [f"{prog} {name}" for name in node.commands])
         node = node.commands[word]
         prog = f"{prog} {word}"
-    found: Any = getattr(importlib.import_module(node.module), node.command)
-    command = parsed(found, args, prog) if isinstance(found, type) else found(args, prog)
+    kind: Any = getattr(importlib.import_module(node.module), node.command)
+    command = parsed(kind, args, prog) if isinstance(kind, type) else kind(args, prog)
     status: int = command.execute(output)
     return status

@@ -28,7 +28,7 @@ from srd_gym.files import written_atomically
 from srd_gym.measures import evaluate
 from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import FloatArray, Topic, TopicSet
-from srd_train.experiment.fit import commit
+from srd_train.experiment.provenance import commit
 from srd_train.experiment.sources import data_root
 from srd_train.report.markup import markdown
 from srd_train.report.significance import difference_interval

@@ -81,7 +81,7 @@ def load_optimizer(optimizer: torch.optim.Optimizer, tree: Tree) -> None:
 
 
 def _state_of(kind: Any, parameter: Tensor, group: Mapping[str, Any]) -> Arrays:
-    """What such an optimizer with these options keeps of a parameter after its first step: name -> array."""
+    """State that such an optimizer with these options keeps of a parameter after its first step: name -> array."""
     like = torch.zeros(parameter.shape, dtype=parameter.dtype, requires_grad=True)
     like.grad = torch.zeros_like(like)
     twin = kind([like], lr=1.0)

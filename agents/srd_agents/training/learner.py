@@ -19,24 +19,24 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from srd_agents.training.history import History, OnProgress
-from srd_agents.training.loop import Fit, LearnerConfig, Validation, checked_topics, torch_threads
+from srd_agents.training.loop import LearnerConfig, TrainingLoop, torch_threads
 from srd_agents.training.options import (
     CONFIG_FILE,
     MODEL_FILE,
-    SCHEMA_VERSION,
     Tree,
     Weights,
     as_values,
     check_like,
     config_from,
     enough_memory,
+    model_config,
     read_arrays,
     read_model_config,
-    versions,
     write_arrays,
     write_json,
 )
+from srd_agents.training.progress import History, OnProgress
+from srd_agents.training.validation import Validation, checked_topics
 from srd_gym.checks import check_integer, check_positive, checked_rankings, unknown
 from srd_gym.files import PathLike
 from srd_gym.measures import Measure
@@ -99,7 +99,7 @@ class Learner(ABC, Generic[C]):
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         """Get ready to train: called once by `fit`, after `_build`.
 
-        Draws the first weights from the seed, makes the optimizer, the generators (from the seed too) and the arrays
+        Draws the initial weights from the seed, makes the optimizer, the generators (from the seed too) and the arrays
         of the topics. The topics are labelled, have vectors and at least one relevant candidate each. Where
         `self._resuming`, weights follow from a checkpoint, so what only makes them need not be done.
         """
@@ -177,10 +177,10 @@ class Learner(ABC, Generic[C]):
         Raises:
             ValueError: an option that training depends on, an unknown one, or a value out of range.
         """
-        known: tuple[str, ...] = getattr(self.config_class, "RANKING_OPTIONS", ())
+        ranking_options: tuple[str, ...] = getattr(self.config_class, "RANKING_OPTIONS", ())
         for name in options:
-            if name not in known:
-                raise unknown(f"option of ranking of ranker {self.name!r}:", name, known)
+            if name not in ranking_options:
+                raise unknown(f"option of ranking of ranker {self.name!r}:", name, ranking_options)
         twin = copy.copy(self)
         twin.config = replace(self.config, **options)
         return twin
@@ -256,7 +256,7 @@ class Learner(ABC, Generic[C]):
         with torch_threads(threads):
             self.prepare(trainable, seed)
             try:
-                run = Fit(
+                run = TrainingLoop(
                     self, trainable, judge, out=out, time_budget=time_budget, progress=progress, measures=measures
                 )
                 run.history.excluded = excluded
@@ -352,16 +352,8 @@ class Learner(ABC, Generic[C]):
 
     def _write_model(self, folder: PathLike, weights: Weights) -> None:
         """Write these weights and the configuration as a model folder."""
-        content: dict[str, Any] = {
-            "schema_version": SCHEMA_VERSION,
-            "ranker": self.name,
-            "vector_width": self.vector_width,
-            "seed": self.seed,
-            "config": as_values(self.config),
-            "versions": versions(),
-            "metadata": self.metadata,
-            "history": None if self.history is None else asdict(self.history),
-        }
+        config, history = as_values(self.config), None if self.history is None else asdict(self.history)
+        content = model_config(self.name, config, self.vector_width, self.metadata, seed=self.seed, history=history)
         # The header says which config the weights belong to, as two files cannot be replaced in one stroke.
         write_arrays(Path(folder) / MODEL_FILE, weights, {"fingerprint": _fingerprint(content)})
         write_json(Path(folder) / CONFIG_FILE, content)
@@ -381,8 +373,8 @@ def tell_foreign(who: str, metadata: Mapping[str, Any], ranked: Iterable[Mapping
     if not isinstance(trained, Mapping):
         return
     for origin in ranked:
-        known = None not in (origin["encoder"], trained.get("encoder"))
-        if any(origin[name] != trained.get(name) for name in (["encoder"] if known else ["name", "marks"])):
+        encoders_known = None not in (origin["encoder"], trained.get("encoder"))
+        if any(origin[name] != trained.get(name) for name in (["encoder"] if encoders_known else ["name", "marks"])):
             warnings.warn(
                 f"{who} was trained on vectors of {_called(trained)}, and is to rank vectors of {_called(origin)}; "
                 "unless one encoder made both, its rankings mean nothing",
@@ -394,8 +386,8 @@ def tell_foreign(who: str, metadata: Mapping[str, Any], ranked: Iterable[Mapping
 def _called(origin: Mapping[str, Any]) -> str:
     """A topic set and what is known of its vectors."""
     marks = origin.get("marks")
-    known = [origin.get("encoder") or "unknown encoder", *(marks if isinstance(marks, list) else ())]
-    return f"{shown(origin.get('name'))} ({few(known)})"
+    about = [origin.get("encoder") or "unknown encoder", *(marks if isinstance(marks, list) else ())]
+    return f"{shown(origin.get('name'))} ({few(about)})"
 
 
 def _fingerprint(content: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The training loop that all learners share, its options, and what scores a ranker on judged topics again and again."""
+"""Training loop that all learners share, and its options."""
 
 from __future__ import annotations
 
@@ -6,52 +6,48 @@ import contextlib
 import math
 import sys
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.training.history import History, OnProgress, Progress
 from srd_agents.training.options import (
+    Arrays,
     Config,
     Count,
     CountFromZero,
     MeasureOption,
     Positive,
     Tree,
+    Weights,
     as_values,
     config_from,
     read_tree,
     write_tree,
 )
+from srd_agents.training.progress import History, OnProgress, Progress
+from srd_agents.training.validation import Validation
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.interrupts import held_back
-from srd_gym.measures import Measure, measure, references
-from srd_gym.measures.base import judged, tell_irrelevant
-from srd_gym.protocols import IntArray, Ranker, ScoreArray
-from srd_gym.reading import few, reading, shown
-from srd_gym.sources import TopicSource, topics_from
+from srd_gym.measures import Measure, measure
+from srd_gym.protocols import IntArray, Ranker
+from srd_gym.reading import reading, shown
 from srd_gym.topic import TopicSet
 
-if TYPE_CHECKING:
-    from srd_agents.training.learner import Learner
-
-
 STATE_FILE = "state.safetensors"
-"""Where `fit` keeps what a resumed run needs, beside the model."""
+"""File of a run's training state, beside the model."""
 
 _PROGRESS_SECONDS = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerConfig(Config):
-    """What the training loop reads; learners add their own fields."""
+    """Options of the training loop; learners add their own fields."""
 
     epochs: Count = 100
     """Passes over the training topics at most."""
@@ -62,7 +58,7 @@ class LearnerConfig(Config):
     validate_every: Count = 1
     """Epochs between validations."""
     validation_measure: MeasureOption = "alpha_nDCG@10"
-    """What chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
+    """Measure that chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
     checkpoint_seconds: Positive = 60.0
     """Seconds between checkpoints, where `fit` is given a folder."""
 
@@ -71,43 +67,6 @@ PLAYED = ("episodes", "steps")
 """Figures of an update whose totals the history holds; of the others it holds means over an epoch."""
 HOW_LONG = ("epochs", "patience", "checkpoint_seconds")
 """Options that a resumed run may change: how long it trains and how often it saves, not what it computes."""
-
-
-class Validation:
-    """A measure bound to judged topics.
-
-    Args:
-        topics: judged topics, at least one (a set, a list, a name or a path); a topic without a relevant candidate
-            scores what the measure says (0).
-        by: the measure; without a cutoff, rankings are scored to their end. Unless it says otherwise it is normalised
-            by the pool where every topic has one, else by the candidates.
-
-    Raises:
-        ValueError: an unknown measure.
-    """
-
-    def __init__(self, topics: TopicSource, by: str | Measure) -> None:
-        self.topics = topics = topics_from(topics)
-        chosen = measure(by)
-        self.name = str(chosen)
-        """The measure in canonical notation."""
-        self.depth = min(chosen.cutoff or topics.max_candidates, topics.max_candidates)
-        """Documents asked of the ranker per topic."""
-        grades = ((topic.query_id, judged(topic)) for topic in topics)
-        tell_irrelevant(f"topic set {shown(topics.name)}", grades, [chosen.rel])
-        self._bound = chosen.bind(references(topics, chosen.normalizer), self.depth)
-
-    def score(self, rankings: Sequence[IntArray]) -> ScoreArray:
-        """The measure of one ranking a topic: [T] float64."""
-        rows = np.zeros((len(self.topics), self.depth, self.topics.max_subtopics), dtype=np.int8)
-        for index, (topic, ranking) in enumerate(zip(self.topics, rankings, strict=True)):
-            grades = judged(topic)[ranking[: self.depth]]
-            rows[index, : grades.shape[0], : grades.shape[1]] = grades
-        return self._bound.values(rows, np.arange(len(self.topics)))
-
-    def mean(self, ranker: Ranker) -> float:
-        """The mean measure of the ranker's rankings."""
-        return float(self.score(ranker.rank_batch(list(self.topics), self.depth)).mean())
 
 
 @contextlib.contextmanager
@@ -134,50 +93,30 @@ def torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> tuple[TopicSet, list[str]]:
-    """The topics that can be learned from, and the ids of those that cannot.
+class Trainable(Ranker, Protocol):
+    """Methods that the loop asks of the ranker that it trains; `Learner` says what each method does."""
 
-    Raises:
-        ValueError: unlabelled topics, shared queries, other widths, or nothing to learn from.
-    """
-    for what, part in (("training", topics), ("validation", validation or ())):
-        unlabelled = [topic.query_id for topic in part if not topic.labelled]
-        if unlabelled:
-            raise ValueError(
-                f"ranker {name!r}: {len(unlabelled)} of {len(part)} {what} topics have no judgments "
-                f"({few(unlabelled)}); learning needs judged topics: "
-                "leave the others out with TopicSet.select"
-            )
-    if validation is not None:
-        _check_pair(name, topics, validation)
-    trainable = topics.trainable()
-    excluded = sorted(set(topics.query_ids) - set(trainable.query_ids))
-    if not len(trainable):
-        raise ValueError(f"ranker {name!r}: none of the {len(topics)} training topics has a relevant candidate")
-    if excluded:
-        what = "training topics have no relevant candidate and are left out of training"
-        warnings.warn(f"{len(excluded)} of {len(topics)} {what}: {few(excluded, 10)}", stacklevel=2)
-    return trainable, excluded
+    name: str
+    seed: int | None
+    pretraining_seconds: float
+    pretraining_cpu_seconds: float
 
+    @property
+    def config(self) -> LearnerConfig: ...  # noqa: D102 - as `Learner` documents them
 
-def _check_pair(name: str, topics: TopicSet, validation: TopicSet) -> None:
-    """Training and validation agree on the width and share no query."""
-    if validation.vector_width != topics.vector_width:
-        raise ValueError(
-            f"ranker {name!r}: training vectors have width {topics.vector_width}, "
-            f"validation vectors {validation.vector_width}; both need the same vectors"
-        )
-    shared = sorted(set(topics.query_ids) & set(validation.query_ids))
-    if shared:
-        raise ValueError(
-            f"ranker {name!r}: {len(shared)} queries are in training and in validation ({few(shared)}); "
-            "split by query id, as TopicSet.folds does"
-        )
+    def validated(self, validation: Validation) -> float: ...  # noqa: D102
+    def check_weights(self, weights: Weights, what: str) -> None: ...  # noqa: D102
+    def _update(self, batch: IntArray) -> Mapping[str, float]: ...
+    def _weights(self) -> Arrays: ...
+    def _set_weights(self, weights: Weights) -> None: ...
+    def _training_state(self) -> Tree: ...
+    def _restore_training(self, state: Tree) -> None: ...
+    def _write_model(self, folder: PathLike, weights: Weights) -> None: ...
 
 
 @dataclass(kw_only=True)
-class _Loop:
-    """Where a training run stands; kept with its checkpoint."""
+class _Place:
+    """Place of a training run in its epochs; kept with its checkpoint."""
 
     epoch: int = 0
     """Epochs completed."""
@@ -187,16 +126,16 @@ class _Loop:
     """Validations without a new best."""
     sums: dict[str, float] = field(default_factory=dict)
     """The learner's figures, summed over the topics of the running epoch."""
-    played: dict[str, int] | None = None
-    """Episodes and environment steps in all; None in a checkpoint of before they were counted."""
+    played: dict[str, int]
+    """Episodes and environment steps in all."""
     seconds: float
-    """Of earlier sessions."""
+    """Wall time of earlier sessions."""
     cpu_seconds: float
     """Processor time of updates, and of what was trained before them."""
 
 
-class Fit:
-    """One training run of one learner: shuffled epochs of updates, validation, early stopping, checkpoints.
+class TrainingLoop:
+    """One training run of one ranker: shuffled epochs of updates, validation, early stopping, checkpoints.
 
     Args:
         learner: built and prepared on `topics`.
@@ -210,7 +149,7 @@ class Fit:
 
     def __init__(
         self,
-        learner: Learner[Any],
+        learner: Trainable,
         topics: TopicSet,
         validation: TopicSet | None,
         *,
@@ -229,7 +168,7 @@ class Fit:
         # The order of the topics has its own generator: what a learner draws must not depend on the loop.
         self._rng = np.random.default_rng([learner.seed or 0, 0x5EED])
         self._order = np.arange(len(topics), dtype=np.int64)
-        self._loop = _Loop(
+        self._place = _Place(
             seconds=learner.pretraining_seconds,
             cpu_seconds=learner.pretraining_cpu_seconds,
             played=dict.fromkeys(PLAYED, 0),
@@ -240,7 +179,7 @@ class Fit:
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
-        """What a resumed run must have in common with its checkpoint."""
+        """Values that a resumed run must have in common with its checkpoint."""
         lasting = {name: value for name, value in as_values(self._config).items() if name not in HOW_LONG}
         return {
             **lasting,
@@ -253,7 +192,7 @@ class Fit:
     @property
     def seconds(self) -> float:
         """Training time so far, earlier sessions included."""
-        return self._loop.seconds + time.monotonic() - self._began
+        return self._place.seconds + time.monotonic() - self._began
 
     def run(self) -> None:
         """Train to the end; the learner then holds the chosen weights.
@@ -267,7 +206,7 @@ class Fit:
             if not self._resumed:
                 self._checkpoint()  # a run that is stopped early has something to resume
             if self._validation is not None and not self.history.records:
-                self._record({})  # the first weights compete: where training makes things worse, they are kept
+                self._record({})  # the initial weights compete: where training makes things worse, they are kept
             let_interrupts_through()
             while (reason := self._reason_to_stop()) is None:
                 self._step()  # a second interrupt comes at once: the state is then neither here nor there, and not kept
@@ -328,8 +267,8 @@ class Fit:
         loop = dict(state["loop"])
         self._rng.bit_generator.state = loop.pop("generator")
         history = loop.pop("history")
-        self._loop = config_from(_Loop, loop, f"{path}: the loop")
-        check_integer("position", self._loop.position, 0, len(self._topics) - 1)
+        self._place = config_from(_Place, loop, f"{path}: the loop")
+        check_integer("position", self._place.position, 0, len(self._topics) - 1)
         self.history = History.of(history, f"{path}: the history")
         if (self.history.best_validation is None) != (self._best is None):
             raise ValueError(f"{path}: the history and the best weights do not go together; train anew")
@@ -346,9 +285,9 @@ class Fit:
 
     def _reason_to_stop(self) -> str | None:
         """Why training is over, or None."""
-        if self._loop.epoch >= self._config.epochs:
+        if self._place.epoch >= self._config.epochs:
             return "epochs"
-        if self._config.patience and self._loop.stale >= self._config.patience:
+        if self._config.patience and self._place.stale >= self._config.patience:
             return "patience"
         if self._time_budget is not None and self.seconds >= self._time_budget:
             return "time_budget"
@@ -356,47 +295,47 @@ class Fit:
 
     def _step(self) -> None:
         """One update, and what belongs to an epoch's end."""
-        if self._loop.position == 0:
+        if self._place.position == 0:
             self._order = self._rng.permutation(len(self._topics)).astype(np.int64)
-        batch = self._order[self._loop.position : self._loop.position + self._config.batch_topics]
+        batch = self._order[self._place.position : self._place.position + self._config.batch_topics]
         began = time.process_time()
         figures = self._learner._update(batch)
-        self._loop.cpu_seconds += time.process_time() - began
+        self._place.cpu_seconds += time.process_time() - began
         for name, value in figures.items():
             if not math.isfinite(value):
                 raise FloatingPointError(
-                    f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._loop.epoch + 1}; "
+                    f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._place.epoch + 1}; "
                     "lower the learning rate or clip gradients"
                 )
             if name not in PLAYED:
-                self._loop.sums[name] = self._loop.sums.get(name, 0.0) + float(value) * len(batch)
-            elif self._loop.played is not None:
-                self._loop.played[name] = self._loop.played.get(name, 0) + round(float(value) * len(batch))
-        self._loop.position += len(batch)
-        if self._loop.position >= len(self._topics):
+                self._place.sums[name] = self._place.sums.get(name, 0.0) + float(value) * len(batch)
+            else:
+                self._place.played[name] += round(float(value) * len(batch))
+        self._place.position += len(batch)
+        if self._place.position >= len(self._topics):
             self._end_epoch()
 
     def _end_epoch(self) -> None:
         """Record the epoch, and validate where due."""
         means = self._means()
-        self._loop.epoch += 1
-        self._loop.position, self._loop.sums = 0, {}
-        due = self._loop.epoch % self._config.validate_every == 0 or self._loop.epoch == self._config.epochs
+        self._place.epoch += 1
+        self._place.position, self._place.sums = 0, {}
+        due = self._place.epoch % self._config.validate_every == 0 or self._place.epoch == self._config.epochs
         self._record(means, validate=due)
 
     def _means(self) -> dict[str, float]:
         """The learner's figures, averaged over the topics seen in the running epoch."""
-        return {name: total / self._loop.position for name, total in self._loop.sums.items()}
+        return {name: total / self._place.position for name, total in self._place.sums.items()}
 
     def _record(self, figures: Mapping[str, Any], *, validate: bool = True) -> None:
         """Append a line to the history; keep the current weights if they validate better than all before."""
         value = self._learner.validated(self._validation) if validate and self._validation is not None else None
         line = {
-            "epoch": self._loop.epoch,
-            "topics": self._loop.epoch * len(self._topics) + self._loop.position,
-            **(self._loop.played or {}),
+            "epoch": self._place.epoch,
+            "topics": self._place.epoch * len(self._topics) + self._place.position,
+            **self._place.played,
             "seconds": round(self.seconds, 3),
-            "cpu_seconds": round(self._loop.cpu_seconds, 4),
+            "cpu_seconds": round(self._place.cpu_seconds, 4),
             "validation": value,
         }
         if value is not None:
@@ -404,10 +343,10 @@ class Fit:
         self.history.records.append({**line, **figures})
         if value is None:
             return
-        self._loop.stale += 1
+        self._place.stale += 1
         if self.history.best_validation is None or value > self.history.best_validation:
-            self.history.best_validation, self.history.best_epoch = value, self._loop.epoch
-            self._best, self._loop.stale = self._learner._weights(), 0
+            self.history.best_validation, self.history.best_epoch = value, self._place.epoch
+            self._best, self._place.stale = self._learner._weights(), 0
 
     def _other_measures(self) -> dict[str, float]:
         """The measures that choose nothing, of the rankings that were just validated."""
@@ -421,7 +360,7 @@ class Fit:
         A run cut by its time budget may stand between two validations: what it learned since then gets its chance.
         It comes after the checkpoint, so that a resumed run knows nothing of it.
         """
-        if self._validation is not None and (self._loop.position > 0 or self._best is None):
+        if self._validation is not None and (self._place.position > 0 or self._best is None):
             self._record({**self._means(), "partial": True})
         if self._best is not None:
             self._learner._set_weights(self._best)
@@ -437,7 +376,7 @@ class Fit:
         state: Tree = {
             "identity": self._identity,
             "loop": {
-                **asdict(replace(self._loop, seconds=self.seconds)),
+                **asdict(replace(self._place, seconds=self.seconds)),
                 "generator": self._rng.bit_generator.state,
                 "history": asdict(self.history),
             },
@@ -453,14 +392,14 @@ class Fit:
     def _report(self) -> None:
         """Tell the caller where the run stands, at epochs' ends and now and then in between."""
         now = time.monotonic()
-        if self._progress is None or (self._loop.position and now - self._shown_at < _PROGRESS_SECONDS):
+        if self._progress is None or (self._place.position and now - self._shown_at < _PROGRESS_SECONDS):
             return
         self._shown_at = now
         self._progress(
             Progress(
-                epoch=self._loop.epoch,
+                epoch=self._place.epoch,
                 epochs=self._config.epochs,
-                topics_done=self._loop.position,
+                topics_done=self._place.position,
                 topics=len(self._topics),
                 records=self.history.records,
                 measure=self.history.measure,

@@ -34,7 +34,7 @@ from srd_gym.showing import short_repr
 C = TypeVar("C")
 
 SCHEMA_VERSION = 2
-"""Of model folders; rises when older ones can no longer be read."""
+"""Version of model folders; rises when older ones can no longer be read."""
 MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"
 _CONTENT: Mapping[str, Any] = {
     "schema_version": Any,
@@ -45,7 +45,7 @@ _CONTENT: Mapping[str, Any] = {
     "metadata": dict[str, Any],
     "history": dict[str, Any] | None,
 }
-"""What config.json holds beside the versions of the packages, and of which types."""
+"""Content of config.json beside the versions of the packages, and of which types."""
 
 Arrays = dict[str, NDArray[Any]]
 Tree = dict[str, Any]
@@ -66,9 +66,9 @@ _EXPECTED: Mapping[Any, str] = {
     Reward: "a reward (an object with `name` and `bind`)",
     Pruning: "a pruning strategy (an object with `bind`)",
 }
-"""How errors call types."""
+"""Names of types in errors."""
 _PASSING: Mapping[Any, Any] = {float: (int, float), tuple: (tuple, list), Literal: str}
-"""What passes for a type beside its own instances: whole numbers, lists, and text for a word."""
+"""Values that pass for a type beside its own instances: whole numbers, lists, and text for a word."""
 _LONGEST = 80
 """Letters of a value that an error shows."""
 _hints = cache(get_type_hints)
@@ -79,15 +79,24 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
     """A configuration from field values.
 
     Args:
-        config_class: a dataclass; its `__post_init__` checks the values.
+        config_class: a dataclass; its `__post_init__` checks ranges.
         values: field name -> value; what is left out keeps its default.
         owner: whose configuration it is, for the error ("ranker 'mmr'").
 
     Raises:
-        TypeError: a value of another type than its field's.
-        ValueError: a name that is no field (the message suggests the nearest), or a value out of range.
+        TypeError, ValueError: as `check_fields`, or a value out of range.
     """
-    kind: Any = config_class
+    check_fields(config_class, values, owner)
+    return config_class(**values)
+
+
+def check_fields(kind: Any, values: Mapping[str, Any], owner: str) -> None:
+    """Refuse values that are not those of a dataclass's fields; arguments as of `config_from`.
+
+    Raises:
+        TypeError: a value of another type than its field's.
+        ValueError: a name that is no field (the message suggests the nearest).
+    """
     hints, names = _hints(kind), [field.name for field in dataclasses.fields(kind)]
     for name, value in values.items():
         check_option(f"option of {owner}:", name, names)
@@ -95,7 +104,6 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
             check_type(name, value, hints[name])
         except (TypeError, ValueError) as error:
             raise type(error)(f"{owner}: {error}") from None
-    return config_class(**values)
 
 
 def as_values(config: Any) -> dict[str, Any]:
@@ -156,7 +164,7 @@ def _is_a(value: object, kind: Any) -> bool:
 
 
 def _called(hint: Any, value: object) -> str:
-    """How an error calls the type that a value should have."""
+    """Name in an error of the type that a value should have."""
     kind = get_origin(hint) or hint
     if kind is Literal:
         return f"one of {', '.join(map(repr, get_args(hint)))}"
@@ -177,9 +185,23 @@ Share = Annotated[float, partial(check_number, least=0.0, most=1.0)]
 MeasureOption = str | Measure
 """A measure, or its notation."""
 RewardOption = str | Measure | Reward
-"""What pays: a measure, its notation, or a reward of the user's own (in text "module:NAME(argument=value)")."""
+"""Reward: a measure, its notation, or a reward of the user's own (in text "module:NAME(argument=value)")."""
 PruningOption = str | Pruning | None
 """A pruning strategy, or its notation; None: none."""
+
+
+def at_least(low: int) -> Callable[[str, Any], None]:
+    """The check of a field of whole numbers, one or several, if any; each of several comes once."""
+
+    def check(name: str, value: Any) -> None:
+        numbers = value if isinstance(value, tuple) else (value,)
+        for number in numbers:
+            if number is not None:
+                check_integer(name, number, low)
+            if numbers.count(number) > 1:
+                raise ValueError(f"{name} holds {number} twice; keep one of them")
+
+    return check
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -204,13 +226,13 @@ class Config:
 @cache
 def _checks(config_class: type[Any]) -> list[tuple[str, Callable[[str, Any], None]]]:
     """The fields whose annotations say more than a type, and what each must pass."""
-    found: list[tuple[str, Callable[[str, Any], None]]] = []
+    checks: list[tuple[str, Callable[[str, Any], None]]] = []
     for name, hint in get_type_hints(config_class, include_extras=True).items():
         if get_origin(hint) is Literal:
-            found.append((name, partial(check_type, hint=hint)))
+            checks.append((name, partial(check_type, hint=hint)))
         elif get_origin(hint) is Annotated:
-            found += [(name, check) for check in hint.__metadata__]
-    return found
+            checks += [(name, check) for check in hint.__metadata__]
+    return checks
 
 
 @contextlib.contextmanager
@@ -260,16 +282,16 @@ def read_arrays(path: PathLike, what: str) -> tuple[Arrays, dict[str, str]]:
         FileNotFoundError: no such file.
         ValueError: a pickle (refused unread), or not a whole safetensors file.
     """
-    found = existing_file(path, what)
+    file = existing_file(path, what)
     safetensors, _ = _safetensors()
     with reading(path, what, "a whole safetensors file", "train again"):
         try:
-            with safetensors.safe_open(found, framework="numpy") as opened:
+            with safetensors.safe_open(file, framework="numpy") as opened:
                 arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a mapping
                 return arrays, dict(opened.metadata() or {})
         except Exception:
             # Asked only now: a safetensors file may begin with the same bytes (its header's length).
-            refuse_pickle(found, what, "expected a .safetensors file as `Learner.save` writes it")
+            refuse_pickle(file, what, "expected a .safetensors file as `Learner.save` writes it")
             raise
 
 
@@ -314,6 +336,20 @@ def write_json(path: PathLike, content: Mapping[str, Any]) -> None:
     text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
     with written_atomically(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def model_config(
+    ranker: str,
+    config: Mapping[str, Any],
+    vector_width: int | None,
+    metadata: Mapping[str, Any],
+    *,
+    seed: int | None = None,
+    history: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Content of a model folder's config.json, as `read_model_config` gives it back."""
+    about = {"ranker": ranker, "vector_width": vector_width, "seed": seed, "config": config, "metadata": metadata}
+    return {"schema_version": SCHEMA_VERSION, **about, "versions": versions(), "history": history}
 
 
 def read_model_config(folder: PathLike) -> dict[str, Any]:
@@ -381,8 +417,8 @@ def _safetensors() -> tuple[Any, Callable[..., bytes]]:
 @cache
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that results depend on."""
-    found = {"python": platform.python_version()}
+    numbers = {"python": platform.python_version()}
     for name in ("srd-gym", "numpy", "torch", "scikit-learn", "scipy", "gymnasium", "pyarrow"):
         with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            numbers[name] = version(name)
+    return numbers

@@ -28,13 +28,13 @@ from srd_agents.training.options import Tree, Weights
 C = TypeVar("C", bound=LearnerConfig)
 
 _COPIES = 4
-"""What training holds of every weight: itself, its gradient and two means of Adam."""
+"""Copies that training holds of every weight: itself, its gradient and two means of Adam."""
 _MOST_TENSORS = 1_000
-"""Of a network: each costs time, however small it is."""
+"""Most tensors of a network: each costs time, however small it is."""
 
 
 class NetworkLearner(Learner[C]):
-    """What learners in torch share: weights, the state of training, and forgetting what only training needed.
+    """Base of learners in torch: weights, the state of training, and forgetting what only training needed.
 
     The state is that of `_optimizer` and of `_generator`, where `_prepare` makes them; one that keeps more says so.
     """

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from small_topics import judged_topic
 
 from srd_agents import make_ranker
-from srd_agents.training.loop import Validation
+from srd_agents.training.validation import Validation
 from srd_gym.data import generate, load_topics
 from srd_gym.measures import Reference, measure
 from srd_gym.topic import Topic
@@ -121,7 +121,7 @@ def test_oracle_takes_the_largest_gain_at_every_rank(name: str, n: int, s: int, 
 
 @pytest.mark.data
 def test_heuristics_on_ambient_reach_the_known_values(data_dir: Path) -> None:
-    from srd_agents.training.loop import Validation
+    from srd_agents.training.validation import Validation
     from srd_gym.data.ambient import load_ambient
     from srd_gym.measures import measure
 

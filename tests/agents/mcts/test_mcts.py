@@ -13,7 +13,7 @@ from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
 from srd_agents.networks.inputs import Inputs, log_policy
 from srd_agents.registry import make_ranker
-from srd_agents.training.loop import Validation
+from srd_agents.training.validation import Validation
 from srd_gym.data.synthetic import generate
 
 SMALL: dict[str, Any] = {"hidden": 5, "simulations": 12, "rank_simulations": 12, "horizon": 5, "epochs": 3}

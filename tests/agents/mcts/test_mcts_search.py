@@ -20,7 +20,7 @@ from srd_agents.mcts.root import dirichlet_noise, improved_policy, mix_noise, ru
 from srd_agents.mcts.search import Search, instantiate, run
 from srd_agents.mcts.tree import PRIOR, Trees
 from srd_agents.registry import make_ranker
-from srd_agents.training.loop import Validation
+from srd_agents.training.validation import Validation
 from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import generate
 from srd_gym.protocols import IntArray

@@ -20,7 +20,7 @@ from srd_agents.networks.inputs import Inputs, TopicTensors, mean_and_deviation
 from srd_agents.networks.policy import Steps, acting, in_numpy
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce.rollout import Episodes, roll_out
-from srd_agents.training.loop import Validation
+from srd_agents.training.validation import Validation
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet

@@ -19,7 +19,7 @@ from srd_agents.supervised.linear.learner import Prepared, log_likelihoods
 from srd_agents.supervised.linear.r_ltr import exponential, logistic, perceptron
 from srd_agents.supervised.linear.svm import joint_features, most_violating
 from srd_agents.supervised.samples import Samples
-from srd_agents.training.loop import Validation
+from srd_agents.training.validation import Validation
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic, TopicSet
 

@@ -20,9 +20,10 @@ import pytest
 from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import refused
 
-import srd_agents.training.loop as fitting
-from srd_agents.training.history import History, Progress
-from srd_agents.training.learner import Learner
+import srd_agents.training.loop as loop
+from srd_agents.training.learner import Learner, LearnerConfig
+from srd_agents.training.progress import History, Progress
+from srd_agents.training.validation import Validation
 from srd_gym.data import generate, write_topics
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
@@ -43,7 +44,7 @@ def learner(**options: Any) -> NoisyLinear:
 
 @pytest.fixture(autouse=True)
 def _report_every_update(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "_PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "_PROGRESS_SECONDS", 0.0)
 
 
 def test_it_learns_and_records() -> None:
@@ -62,6 +63,55 @@ def test_it_learns_and_records() -> None:
     assert (seen[-1].epoch, seen[-1].topics_done, seen[0].topics_done, seen[0].topics) == (5, 0, 3, 10)
 
 
+class Counter:
+    """No learner: it counts the topics that it was shown, and ranks candidates as they come."""
+
+    name, seed, config = "counter", 0, LearnerConfig(epochs=2, batch_topics=4, patience=0)
+    pretraining_seconds = pretraining_cpu_seconds = 0.0
+    count = np.zeros(1)
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        self.count = self.count + len(batch)
+        return {"loss": 1.0}
+
+    def _weights(self) -> dict[str, Any]:
+        return {"count": self.count.copy()}
+
+    def _set_weights(self, weights: Mapping[str, Any]) -> None:
+        self.count = weights["count"]
+
+    def _training_state(self) -> dict[str, Any]:
+        return {}
+
+    def _restore_training(self, state: dict[str, Any]) -> None: ...
+
+    def _write_model(self, folder: Any, weights: Any) -> None: ...
+
+    def check_weights(self, weights: Any, what: str) -> None: ...
+
+    def validated(self, validation: Validation) -> float:
+        return validation.mean(self)
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        return np.arange(min(k, topic.n_candidates))
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        return [self.rank(topic, k) for topic in topics]
+
+
+def test_the_loop_trains_what_is_no_learner(tmp_path: Path) -> None:
+    counter = Counter()
+    run = loop.TrainingLoop(counter, TRAIN, VALIDATION, out=tmp_path, time_budget=None, progress=None)
+    run.run()
+    assert [record["epoch"] for record in run.history.records] == [0, 1, 2]
+    assert (run.history.best_epoch, counter.count.item()) == (0, 0), "no epoch ranks better than the first"
+    more = Counter()
+    more.config = replace(more.config, epochs=3)
+    resumed = loop.TrainingLoop(more, TRAIN, VALIDATION, out=tmp_path, time_budget=None, progress=None)
+    resumed.resume()
+    assert more.count.item() == 2 * len(TRAIN)
+
+
 def test_a_learner_without_a_name_goes_by_its_class(tmp_path: Path) -> None:
     methods = {key: value for key, value in vars(NoisyLinear).items() if key not in ("name", "__dict__", "__weakref__")}
     nameless: Any = type("Nameless", (Learner,), methods)
@@ -73,7 +123,7 @@ def test_a_learner_without_a_name_goes_by_its_class(tmp_path: Path) -> None:
 def test_the_best_weights_are_kept_or_the_last_without_validation() -> None:
     toy = learner(epochs=8, rate=3.0)
     history = toy.fit(TRAIN, VALIDATION, seed=3)
-    validation = fitting.Validation(VALIDATION, "alpha_nDCG@10")
+    validation = Validation(VALIDATION, "alpha_nDCG@10")
     assert validation.mean(toy) == history.best_validation
     last = learner(epochs=8, rate=3.0)
     unguided = last.fit(TRAIN, seed=3)
@@ -295,7 +345,7 @@ def test_fit_and_validation_take_names_files_and_lists(tmp_path: Path) -> None:
         toy.fit(topics, validation)
         np.testing.assert_array_equal(toy.w, expected.w)
     assert learner(epochs=1).fit("words").records[-1]["topics"] == 40
-    assert fitting.Validation(list(VALIDATION), "P_IA@1").topics.fingerprint == VALIDATION.fingerprint
+    assert Validation(list(VALIDATION), "P_IA@1").topics.fingerprint == VALIDATION.fingerprint
     refused(lambda: learner().fit("word"), "did you mean words", FileNotFoundError)
     refused(lambda: learner().fit([1]), r"topics must be a TopicSet.* whose entry 0 is 1", TypeError)
 

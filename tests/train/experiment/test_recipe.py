@@ -9,10 +9,11 @@ from small_topics import refused
 
 from srd_agents.registry import RANKERS
 from srd_gym.data.synthetic import generate
-from srd_train.experiment import fit
-from srd_train.experiment.fit import all_options, combinations, fit_ranker, split_topics
-from srd_train.experiment.recipe import built_in, load_recipe, recipe_from, tasks
+from srd_train.experiment import selection
+from srd_train.experiment.recipe import built_in, check_recipe, load_recipe, recipe_from, tasks
+from srd_train.experiment.selection import ResolvedRanker, fit_ranker
 from srd_train.experiment.sources import TopicsEntry, load_entry
+from srd_train.experiment.split import split_topics
 
 SMALL: dict[str, Any] = {
     "title": "small",
@@ -127,22 +128,43 @@ def test_real_files_need_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_combinations_of_a_grid() -> None:
-    assert combinations({}) == [{}]
-    assert combinations({"a": (1, 2), "b": ("x",)}) == [{"a": 1, "b": "x"}, {"a": 2, "b": "x"}]
-    refused(lambda: combinations({"a": ()}), "'a' has no values")
+    def choices(**grid: Any) -> list[dict[str, Any]]:
+        return ResolvedRanker.of("mmr", {"relevance": "rank"}, grid).choices
+
+    assert ResolvedRanker.of("random").choices == [{}]
+    assert choices(lambda_=(0.1, 0.2), clip=(True,)) == [{"lambda_": x, "clip": True} for x in (0.1, 0.2)]
+    refused(lambda: choices(lambda_=()), "'lambda_' has no values")
+
+
+def test_a_row_is_resolved_once_and_its_cells_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolved: list[str] = []
+    make = ResolvedRanker.of
+
+    def counted(name: str, *words: Any) -> ResolvedRanker:
+        resolved.append(name)
+        return make(name, *words)
+
+    monkeypatch.setattr(ResolvedRanker, "of", counted)
+    recipe = recipe_from({**SMALL, **ranker("mmr", grid={"lambda_": [0.2, 0.4]})}, "r", "r.toml")
+    check_recipe(recipe)
+    cells = [cell for task in tasks(recipe) for cell in task.cells]
+    assert resolved == ["random", "mmr"]
+    mmr = {id(cell.ranker.resolved) for cell in cells if cell.row == "x"}
+    assert len(mmr) == 1
+    assert len(cells) == 2 * 5
 
 
 def test_the_first_of_equals_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit.Validation, "mean", lambda _self, ranker: min(ranker.config.lambda_, 0.5))
+    monkeypatch.setattr(selection.Validation, "mean", lambda _self, ranker: min(ranker.config.lambda_, 0.5))
     split = split_topics(generate("tiny", n_topics=9, seed=0), fold="1/3")
-    fitted = fit_ranker("mmr", {}, split, grid={"lambda_": (0.1, 0.5, 0.9)})
+    fitted = fit_ranker(ResolvedRanker.of("mmr", grid={"lambda_": (0.1, 0.5, 0.9)}), split)
     assert (fitted.chosen, fitted.validation) == ({"lambda_": 0.5}, 0.5)
     assert [trial["score"] for trial in fitted.trials] == [0.1, 0.5, 0.5]
 
 
 def test_an_option_is_fixed_or_chosen_not_both() -> None:
-    refused(lambda: all_options("mmr", {"lambda_": 0.5}, {"lambda_": (0.1,)}), "lambda_ is fixed and in the grid")
-    refused(lambda: all_options("mmr", {}, {"lambda_": (0.1, 7.0)}), "lambda_ must be")
+    refused(lambda: ResolvedRanker.of("mmr", {"lambda_": 0.5}, {"lambda_": (0.1,)}), "lambda_ is fixed and in the grid")
+    refused(lambda: ResolvedRanker.of("mmr", {}, {"lambda_": (0.1, 7.0)}), "lambda_ must be")
 
 
 def test_topics_can_be_made_smaller_and_to_lack_what_rankers_read() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from run_srd import Srd
 
-from srd_agents.training.history import by_tag
+from srd_agents.training.progress import by_tag
 from srd_gym.data import load_topics
 from srd_train.experiment.tensorboard import event_log
 

@@ -14,6 +14,7 @@ from srd_gym.trec_files import read_run
 from srd_train.experiment import benchmark
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, View, tasks
+from srd_train.experiment.selection import ResolvedRanker
 from srd_train.experiment.sources import load_entry
 from srd_train.report.markup import notes
 
@@ -42,9 +43,9 @@ def counted_fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     fit = benchmark.fit_ranker
 
-    def counted(name: str, *words: Any, **options: Any) -> Any:
-        seen.append(name)
-        return fit(name, *words, **options)
+    def counted(ranker: ResolvedRanker, *words: Any, **options: Any) -> Any:
+        seen.append(ranker.spec.name)
+        return fit(ranker, *words, **options)
 
     monkeypatch.setattr(benchmark, "fit_ranker", counted)
     return seen

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_agents.training.history import OnProgress, Progress
 from srd_agents.training.options import versions
+from srd_agents.training.progress import OnProgress, Progress
 from srd_train.commands.console import Output, SomeFile, SomeFolder, overview, parsed, print_table
 from srd_train.experiment.benchmark import Engine, FailedCellsError, in_process, run_benchmark
 from srd_train.experiment.engines import on_ray, processes
@@ -50,7 +50,7 @@ class Benchmark:
     jobs: Annotated[int, tyro.conf.arg(metavar="N")] = 1
     """Processes of this machine that run cells, each with one thread."""
     engine: Literal["local", "ray"] = "local"
-    """Where cells run: "local", or "ray": on the Ray cluster that RAY_ADDRESS names or that runs here, else on a Ray
+    """Place to run cells: "local", or "ray": on the Ray cluster that RAY_ADDRESS names or that runs here, else on a Ray
     started for it."""
     trust: bool = False
     """Let the recipe run code: rankers, measures, rewards and pruning strategies given as "module:NAME", and files that
@@ -75,20 +75,20 @@ class Benchmark:
         recipe = load_recipe(self.recipe, trust=self.trust)
         out = self.out or Path("results") / recipe.name
         records, failed = self._run_cells(recipe, out, output)
-        found, problems = complete_tables(records, recipe)
+        tables, problems = complete_tables(records, recipe)
         for problem in problems:
             output.notice(str(problem))
         if self.scores is not None:
-            write_scores(self.scores, [record for table in found for record in table.records])
+            write_scores(self.scores, [record for table in tables for record in table.records])
         if self.markdown is not None:
-            write_page(self.markdown, recipe.name, *_page(recipe, self.recipe, found))
+            write_page(self.markdown, recipe.name, *_page(recipe, self.recipe, tables))
         if self.json:
-            content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in found]}
+            content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in tables]}
             output.data(content | {"failed": failed})
             return 1 if failed else 0
-        for table in found:
-            print_table(table, output, legend_of(found) if table is found[-1] else "")
-        for average in macro_tables(found, recipe) if any(entry.average for entry in recipe.topics) else ():
+        for table in tables:
+            print_table(table, output, legend_of(tables) if table is tables[-1] else "")
+        for average in macro_tables(tables, recipe) if any(entry.average for entry in recipe.topics) else ():
             output.table(average.title, *macro_cells(average))
             output.table(f"{average.name}, by collection", *collection_cells(average))
         output.text(f"Cells and runs: {out}")
@@ -98,26 +98,26 @@ class Benchmark:
         self, recipe: Recipe, out: Path, output: Output
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """All cells with a progress bar, and a line for each that was run: the finished ones, and those that failed."""
-        there, done, shown, total = 0, 0, 0.0, recipe.cells
+        finished, done, cell_share, total = 0, 0, 0.0, recipe.cells
         failed: list[dict[str, Any]] = []
         with output.progress(recipe.name, total) as advance:
 
             def on_progress(progress: Progress) -> None:
-                nonlocal shown
+                nonlocal cell_share
                 share = (progress.epoch + progress.topics_done / progress.topics) / progress.epochs
-                share = max(shown, int(64 * share) / 64)  # sixty-fourths add up exactly
-                advance(share - shown)
-                shown = share
+                share = max(cell_share, int(64 * share) / 64)  # sixty-fourths add up exactly
+                advance(share - cell_share)
+                cell_share = share
 
-            def report(cell: Cell, record: dict[str, Any], found: bool) -> None:
-                nonlocal there, done, shown
-                there, done = there + found, done + 1
-                advance(1 - shown)
-                shown = 0.0
+            def report(cell: Cell, record: dict[str, Any], was_finished: bool) -> None:
+                nonlocal finished, done, cell_share
+                finished, done = finished + was_finished, done + 1
+                advance(1 - cell_share)
+                cell_share = 0.0
                 if "error" in record:
                     why = f"{record['error']['type']}: {record['error']['message']}"
                     output.notice(f"{_point(cell)}: FAILED, {why}; {done} of {total} cells")
-                elif not found and not output.json:
+                elif not was_finished and not output.json:
                     name, value = next(iter(record["measures"].items()))
                     output.notice(
                         f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s); {done} of {total} cells"
@@ -131,7 +131,6 @@ class Benchmark:
                     trust=self.trust,
                     engine=engine_named(self.engine, self.jobs, on_progress),
                     report=report,
-                    notice=output.notice,
                 )
             except FailedCellsError as error:
                 records, failed = error.records, error.failed
@@ -142,8 +141,8 @@ class Benchmark:
                 again = "the same command without --fresh" if self.fresh else "the same command"
                 stop.add_note(f"{again} goes on with the cells that are not finished")
                 raise
-        if there:
-            output.notice(f"{there} of {len(records)} cells were finished before (--fresh runs them again)")
+        if finished:
+            output.notice(f"{finished} of {len(records)} cells were finished before (--fresh runs them again)")
         return records, failed
 
 
@@ -164,7 +163,7 @@ def _about(recipe: Recipe) -> str:
 
 
 def engine_named(name: Literal["local", "ray"], jobs: int, on_progress: OnProgress | None = None) -> Engine:
-    """Where cells run, as the options say.
+    """The engine that the options name.
 
     Raises:
         ValueError: no jobs, or several on Ray, which has its own processes.
@@ -183,11 +182,11 @@ def _point(cell: Cell) -> str:
     return f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"
 
 
-def _page(recipe: Recipe, made_by: str, found: Sequence[ResultTable]) -> tuple[str, str]:
+def _page(recipe: Recipe, made_by: str, tables: Sequence[ResultTable]) -> tuple[str, str]:
     """The tables of a page, with the command and commits that made them; and the whole page around them."""
-    commits = sorted({name for table in found for name in table.commits})
+    commits = sorted({name for table in tables for name in table.commits})
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
     origin = f"Made by `srd benchmark {made_by}`, cells at commit {', '.join(commits)} ({software})."
-    part = f"{page_markdown(found, recipe)}\n\n{origin}"
+    part = f"{page_markdown(tables, recipe)}\n\n{origin}"
     about = " ".join(recipe.about.split())
     return part, "\n\n".join(filter(None, (f"# {recipe.title}", about, part)))

@@ -44,7 +44,7 @@ class Compare:
     reference: SomeText = None
     """The run to test against, as written above or by its name in the table; by default the first."""
     measures: Measures = DEFAULT_MEASURES
-    """What to compute; the test is on the first."""
+    """Measures to compute; the test is on the first."""
     present_only: bool = False
     """Count only the topics that every run ranks."""
     per_topic: bool = False
@@ -118,9 +118,9 @@ def _named(runs: Sequence[NamedRun], output: Output) -> dict[str, NamedRun]:
     Raises:
         ValueError: a run or a name that is given twice.
     """
-    seen: dict[tuple[Path, ...], NamedRun] = {}
+    run_of: dict[tuple[Path, ...], NamedRun] = {}
     for run in runs:
-        if seen.setdefault(tuple(Path(file).resolve() for file in run.files), run) is not run:
+        if run_of.setdefault(tuple(Path(file).resolve() for file in run.files), run) is not run:
             raise ValueError(f"{run.word} is given twice; expected each run once")
     often = Counter(run.name or run.file_name for run in runs)
     names = [run.name or (run.file_name if often[run.file_name] == 1 else run.word) for run in runs]
@@ -133,7 +133,7 @@ def _named(runs: Sequence[NamedRun], output: Output) -> dict[str, NamedRun]:
 
 
 def _texts(paths: Sequence[str]) -> TopicSet | Mapping[str, TopicText] | None:
-    """What the topic files say, if any are given."""
+    """The topics or texts of the topic files, if any are given."""
     if len(paths) == 1 and Path(paths[0]).suffix == ".parquet":
         return load_topics(paths[0])
     return read_topics_xml(paths) if paths else None

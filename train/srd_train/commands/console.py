@@ -1,4 +1,4 @@
-"""What a command takes and gives: a dataclass of its options, whose docstrings are the help, and two streams.
+"""Input and output of commands: a dataclass of its options, whose docstrings are the help, and two streams.
 
 Results go to standard output, everything else (progress, notices, errors) to standard error.
 """
@@ -102,10 +102,10 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
     if not {"-h", "--help"}.isdisjoint(args):
         kind = _with_helps(kind)
     os.environ.setdefault("TYPEGUARD_DISABLE_PLUGIN_AUTOLOAD", "1")  # tyro's; one broken plug-in would end the command
-    found = tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
-    if hasattr(found, "seed"):
-        check_integer("--seed", found.seed, 0, 2**63 - 1)  # numpy would refuse it after the topics were read
-    return found
+    options = tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
+    if hasattr(options, "seed"):
+        check_integer("--seed", options.seed, 0, 2**63 - 1)  # numpy would refuse it after the topics were read
+    return options
 
 
 def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
@@ -121,8 +121,8 @@ def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
     for word in itertools.takewhile(lambda word: word != "--", args):
         option = word.partition("=")[0].replace("_", "-")
         if word.startswith("--") and option not in names and not option.startswith("--tyro-"):
-            known = [name for name in names if name != "--help" and not name.startswith("--no-")]
-            raise unknown(f"option of {prog}:", option, known, f"More: {prog} --help")
+            options = [name for name in names if name != "--help" and not name.startswith("--no-")]
+            raise unknown(f"option of {prog}:", option, options, f"More: {prog} --help")
 
 
 def parsed_with_ranker(
@@ -172,10 +172,10 @@ def parsed_with_ranker(
         made.append((entry.name, Annotated[field, option], dataclasses.field(default=default)))
     both = dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
     both.__doc__ = kind.__doc__
-    found: Any = parsed(both, args, prog)
-    values = {name: getattr(found, name) for name, *_ in made}
-    kept = {name: value for name, value in values.items() if value is not None or name not in tuned}
-    return found, {name: value for name, value in kept.items() if value != objects.get(name, object())}
+    options: Any = parsed(both, args, prog)
+    values = {name: getattr(options, name) for name, *_ in made}
+    given = {name: value for name, value in values.items() if value is not None or name not in tuned}
+    return options, {name: value for name, value in given.items() if value != objects.get(name, object())}
 
 
 def _in_words(hint: Any) -> Any:
@@ -191,8 +191,8 @@ def _with_helps(kind: type[Options]) -> type[Options]:
     made: list[tuple[str, Any, Any]] = []
     for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
         empty = entry.default is None or entry.default is False or entry.default in ((), "")
-        shown = tyro.conf.arg(help=helps.get(entry.name), help_behavior_hint="" if empty else None)
-        made.append((entry.name, Annotated[hints[entry.name], shown], dataclasses.field(default=entry.default)))
+        text = tyro.conf.arg(help=helps.get(entry.name), help_behavior_hint="" if empty else None)
+        made.append((entry.name, Annotated[hints[entry.name], text], dataclasses.field(default=entry.default)))
     return dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
 
 
@@ -207,16 +207,6 @@ def _field_helps(config_class: type[Any]) -> dict[str, str]:
     return helps
 
 
-@contextlib.contextmanager
-def _standard_output_named() -> Iterator[None]:
-    """Errors of writing (a full disk) say where; the system gives standard output no name."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = error.filename or "standard output"
-        raise
-
-
 class Output:
     """The two streams of a command.
 
@@ -227,7 +217,6 @@ class Output:
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
 
-    @_standard_output_named()
     def text(self, text: str) -> None:
         """Print plain text to standard output."""
         sys.stdout.write(text + "\n")
@@ -249,7 +238,6 @@ class Output:
             sys.stderr.write(f"error: {visible(line)}\n")
             sys.stderr.flush()
 
-    @_standard_output_named()
     def table(
         self,
         title: str,
@@ -284,16 +272,16 @@ class Output:
         console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _UNFOLDED, highlight=False)
         heads = [visible(column) for column in columns]
         cells = [[visible(cell) for cell in row] for row in rows]
-        kept, widths = _fitting(heads, cells, console.width, texts, priorities or range(len(heads)))
+        fitting, widths = _fitting(heads, cells, console.width, texts, priorities or range(len(heads)))
         table = Table(title=Text(visible(title)), box=box.SIMPLE_HEAD, title_justify="left")
-        for index in kept:
+        for index in fitting:
             justify: Literal["left", "right"] = "left" if index < texts else "right"
             table.add_column(Text(heads[index]), justify=justify, overflow="fold", width=widths.get(index))
         for row in cells:
-            table.add_row(*(Text(row[index]) for index in kept))
+            table.add_row(*(Text(row[index]) for index in fitting))
         console.print(table)
-        if len(kept) < len(heads):
-            missing = ", ".join(head for index, head in enumerate(heads) if index not in kept)
+        if len(fitting) < len(heads):
+            missing = ", ".join(head for index, head in enumerate(heads) if index not in fitting)
             console.print(Text(f"Left out at this width: {missing}. To see them: {elsewhere} or a wider terminal."))
         if caption:
             console.print(Text(visible(caption)))
@@ -331,13 +319,13 @@ def print_table(table: ResultTable, output: Output, legend: str) -> None:
     """Show a result table; a narrow terminal leaves out the columns that tell the least."""
     from srd_train.report.markup import notes, plain_columns
 
-    shown = plain_columns(table)
+    columns = plain_columns(table)
     output.table(
         table.title,
-        [column.head for column in shown],
-        [[column.text(row) for column in shown] for row in table.rows],
+        [column.head for column in columns],
+        [[column.text(row) for column in columns] for row in table.rows],
         "\n".join(filter(None, [" ".join(notes(table)), legend])),
-        priorities=[column.priority for column in shown],
+        priorities=[column.priority for column in columns],
         elsewhere="--markdown FILE, --json",
     )
 
@@ -355,15 +343,15 @@ def _fitting(
         index: max(map(cell_len, [*head.split(), *(row[index] for row in cells)]), default=0)
         for index, head in enumerate(heads)
     }
-    kept = list(widths)
+    fitting = list(widths)
 
     def needed() -> int:
-        return 1 + sum(widths[index] + _BETWEEN for index in kept)
+        return 1 + sum(widths[index] + _BETWEEN for index in fitting)
 
-    while needed() > available and len(kept) > texts + 1:
-        kept.remove(max(kept[texts:], key=lambda index: (priorities[index], index)))
-    whole = 1 + sum(max(widths[index], cell_len(heads[index])) + _BETWEEN for index in kept)
-    return kept, widths if needed() <= available < whole else {}
+    while needed() > available and len(fitting) > texts + 1:
+        fitting.remove(max(fitting[texts:], key=lambda index: (priorities[index], index)))
+    whole = 1 + sum(max(widths[index], cell_len(heads[index])) + _BETWEEN for index in fitting)
+    return fitting, widths if needed() <= available < whole else {}
 
 
 def visible(text: str) -> str:

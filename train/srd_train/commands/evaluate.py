@@ -36,7 +36,7 @@ class Evaluate:
     """In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal ranking is
     that of the pool where every judged topic has one, else that of the candidates."""
     measures: Measures = DEFAULT_MEASURES
-    """What to compute, e.g. "alpha_nDCG(alpha=0.5)@10"; the result names each as typed here."""
+    """Measures to compute, e.g. "alpha_nDCG(alpha=0.5)@10"; the result names each as typed here."""
     per_topic: bool = False
     """Show every topic's values too."""
     present_only: bool = False

@@ -51,7 +51,7 @@ class Rank:
     all: bool = False
     """Rank every topic, also those that the model was trained on."""
     seed: int = 0
-    """Of a ranker that draws (random)."""
+    """Random seed of a ranker that samples (random)."""
     engine: Literal["local", "ray"] = "local"
     """"ray" ranks the files with Ray Data, on the cluster that RAY_ADDRESS names or that runs here."""
     trust: bool = False
@@ -69,14 +69,14 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        shown = {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
-        overview("srd rank DIR|RANKER [OPTIONS]", Rank.__doc__, "Without training:", shown, _MORE)
+        summaries = {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
+        overview("srd rank DIR|RANKER [OPTIONS]", Rank.__doc__, "Without training:", summaries, _MORE)
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)
     prog, trust = f"{prog} {target}", "--trust" in words
     config: Any = None
-    names: tuple[str, ...] = ()  # of a folder without a trained ranker, which is refused when it is loaded
+    names: tuple[str, ...] = ()  # none of a folder without a trained ranker, which is refused when it is loaded
     if (Path(target) / CONFIG_FILE).is_file():
         config, names = ranking_options(Path(target), trust=trust)
     elif not Path(target).is_dir():
@@ -85,23 +85,9 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
         spec = RANKERS.find(target) if helped else find_untrained(target)
         config = spec.configure()
         names = spec.ranking_options if spec.learns else tuple(entry.name for entry in fields(config))
-    _check_taken(target, words, names)
     if not names:
         return RankCommand(target, parsed(Rank, words, prog), {})
     return RankCommand(target, *parsed_with_ranker(Rank, config, words, prog, only=names))
-
-
-def _check_taken(target: str, words: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse options of ranking that only other rankers have.
-
-    Raises:
-        ValueError: there is one; the message names those rankers.
-    """
-    own = {*names, *(entry.name for entry in fields(Rank))}
-    for option in (word.partition("=")[0] for word in words if word.startswith("--")):
-        name = option.removeprefix("--").replace("-", "_")
-        if name not in own and (others := [spec.name for spec in RANKERS.values() if name in spec.ranking_options]):
-            raise ValueError(f"{target} does not take {option}; trained rankers that do: {', '.join(others)}")
 
 
 @dataclass(frozen=True)

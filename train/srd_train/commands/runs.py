@@ -23,7 +23,7 @@ class NamedRun:
     word: str
     """As it was typed."""
     name: str | None
-    """What stands before "=", if anything does."""
+    """Text before "=", if there is one."""
     files: tuple[str, ...]
     """The files that hold it together."""
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_agents.registry import RANKERS, RankerSpec, import_own
-from srd_agents.training.history import Progress
 from srd_agents.training.learner import Learner
 from srd_agents.training.loop import STATE_FILE
+from srd_agents.training.progress import Progress, topics_seen
 from srd_gym.data import load_topics
 from srd_gym.reading import shown
 from srd_gym.topic import TopicSet
@@ -24,8 +24,10 @@ from srd_train.commands.console import (
     overview,
     parsed_with_ranker,
 )
-from srd_train.experiment.fit import Fitted, Split, commit, fit_ranker, split_topics, topics_seen, with_lsa
 from srd_train.experiment.lock import locked
+from srd_train.experiment.provenance import commit
+from srd_train.experiment.selection import Fitted, ResolvedRanker, fit_ranker
+from srd_train.experiment.split import Split, split_topics, with_lsa
 from srd_train.experiment.tensorboard import event_log
 from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_heuristic
 
@@ -60,11 +62,11 @@ class Train:
     width: int = 100
     """F of LSA vectors."""
     seed: int = 0
-    """Of weights, order and draws, and of the validation part where no fold is named."""
+    """Random seed for initialisation, shuffling and sampling, and for the validation part where no fold is named."""
     time_budget: Annotated[float | None, tyro.conf.arg(metavar="SECONDS")] = None
     """Seconds of training at most."""
     threads: int = 1
-    """Of torch; one is the fastest for policies of this size."""
+    """Threads of torch; one is the fastest for policies of this size."""
     resume: bool = False
     """Continue the run in --out, to bitwise the weights it would have had without the break."""
     tensorboard: SomeFolder = None
@@ -72,7 +74,7 @@ class Train:
     measures: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = ()
     """More measures of a learner's validation rankings, for its history and TensorBoard; they choose nothing."""
     select_by: str = "alpha_nDCG@10"
-    """What a heuristic's parameters are chosen by (a learner: --validation-measure)."""
+    """Measure that a heuristic's parameters are chosen by (a learner: --validation-measure)."""
     trust: bool = False
     """Let RANKER, a measure, a reward or a pruning strategy be code of your own, "module:NAME"."""
     json: bool = False
@@ -87,12 +89,12 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        shown = {spec.name: spec.summary for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune}
+        summaries = {spec.name: spec.summary for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune}
         overview(
             "srd train RANKER [OPTIONS]",
             Train.__doc__,
             "Rankers:",
-            shown,
+            summaries,
             "Options of one: srd train mdp-div --help",
         )
     if not words or words[0].startswith("-"):
@@ -105,16 +107,15 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
     tuned = spec.parameters_to_tune
     options, config = parsed_with_ranker(Train, spec.configure(), words, f"{prog} {spec.name}", tuned=tuned)
     import_own([options.select_by, options.measures, config], trust=options.trust)
-    return TrainCommand(spec, options, config)
+    return TrainCommand(ResolvedRanker.of(spec.name, config), options)
 
 
 @dataclass(frozen=True)
 class TrainCommand:
     """`srd train`, ready to run."""
 
-    spec: RankerSpec
+    ranker: ResolvedRanker
     options: Train
-    config: dict[str, Any]
 
     def execute(self, output: Output) -> int:
         """Train and save.
@@ -123,8 +124,8 @@ class TrainCommand:
             ValueError: topics that cannot be split or learned from, a folder that is used already or that another run
                 writes to, or a run that cannot be resumed.
         """
-        options, spec = self.options, self.spec
-        untrained = spec.build(spec.configure(**self.config))
+        options, spec = self.options, self.ranker.spec
+        untrained = spec.build(self.ranker.configured({}))
         if isinstance(untrained, Learner):
             untrained.check_device()  # topics can take minutes to read
         with locked(options.out):
@@ -141,16 +142,16 @@ class TrainCommand:
             if not isinstance(fitted.ranker, Learner):
                 write_heuristic(options.out, spec, fitted.config, split.train.vector_width, metadata)
         self._show(fitted, split, output)
-        self._say(fitted, split, output)
+        self._say(fitted, output)
         return 0
 
     def _fit(self, split: Split, metadata: dict[str, Any], output: Output) -> Fitted:
         """Train with a progress bar, and a log for TensorBoard where one is wanted."""
-        options, spec = self.options, self.spec
+        options = self.options
         events: contextlib.AbstractContextManager[Any] = contextlib.nullcontext(lambda *_: None)
         if options.tensorboard is not None:
             events = event_log(options.tensorboard, resume=options.resume)
-        with output.progress(f"train {spec.name}") as advance, events as log:
+        with output.progress(f"train {self.ranker.spec.name}") as advance, events as log:
             show = topics_seen(advance)
 
             def on_progress(progress: Progress) -> None:
@@ -159,8 +160,7 @@ class TrainCommand:
 
             try:
                 fitted = fit_ranker(
-                    spec.name,
-                    self.config,
+                    self.ranker,
                     split,
                     select_by=options.select_by,
                     seed=options.seed,
@@ -184,25 +184,23 @@ class TrainCommand:
             log(history.get("records", ()), history.get("measure"))
             return fitted
 
-    def _say(self, fitted: Fitted, split: Split, output: Output) -> None:
+    def _say(self, fitted: Fitted, output: Output) -> None:
         """Tell what a table's reader would have to work out: that nothing was learned, that nothing is diversified."""
         if fitted.history is not None and fitted.history["best_epoch"] == 0:
-            rival = ""
-            with contextlib.suppress(ValueError):  # topics that MMR cannot rank
-                mmr = fit_ranker("mmr", {}, split, select_by=fitted.history["measure"]).validation
-                rival = f"; MMR validates at {mmr:.3f}"
-            output.notice(f"no epoch beat the first weights, so these are kept: this model has learned nothing{rival}")
-        if fitted.chosen.get("lambda_") == 1.0 and self.spec.name != "pm2":  # PM-2's lambda is no share of relevance
+            output.notice("no epoch beat the initial weights, so these are kept: this model has learned nothing")
+        if (
+            fitted.chosen.get("lambda_") == 1.0 and self.ranker.spec.name != "pm2"
+        ):  # PM-2's lambda is no share of relevance
             output.notice("chosen lambda 1.0 is relevance alone: nothing is diversified")
 
     def _show(self, fitted: Fitted, split: Split, output: Output) -> None:
         """Show the result."""
-        options, spec = self.options, self.spec
+        options, spec = self.options, self.ranker.spec
         history = fitted.history or {}
         if options.json:
-            found = {name: getattr(fitted, name) for name in ("config", "chosen", "validation", "history")}
+            outcome = {name: getattr(fitted, name) for name in ("config", "chosen", "validation", "history")}
             about = {"ranker": spec.name, "folder": str(options.out), "split": dict(split.description)}
-            output.data(about | found)
+            output.data(about | outcome)
             return
         rows = [["training topics", str(len(split.train))], ["validation topics", str(len(split.validation))]]
         rows += [[f"chosen {name}", str(value)] for name, value in fitted.chosen.items()]
@@ -243,7 +241,7 @@ def _check_vectors(options: Train, spec: RankerSpec, topics: TopicSet) -> None:
 
 
 def _metadata(options: Train, topics: TopicSet, split: Split) -> dict[str, Any]:
-    """What the model folder records of its training."""
+    """The metadata that the model folder records of its training."""
     return {
         "topic_set": {**split.train.origin, "fingerprint": topics.fingerprint},
         "split": dict(split.description),

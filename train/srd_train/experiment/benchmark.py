@@ -19,6 +19,7 @@ import json
 import re
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -28,20 +29,22 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.registry import RANKERS, import_own
-from srd_agents.training.history import OnProgress
+from srd_agents.registry import import_own
 from srd_agents.training.options import versions
+from srd_agents.training.progress import OnProgress
 from srd_gym.checks import checked_rankings
 from srd_gym.files import PARTIAL, written_atomically
 from srd_gym.measures import evaluate
 from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import write_run
-from srd_train.experiment.fit import Fitted, Split, commit, fit_ranker, split_topics, with_lsa
 from srd_train.experiment.lock import locked
+from srd_train.experiment.provenance import commit
 from srd_train.experiment.recipe import RECIPE_FILE, Cell, Recipe, Task, check_recipe, tasks
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record
+from srd_train.experiment.selection import Fitted, fit_ranker
 from srd_train.experiment.sources import folds_path
+from srd_train.experiment.split import Split, split_topics, with_lsa
 
 Record = dict[str, Any]
 _RANK_CHUNK = 64
@@ -49,7 +52,7 @@ _RANK_CHUNK = 64
 
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
-    """What became of a cell."""
+    """Result of a cell."""
 
     __repr__ = short_repr
 
@@ -65,7 +68,7 @@ class CellResult:
 
 
 Seconds = NDArray[np.float64]
-"""Of the clock on the wall, and of processors: [2]."""
+"""Seconds of wall time and of processor time: [2]."""
 Engine = Callable[[Iterable[Task]], Iterator[tuple[Cell, CellResult]]]
 """Runs tasks, and gives their cells' results in whatever order they end (`engines`)."""
 
@@ -103,7 +106,6 @@ def run_benchmark(
     trust: bool = False,
     engine: Engine = in_process,
     report: Callable[[Cell, Record, bool], None] = lambda *_: None,
-    notice: Callable[[str], None] = lambda _: None,
 ) -> list[Record]:
     """Run the cells that are not finished yet.
 
@@ -115,7 +117,6 @@ def run_benchmark(
         engine: where cells run: `in_process`, `engines.processes(jobs)` or `engines.on_ray`.
         report: called after each cell with its record, and whether it was there already; that of a failed cell holds
             `error`.
-        notice: called with a sentence about each record that is cut off; their cells are run again.
 
     Returns:
         The records of all cells, in the order of the product.
@@ -131,12 +132,12 @@ def run_benchmark(
     failed: dict[str, Record] = {}
 
     def unfinished() -> Iterator[Task]:
-        """What is left to do; finished cells are reported on the way."""
+        """Unfinished tasks; finished cells are reported on the way."""
         for task in tasks(recipe):
             left = []
             for cell in task.cells:
                 ids.append(cell.id)
-                record = None if fresh else _finished(out, cell, notice)
+                record = None if fresh else _finished(out, cell)
                 if record is None:
                     left.append(cell)
                 else:
@@ -161,8 +162,8 @@ def run_benchmark(
     return records
 
 
-def _finished(out: Path, cell: Cell, notice: Callable[[str], None]) -> Record | None:
-    """The record of a finished cell; None where there is none, or one that is cut off.
+def _finished(out: Path, cell: Cell) -> Record | None:
+    """The record of a finished cell; None where there is none, or, with a warning, one that is cut off.
 
     Raises:
         ValueError: another version of this package wrote it.
@@ -175,7 +176,7 @@ def _finished(out: Path, cell: Cell, notice: Callable[[str], None]) -> Record | 
     except OtherVersionError as error:
         raise ValueError(f"{path}: {error}; give another folder with --out, or run it with --fresh") from error
     except ValueError as error:
-        notice(f"{path}: {error} Its cell is run again")
+        warnings.warn(f"{path}: {error} Its cell is run again", stacklevel=2)
         return None
 
 
@@ -267,14 +268,7 @@ def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> tuple[
     split = _split(topics, fold, file, cell.topics.width if cell.topics.vectors == "lsa" else None)
     begun = _now()
     fitted = fit_ranker(
-        cell.ranker.ranker,
-        cell.ranker.config,
-        split,
-        grid=cell.ranker.grid,
-        select_by=cell.select_by,
-        seed=cell.seed,
-        trust=True,
-        progress=on_progress,
+        cell.ranker.resolved, split, select_by=cell.select_by, seed=cell.seed, trust=True, progress=on_progress
     )
     return split, fitted, _now() - begun
 
@@ -319,7 +313,7 @@ def _ranked(cell: Cell, topics: TopicSet, split: Split, fitted: Fitted) -> tuple
         "fitted_as": cell.ranker.name,
         "view": None if cell.view is None else view,
         "registry_name": cell.ranker.ranker,
-        "reads_judgments": "judgments" in RANKERS.find(cell.ranker.ranker).needs,
+        "reads_judgments": "judgments" in cell.ranker.resolved.spec.needs,
         "select_by": cell.select_by,
         "split": dict(split.description),
         "depth": cell.depth,
@@ -339,7 +333,7 @@ def _ranked(cell: Cell, topics: TopicSet, split: Split, fitted: Fitted) -> tuple
 
 
 def run_of(cell: Cell) -> str:
-    """Where the cell's run is, in the folder of results."""
+    """Path of the cell's run in the folder of results."""
     return f"runs/{cell.id}.run"
 
 

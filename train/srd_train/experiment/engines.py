@@ -1,4 +1,4 @@
-"""Where several cells of a benchmark run at once: in processes of this machine, or on a Ray cluster.
+"""Engines that run several cells of a benchmark at once: in processes of this machine, or on a Ray cluster.
 
 Ray carries topics to the workers and results back, in its own store: the nodes share no folder, and need the
 same version of this package. The process that started the benchmark writes the results.
@@ -24,7 +24,7 @@ from srd_train.experiment.recipe import Cell, Task
 
 _THREADS = "OMP_NUM_THREADS"
 RETRIES = 3
-"""How often a task is begun again whose worker or node was lost; errors of a ranker are not repeated."""
+"""Times that a task is begun again whose worker or node was lost; errors of a ranker are not repeated."""
 _AHEAD = 16
 """Tasks that wait at Ray beyond those that run: enough for a cluster to see that it should grow."""
 
@@ -66,8 +66,8 @@ def processes(jobs: int) -> Engine:
                 for ended in wait(running, return_when=FIRST_COMPLETED).done:
                     worker, task = running.pop(ended)
                     idle.append(worker if ended.exception() is None else _Worker())
-                    found = worker.died(task) if isinstance(ended.exception(), BrokenProcessPool) else ended.result()
-                    results += zip(task.cells, found, strict=True)
+                    of_task = worker.died(task) if isinstance(ended.exception(), BrokenProcessPool) else ended.result()
+                    results += zip(task.cells, of_task, strict=True)
         finally:
             with _shielded():
                 for worker in (*idle, *(worker for worker, _ in running.values())):
@@ -133,7 +133,7 @@ def _shielded() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """What a process does before its first task."""
+    """Prepare a process for its first task."""
     for number in STOPS:  # they reach all processes of a terminal; the one that started this one ends it
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

@@ -12,19 +12,20 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from importlib import resources
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated, Any, Literal, TypeVar
 
-from srd_agents.registry import RANKERS, import_own
-from srd_agents.training.options import Config, Count, config_from
+from srd_agents.registry import import_own
+from srd_agents.training.options import Config, Count, at_least, check_fields
 from srd_gym.checks import unknown
 from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading
 from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
-from srd_train.experiment.fit import all_options
-from srd_train.experiment.sources import TopicsEntry, at_least, check_files, load_entry
+from srd_train.experiment.selection import ResolvedRanker
+from srd_train.experiment.sources import TopicsEntry, check_files, load_entry
 
 Entry = TypeVar("Entry")
 
@@ -32,7 +33,7 @@ SUFFIX = ".toml"
 RECIPE_FILE = "recipe.json"
 """In a folder of results: the recipe that they are of."""
 Needs = Literal["retrieval order", "query"]
-"""What a row can ask of topics beside what its ranker needs anyway."""
+"""Needs of a row beside those of its ranker."""
 _LONGEST_NAME = 60
 _NOT_HASHED = {
     "ranker": ("views", "needs"),
@@ -69,7 +70,7 @@ class RankerEntry(Config):
     seeds: Annotated[tuple[int, ...], at_least(0)] = ()
     """Instead of the recipe's; one is enough for a ranker without chance."""
     needs: tuple[Needs, ...] = ()
-    """What a topic set must have for these options, beside what the ranker needs anyway: "retrieval order", "query"
+    """Needs of these options beside those of the ranker: "retrieval order", "query"
     (a vector). A set without it gets no such row."""
     views: tuple[View, ...] = ()
     """Further ways to rank with the same fit, each a row behind this one; for rankers that have options of ranking."""
@@ -78,18 +79,17 @@ class RankerEntry(Config):
         if not self.name:
             object.__setattr__(self, "name", self.ranker)
         super().__post_init__()
-        all_options(self.ranker, self.config, self.grid)  # it refuses what the ranker does not take
-        self._check_views()
-
-    def _check_views(self) -> None:
-        """Refuse views that the ranker cannot take."""
-        spec = RANKERS.find(self.ranker)
+        spec = self.resolved.spec  # it refuses what the ranker does not take
         hint = "An option of training, or of a ranker that ranks in one way, needs an entry of its own."
         for view in self.views:
-            _check_known(
-                f"option of ranking in view {view.name!r} of {self.name!r}:", view.config, spec.ranking_options, hint
-            )
-            spec.configure(**{**self.config, **view.config})
+            what = f"option of ranking in view {view.name!r} of {self.name!r}:"
+            _check_known(what, view.config, spec.ranking_options, hint)
+            self.resolved.configured(view.config)
+
+    @cached_property
+    def resolved(self) -> ResolvedRanker:
+        """The ranker, its options checked."""
+        return ResolvedRanker.of(self.ranker, self.config, self.grid)
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -114,17 +114,17 @@ class Recipe(Config):
     second_reference: str | None = None
     """Another ranker that they are tested against, each pair of tests in its own column."""
     about: str = ""
-    """What the benchmark shows, for the page it is on."""
+    """Purpose of the benchmark, for the page it is on."""
     measures: tuple[str, ...] = ("alpha_nDCG@10", "alpha_nDCG@5", "ERR_IA@10", "StRecall@10")
-    """What is measured ("module:NAME@k": one's own); the first is the one the test is on."""
+    """Measures ("module:NAME@k": one's own); the first is the one the test is on."""
     select_by: str = "alpha_nDCG@10"
-    """What grids are chosen by on the validation topics."""
+    """Measure that grids are chosen by on the validation topics."""
     depth: Count = 10
     """Documents ranked per topic."""
     seeds: Annotated[tuple[int, ...], at_least(0)] = (0,)
-    """Of the rankers."""
+    """Seeds of the rankers."""
     minutes: float | None = None
-    """What fitting takes in all its cells, in minutes of one processor; None: unknown."""
+    """Minutes of one processor that fitting takes in all cells; None: unknown."""
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ class Recipe(Config):
 
     @property
     def cells(self) -> int:
-        """How many cells it has at most."""
+        """Number of cells at most."""
         folds = sum(len(entry.fold_numbers) for entry in self.topics)
         return folds * sum(len(entry.seeds or self.seeds) * len(entry.rows) for entry in self.rankers)
 
@@ -183,11 +183,11 @@ class Cell:
     select_by: str
     depth: int
     topics_fingerprint: str
-    """Of the topic set's content: other topics are another cell."""
+    """Fingerprint of the topic set's content: other topics are another cell."""
     options: Mapping[str, Any]
     """All of the ranker's options, defaults included, and what is chosen among: other defaults are another cell."""
     view: View | None = None
-    """How it ranks with what was fitted; None: as it was trained."""
+    """View by which it ranks with what was fitted; None: as it was trained."""
 
     @property
     def row(self) -> str:
@@ -228,13 +228,20 @@ def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:
     Raises:
         ValueError, FileNotFoundError: a ranker that is not trusted, or a file that is missing.
     """
-    for ranker in recipe.rankers:
-        if RANKERS.find(ranker.ranker).foreign_code and not trust:
+    for row in recipe.rankers:
+        spec = row.resolved.spec
+        if spec.foreign_code and not trust:
             raise ValueError(
-                f"recipe {recipe.name!r}: row {ranker.name!r} (ranker {ranker.ranker!r}) reads a file that can run any "
+                f"recipe {recipe.name!r}: row {row.name!r} (ranker {row.ranker!r}) reads a file that can run any "
                 "code in it; give the command --trust if you trust the recipe and the file"
             )
-        _check_weights(ranker)
+        if not (spec.learns or spec.foreign_code):
+            try:
+                spec.build(row.resolved.configured({}))
+            except FileNotFoundError as error:
+                raise FileNotFoundError(f"row {row.name!r} needs a file that is not there: {error}") from error
+            except Exception:  # whatever else is wrong with it, its cells say
+                continue
     for entry in recipe.topics:
         check_files(entry)
 
@@ -252,7 +259,6 @@ def tasks(recipe: Recipe) -> Iterator[Task]:
         for ranker in recipe.rankers:
             if not _applies(ranker, topics):
                 continue
-            options = all_options(ranker.ranker, ranker.config, ranker.grid)
             for fold in entry.fold_numbers:
                 for seed in ranker.seeds or recipe.seeds:
                     cell = Cell(
@@ -264,36 +270,24 @@ def tasks(recipe: Recipe) -> Iterator[Task]:
                         select_by=recipe.select_by,
                         depth=recipe.depth,
                         topics_fingerprint=topics.fingerprint,
-                        options=options,
+                        options=ranker.resolved.options,
                     )
                     views = (replace(cell, view=view) for view in ranker.views)
                     yield Task(cells=(cell, *views), topics=topics)
 
 
-def _check_weights(ranker: RankerEntry) -> None:
-    """Refuse a row whose files are missing; whatever else is wrong with it, its cells say."""
-    spec = RANKERS.find(ranker.ranker)
-    if not (spec.learns or spec.foreign_code):
-        try:
-            spec.build(spec.configure(**ranker.config))
-        except FileNotFoundError as error:
-            raise FileNotFoundError(f"row {ranker.name!r} needs a file that is not there: {error}") from error
-        except Exception:
-            return
-
-
 def _applies(ranker: RankerEntry, topics: TopicSet) -> bool:
     """Whether the set has what the ranker needs, a retrieval order, say."""
-    needs = {*RANKERS.find(ranker.ranker).needs, *ranker.needs}
+    needs = {*ranker.resolved.spec.needs, *ranker.needs}
     queries = all(topic.query_vector is not None for topic in topics) or topics.vector_width is None  # lsa comes later
     return (topics.has_retrieval_order or "retrieval order" not in needs) and (queries or "query" not in ranker.needs)
 
 
-def _check_known(kind: str, names: Iterable[str], known: Collection[str], hint: str = "") -> None:
+def _check_known(kind: str, names: Iterable[str], allowed: Collection[str], hint: str = "") -> None:
     """Refuse names that nothing has."""
     for name in names:
-        if name not in known:
-            raise unknown(kind, name, known, hint)
+        if name not in allowed:
+            raise unknown(kind, name, allowed, hint)
 
 
 def built_in() -> dict[str, Path]:
@@ -313,13 +307,13 @@ def load_recipe(name_or_path: str, *, trust: bool = False) -> Recipe:
         ValueError: an unknown name, or a file that is no recipe; the message says what is wrong in it.
         FileNotFoundError: no such file.
     """
-    known = built_in()
-    if name_or_path in known:
-        path = known[name_or_path]
+    recipes = built_in()
+    if name_or_path in recipes:
+        path = recipes[name_or_path]
     elif name_or_path.endswith(SUFFIX):
         path = existing_file(name_or_path, "recipe")
     else:
-        raise unknown("recipe", name_or_path, known, "A file of your own must end in .toml.")
+        raise unknown("recipe", name_or_path, recipes, "A file of your own must end in .toml.")
     advice = "correct it; srd_train/recipes has examples"
     with reading(path, "recipe", "TOML", advice):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -385,7 +379,9 @@ def _entry(kind: type[Entry], table: Mapping[str, Any], where: str, **made: Any)
         ValueError: the message gives the place, what was expected and what came.
     """
     try:
-        return config_from(kind, {**_frozen(table), **made}, "the table")
+        values = {**_frozen(table), **made}
+        check_fields(kind, values, "the table")
+        return kind(**values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from error
 

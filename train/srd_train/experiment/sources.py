@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from srd_agents.training.options import Config, Count
+from srd_agents.training.options import Config, Count, at_least
 from srd_gym import data
-from srd_gym.checks import check_integer, unknown
+from srd_gym.checks import unknown
 from srd_gym.data.collection import Retrieve
 from srd_gym.data.notices import tell
 from srd_gym.data.synthetic import PRESETS
@@ -33,21 +33,7 @@ SOURCES = ("words", *FOLDERS)
 """Topic sets by name, besides files and synthetic ones."""
 _SYNTHETIC = "synthetic:"
 Lacking = Literal["retrieval_scores", "query_vector", "subtopics", "pool"]
-"""What can be removed from topics."""
-
-
-def at_least(low: int) -> Callable[[str, Any], None]:
-    """The check of a field of whole numbers, one or several, if any; each of several comes once."""
-
-    def check(name: str, value: Any) -> None:
-        numbers = value if isinstance(value, tuple) else (value,)
-        for number in numbers:
-            if number is not None:
-                check_integer(name, number, low)
-            if numbers.count(number) > 1:
-                raise ValueError(f"{name} holds {number} twice; keep one of them")
-
-    return check
+"""Parts that can be removed from topics."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +69,7 @@ class TopicsEntry(Config):
     any set without a retrieval order), "query_vector", "subtopics" (their texts and vectors), "pool" (the ideal is then
     the candidates'; topics without a relevant one go)."""
     folds: Annotated[int, at_least(2)] = 5
-    """How many folds to split the set into."""
+    """Number of folds to split the set into."""
     folds_file: str | None = None
     """Published test sets instead, in a file here or below SRD_DATA_DIR."""
     run_folds: Annotated[tuple[int, ...], at_least(1)] = ()
@@ -127,26 +113,31 @@ class TopicsEntry(Config):
             raise unknown("topic set:", self.source, SOURCES, "A file of your own needs its path with its ending.")
 
 
-def simulated(topics: TopicSet, **options: Any) -> TopicSet:
+def simulated(topics: TopicSet, width: int | None, noise: float | None, catalogue: int | None, seed: int) -> TopicSet:
     """The judged topics with vectors drawn from their judgments; a notice tells of the others.
 
     Args:
         topics: those to give vectors.
-        **options: as `simulate_vectors` takes them; None takes its default.
+        width: F; None: 64.
+        noise: as of `simulate_vectors`; None: 1.
+        catalogue: as of `simulate_vectors`.
+        seed: as of `simulate_vectors`.
 
     Raises:
         ValueError: no topic has judgments.
     """
     judged = topics.replace(topic for topic in topics if topic.labelled)
     if len(judged):
-        left_out = [topic.query_id for topic in topics if not topic.labelled]
-        tell(topics.name, "topics have no judgments to draw vectors from and are left out", left_out)
-    given = {name: value for name, value in options.items() if value is not None}
-    return data.simulate_vectors(judged if len(judged) else topics, **given)
+        unjudged = [topic.query_id for topic in topics if not topic.labelled]
+        tell(topics.name, "topics have no judgments to draw vectors from and are left out", unjudged)
+    drawn_for, noise = judged if len(judged) else topics, 1.0 if noise is None else noise
+    return data.simulate_vectors(
+        drawn_for, width=64 if width is None else width, noise=noise, catalogue=catalogue, seed=seed
+    )
 
 
 def patterns(entry: TopicsEntry) -> list[str]:
-    """What an entry reads below the folder of the real files."""
+    """Patterns of the files that an entry reads below the folder of the real files."""
     named = [None if entry.vectors in MADE_VECTORS else entry.vectors, FOLDERS.get(entry.source)]
     return [*filter(None, named), *entry.qrels]
 
@@ -175,7 +166,7 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
         chosen = np.random.default_rng(0).choice(len(topics), size=entry.limit, replace=False)
         topics = topics.replace(topics[int(i)] for i in sorted(chosen))
     if entry.vectors == "simulated":
-        topics = simulated(topics, width=entry.width, noise=entry.noise, catalogue=entry.catalogue)
+        topics = simulated(topics, entry.width, entry.noise, entry.catalogue, seed=0)
     if entry.candidates is not None or entry.without:
         topics = topics.replace(_reduced(topic, entry, index) for index, topic in enumerate(topics))
     if "pool" in entry.without:
@@ -205,10 +196,10 @@ def matching(pattern: str) -> list[Path]:
         FileNotFoundError: none matches.
     """
     root = data_root()
-    found = sorted(root.glob(pattern))
-    if not found:
+    files = sorted(root.glob(pattern))
+    if not files:
         raise FileNotFoundError(f"the recipe needs {pattern}, but there is no such file below {root}")
-    return found
+    return files
 
 
 def folds_path(entry: TopicsEntry) -> Path | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from srd_agents.training.history import by_tag
+from srd_agents.training.progress import by_tag
 
 Log = Callable[[Sequence[Mapping[str, Any]], str | None], None]
 """Takes the whole history so far, and the measure of its validation."""
@@ -15,7 +15,7 @@ Log = Callable[[Sequence[Mapping[str, Any]], str | None], None]
 
 @contextlib.contextmanager
 def event_log(folder: Path, *, resume: bool = False) -> Iterator[Log]:
-    """Write the records of a history, each once: x axis and tags are those of `srd_agents.training.history.by_tag`.
+    """Write the records of a history, each once: x axis and tags are those of `srd_agents.training.progress.by_tag`.
 
     A resumed run continues in the same folder: its whole history takes the place of what is there.
 

@@ -13,7 +13,7 @@ from srd_gym.data.trec import TopicText, judgment_rows
 from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run
-from srd_train.experiment.fit import commit
+from srd_train.experiment.provenance import commit
 from srd_train.report.page import Report
 from srd_train.report.tables import Problem, complete_tables
 
@@ -72,10 +72,10 @@ def compare(
         "versions": versions(),
     }
     records = [shared | _record(name, runs[name], each, unranked) for name, each in scored.items()]
-    found, _ = complete_tables(records, reference=reference or next(iter(runs)))
+    tables, _ = complete_tables(records, reference=reference or next(iter(runs)))
     return Report(
         title=f"{len(runs)} runs compared",
-        tables=tuple(found),
+        tables=tuple(tables),
         problems=tuple(_problems(runs, scored, unranked)),
         topics=_topics(qrels, runs, topics or {}),
     )
@@ -92,7 +92,7 @@ def _scored(name: str, qrels: Qrels, run: Run, measures: Iterable[str | Measure]
 
 
 def _record(name: str, run: Run, scored: Evaluation, unranked: set[str]) -> dict[str, Any]:
-    """What tables and page need to know of a run, as benchmarks record it of a cell; without seed, fold and times."""
+    """The record of a run, as benchmarks keep one of a cell; without fold and times."""
     per_topic = {query_id: values for query_id, values in scored.per_topic.items() if query_id not in unranked}
     return {
         "cell": name,
@@ -110,7 +110,7 @@ def _record(name: str, run: Run, scored: Evaluation, unranked: set[str]) -> dict
 
 
 def _problems(runs: Mapping[str, Run], scored: Mapping[str, Evaluation], unranked: set[str]) -> list[Problem]:
-    """What a reader of the figures must know of the runs."""
+    """Problems of the runs that a reader of the figures must know."""
     said: dict[str, list[str]] = {}
     for name, each in scored.items():
         if each.missing_topics:
@@ -132,18 +132,18 @@ def _few(query_ids: tuple[str, ...]) -> str:
 
 def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[str, TopicText]) -> TopicSet:
     """The judged topics, what any run ranks as their candidates, with the texts that are known."""
-    found = []
+    judged_topics = []
     texts = {topic.query_id: topic for topic in topics} if isinstance(topics, TopicSet) else topics
     for query_id, judged in qrels.topics.items():
         doc_ids = tuple(dict.fromkeys(doc for run in runs.values() for doc in run.rankings.get(query_id, ())))
         if not doc_ids:
             continue
-        known = texts.get(query_id)
-        about, documents = _texts(known)
-        found.append(
+        about_topic = texts.get(query_id)
+        about, documents = _texts(about_topic)
+        judged_topics.append(
             Topic(
                 query_id=query_id,
-                query_text=None if known is None else known.query_text,
+                query_text=None if about_topic is None else about_topic.query_text,
                 doc_ids=doc_ids,
                 doc_texts=tuple(documents.get(doc_id, "") for doc_id in doc_ids) if documents else None,
                 subtopic_ids=judged.subtopic_ids,
@@ -153,12 +153,12 @@ def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[st
                 pool_ids=judged.doc_ids,
             )
         )
-    return TopicSet(found, name="runs")
+    return TopicSet(judged_topics, name="runs")
 
 
-def _texts(known: Topic | TopicText | None) -> tuple[Mapping[str, str], Mapping[str, str]]:
+def _texts(about: Topic | TopicText | None) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Texts of subtopics and of documents, by their ids."""
-    if not isinstance(known, Topic):
-        return ({} if known is None else known.subtopics), {}
-    subtopics = dict(zip(known.subtopic_ids, known.subtopic_texts or (), strict=False))
-    return subtopics, dict(zip(known.doc_ids, known.doc_texts or (), strict=False))
+    if not isinstance(about, Topic):
+        return ({} if about is None else about.subtopics), {}
+    subtopics = dict(zip(about.subtopic_ids, about.subtopic_texts or (), strict=False))
+    return subtopics, dict(zip(about.doc_ids, about.doc_texts or (), strict=False))

@@ -3,7 +3,7 @@
 A learning curve is a ranker's validation measure against environment episodes or time: folds are averaged first, the
 line is the mean over seeds and the band their lowest and highest. Cells were validated at different moments (time is
 never the same twice), so each is read at common points, between its own records in a straight line; nothing is read
-beyond a cell's last record. A logarithmic axis has no 0, so that the first weights are a dot at its left edge.
+beyond a cell's last record. A logarithmic axis has no 0, so that the initial weights are a dot at its left edge.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from srd_train.experiment.records import Record
 
 Against = Literal["episodes", "cpu_seconds"]
 AGAINST: tuple[Against, ...] = ("episodes", "cpu_seconds")
-"""What learning is shown against, a column each."""
+"""Efforts that learning is shown against, a column each."""
 _POINTS = 40
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearningCurve:
-    """What a ranker's validation comes to as it learns."""
+    """A ranker's validation measure as it learns."""
 
     ranker: str
     x: NDArray[np.float64]
-    """Where it is read, [P], above 0."""
+    """Efforts at which it is read, [P], above 0."""
     mean: NDArray[np.float64]
     """Over seeds, [P]."""
     low: NDArray[np.float64]
@@ -37,9 +37,9 @@ class LearningCurve:
     high: NDArray[np.float64]
     """The seeds' highest, [P]."""
     seeds: int
-    """How many there are."""
+    """Number of seeds."""
     start: float | None
-    """The measure of the first weights, before any episode; None where it was not taken."""
+    """The measure of the initial weights, before any episode; None where it was not taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Panel:
 
     topics: str
     measure: str
-    """Of validation."""
+    """Measure of validation."""
     against: Against
     curves: tuple[LearningCurve, ...]
     levels: Mapping[str, float]
@@ -62,16 +62,16 @@ def panels(records: Sequence[Record]) -> list[Panel]:
         records: of its cells.
     """
     records = [record for record in records if not record["view"]]  # views rank with a fit whose curve is there
-    found = []
+    both = []
     for against in AGAINST:
         if curves := _curves(records, against):
             topics, name = records[0]["topic_set"]["name"], records[0]["select_by"]
-            found.append(Panel(topics=topics, measure=name, against=against, curves=curves, levels=_levels(records)))
-    return found
+            both.append(Panel(topics=topics, measure=name, against=against, curves=curves, levels=_levels(records)))
+    return both
 
 
 def _levels(records: Iterable[Record]) -> dict[str, float]:
-    """What does not learn, but has a value on the validation topics: means over cells."""
+    """Rankers that do not learn but have a value on the validation topics: means over cells."""
     values: dict[str, list[float]] = {}
     for record in records:
         if record["history"] is None and record["validation"] is not None:

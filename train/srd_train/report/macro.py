@@ -48,7 +48,7 @@ class MacroTable:
 
     @property
     def title(self) -> str:
-        """What it is a mean of."""
+        """The measure, and the collections that it is a mean of."""
         counts = [scores.shape[1] for scores in next(iter(self.scores.values()))]
         parts = [
             f"{name} ({topics} topics, {len(sets)} sets)"
@@ -166,7 +166,7 @@ def collection_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:
 
 
 def _difference(first: Sequence[Scores], second: Sequence[Scores]) -> tuple[str, str]:
-    """How far a ranker is from another, and the interval, by their [S, T] scores of each collection."""
+    """Difference of one ranker from another with its interval, by their [S, T] scores of each collection."""
     pairs = list(zip(first, second, strict=True))
     low, high = difference_interval(*pairs)
     return f"{np.mean([one.mean() - other.mean() for one, other in pairs]):+.3f}", f"[{low:+.3f}, {high:+.3f}]"

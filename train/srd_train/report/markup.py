@@ -15,7 +15,7 @@ from srd_gym.files import written_atomically
 from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, Problem, ResultTable, Row
 
 SIGNS = {"above": "▲", "below": "▼", "level": "≈", "": ""}
-"""How a verdict is shown: a shape each, so that no colour is needed."""
+"""Signs of the verdicts: a shape each, so that no colour is needed."""
 FEW = "†"
 """Behind the mean of a row that was trained with too few seeds."""
 _LEGEND = (
@@ -39,18 +39,18 @@ class Column:
 
     head: str
     value: Callable[[Row], Value]
-    """What the page sorts by; None where there is nothing."""
+    """Value that the page sorts by; None where there is nothing."""
     form: Callable[[Row], str]
     """The text of a cell whose value is not None."""
     priority: int
-    """Where a terminal is too narrow, the columns with the highest go first."""
+    """Rank in which columns are left out of a narrow terminal, the highest first."""
     below: str | None = None
     """On the page it is the second line of this column's cells, elsewhere a column."""
     page_only: bool = False
     """Whether it is left out elsewhere."""
 
     def text(self, row: Row) -> str:
-        """What a cell shows."""
+        """Text of a cell."""
         return "-" if self.value(row) is None else self.form(row)
 
 
@@ -100,12 +100,12 @@ def plain_columns(table: ResultTable) -> list[Column]:
 
 
 def legend_of(tables: Sequence[ResultTable]) -> str:
-    """What a reader must know of all these tables."""
+    """Legend of all these tables."""
     return _LEGEND + (_TIMES if any(table.timed for table in tables) else "")
 
 
 def notes(table: ResultTable) -> list[str]:
-    """What a reader must know of this table besides the legend."""
+    """Notes of this table, besides the legend."""
     fits: dict[str, list[str]] = {}
     for row in table.rows:
         fits.setdefault(row.fitted_as, []).append(row.ranker)
@@ -142,10 +142,10 @@ def _mean(name: str) -> Column:
 def _interval(head: str, name: str, priority: int, *, page_only: bool = False) -> Column:
     """Intervals of a measure's mean."""
 
-    def shown(row: Row) -> str:
+    def ends(row: Row) -> str:
         return "[{:.4f}, {:.4f}]".format(*row.intervals[name])
 
-    return Column(head, lambda row: row.intervals[name][0], shown, priority, below=name, page_only=page_only)
+    return Column(head, lambda row: row.intervals[name][0], ends, priority, below=name, page_only=page_only)
 
 
 def short(value: float) -> str:
@@ -180,25 +180,25 @@ _MARKS = "<!-- {}: {} -->"
 _MARKDOWN = re.compile(r"([\\`*\[\]<>|~#&])")
 
 
-def as_markdown(found: Sequence[ResultTable], problems: Sequence[Problem] = ()) -> str:
+def as_markdown(tables: Sequence[ResultTable], problems: Sequence[Problem] = ()) -> str:
     """The tables for a Markdown page, with their notes; the legend and the problems come last."""
     parts = []
-    for table in found:
+    for table in tables:
         heads, rows = plain_cells(table)
         cells = [[_markdown_text(name), *numbers] for name, *numbers in rows]
         parts.append(f"**{_markdown_text(table.title)}**")
         parts.append(markdown([_markdown_text(head) for head in heads], cells))
         parts.append(_markdown_text(" ".join(notes(table))))
-    parts.append(legend_of(found))
+    parts.append(legend_of(tables))
     if problems:
         parts += ["**Problems**", "\n".join(f"- {_markdown_text(str(problem))}" for problem in problems)]
     return "\n\n".join(filter(None, parts))
 
 
-def as_latex(found: Sequence[ResultTable]) -> str:
+def as_latex(tables: Sequence[ResultTable]) -> str:
     """The tables for a paper: `booktabs`, and `amssymb` for the marks."""
     parts = ["% Needs \\usepackage{booktabs, amssymb, graphicx}.\n"]
-    for table in found:
+    for table in tables:
         heads, rows = plain_cells(table)
         caption = " ".join([f"{table.title}.", legend_of([table]), *notes(table)])
         lines = [
@@ -221,8 +221,8 @@ def as_latex(found: Sequence[ResultTable]) -> str:
 
 def plain_cells(table: ResultTable) -> tuple[list[str], list[list[str]]]:
     """Heads and rows as text."""
-    shown = plain_columns(table)
-    return [column.head for column in shown], [[column.text(row) for column in shown] for row in table.rows]
+    own = plain_columns(table)
+    return [column.head for column in own], [[column.text(row) for column in own] for row in table.rows]
 
 
 def _latex_row(cells: Sequence[str]) -> str:

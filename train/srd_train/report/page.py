@@ -30,7 +30,7 @@ from srd_train.report.tables import Problem, ResultTable, complete_tables
 SCRIPTS = ("elements.js", "scales.js", "tables.js", "charts.js", "pairs.js", "explorer.js", "start.js")
 """In this order they make one script."""
 RANKING_BYTES = 9_000_000
-"""What rankings and texts may take of a page."""
+"""Bytes that rankings and texts may take of a page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Report:
     """The numbers of a report, ready to be written in any form."""
 
     recipe: Recipe | None = None
-    """What the results are of, where it is known."""
+    """The recipe of the results, where it is known."""
     title: str = "Benchmark results"
     """Heads the page of a report without a recipe."""
     tables: tuple[ResultTable, ...]
@@ -55,12 +55,12 @@ class Report:
         sets, lists, problems = [], [], list(self.problems)
         for table in self.tables:
             topics, why = (self.topics, None) if self.topics else topics_of(table.records[0], self.recipe)
-            shown, ranked, left_out = rankings_of(table, topics, RANKING_BYTES // len(self.tables))
+            rankings, ranked, left_out = rankings_of(table, topics, RANKING_BYTES // len(self.tables))
             problems += left_out
             if why is not None:
                 problems.append(Problem(kind="texts", what=table.topics, why=why))
-            sets.append({**_set(table, topics), "texts": why, "shown": len(shown), "of": ranked})
-            lists.append(embedded(shown))
+            sets.append({**_set(table, topics), "texts": why, "shown": len(rankings), "of": ranked})
+            lists.append(embedded(rankings))
         return self._page(sets, lists, problems), problems
 
     def _page(self, sets: Sequence[Mapping[str, Any]], lists: Sequence[str], problems: Sequence[Problem]) -> str:
@@ -149,8 +149,8 @@ def report(folder: Path, *, trust: bool = False) -> Report:
     except (OSError, ValueError) as error:
         unread.append(Problem(kind="unreadable", what=str(folder / RECIPE_FILE), why=str(error)))
     records, more = read_results(folder)
-    found, problems = complete_tables(records, recipe)
-    return Report(recipe=recipe, tables=tuple(found), problems=(*unread, *more, *problems))
+    tables, problems = complete_tables(records, recipe)
+    return Report(recipe=recipe, tables=tuple(tables), problems=(*unread, *more, *problems))
 
 
 def embedded(value: Any) -> str:
@@ -160,7 +160,7 @@ def embedded(value: Any) -> str:
 
 
 def _policy(script: str, style: str) -> str:
-    """What the browser may do: run this script and use this style, and nothing else."""
+    """Content security policy: the browser may run this script and use this style, and nothing else."""
 
     def named(text: str) -> str:
         return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
@@ -183,7 +183,7 @@ def _shown(table: ResultTable) -> dict[str, Any]:
 
 
 def _set(table: ResultTable, topics: TopicSet | None) -> dict[str, Any]:
-    """What the page's scripts read of a topic set; its topics give the queries, where they are known."""
+    """Data of a topic set that the page's scripts read; its topics give the queries, where they are known."""
     texts = {} if topics is None else {topic.query_id: topic.query_text or "" for topic in topics}
     return {
         "name": table.topics,

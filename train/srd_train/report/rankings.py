@@ -45,17 +45,17 @@ def rankings_of(
     """
     rankings, problems = _rankings(table.records)
     ids = list(rankings)
-    shown: dict[int, dict[str, Any]] = {}
+    entries: dict[int, dict[str, Any]] = {}
     for place in np.argsort(np.arange(len(ids)) * _GOLDEN % 1).tolist():
         entry = _entry(ids[place], rankings[ids[place]], topics, table)
         budget -= len(json.dumps(entry, separators=(",", ":"))) + 1
         if budget < 0:
             break
-        shown[place] = entry
-    if len(shown) < len(ids):
-        many = f"the rankings of {len(shown):,} of {len(ids):,} topics are shown, evenly spaced"
+        entries[place] = entry
+    if len(entries) < len(ids):
+        many = f"the rankings of {len(entries):,} of {len(ids):,} topics are shown, evenly spaced"
         problems.append(Problem(kind="left out", what=table.topics, why=many))
-    return [shown[place] for place in sorted(shown)], len(ids), problems
+    return [entries[place] for place in sorted(entries)], len(ids), problems
 
 
 def _entry(
@@ -77,17 +77,17 @@ def _entry(
         entry |= {"query": topic.query_text, "candidates": topic.n_candidates, "subtopics": _subtopics(topic)}
     gains = _gains([ranking for *_, ranking in lists], topic, place, table)
     for (ranker, seed, ranking), row in zip(lists, gains, strict=True):
-        shown = {"docs": [index[doc_id] for doc_id in ranking]}
+        listed = {"docs": [index[doc_id] for doc_id in ranking]}
         if row is not None:
-            shown["gains"] = [round(float(gain) * 1e4) for gain in row[: len(ranking)]]
-        entry["lists"].setdefault(ranker, {})[str(seed)] = shown
+            listed["gains"] = [round(float(gain) * 1e4) for gain in row[: len(ranking)]]
+        entry["lists"].setdefault(ranker, {})[str(seed)] = listed
     return entry
 
 
 def _gains(
     lists: Sequence[Sequence[str]], topic: Topic | None, place: Mapping[str, int], table: ResultTable
 ) -> Iterable[Any]:
-    """What the document at each rank adds to the first measure, for every ranking; None without judgments."""
+    """Gain in the first measure by the document at each rank, for every ranking; None without judgments."""
     if topic is None or topic.judgments is None:
         return [None] * len(lists)
     judged, depth = topic.judgments, max(record["depth"] for record in table.records)
@@ -127,7 +127,7 @@ def _short(text: str) -> str:
 
 def _rankings(records: Sequence[Record]) -> tuple[Rankings, list[Problem]]:
     """The rankings in the records' runs."""
-    found: Rankings = {}
+    rankings: Rankings = {}
     problems = []
     for record in records:
         try:
@@ -138,9 +138,9 @@ def _rankings(records: Sequence[Record]) -> tuple[Rankings, list[Problem]]:
             continue
         for query_id, ids in run.rankings.items():
             if query_id in record["per_topic"]:
-                by_ranker = found.setdefault(query_id, {})
+                by_ranker = rankings.setdefault(query_id, {})
                 by_ranker.setdefault(record["ranker"], {})[record["seed"]] = ids[: record["depth"]]
-    return found, problems
+    return rankings, problems
 
 
 def _inside(folder: Path, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""What a report is made of: the records in a folder of results, what is wrong with them, and their topics.
+"""Parts of a report: the records in a folder of results, what is wrong with them, and their topics.
 
 One bad record spoils nothing but itself: it is named among the problems, and the others are used.
 
@@ -26,7 +26,7 @@ from srd_train.report.tables import Problem, same_benchmark
 
 VERSION = "1"
 KEY = b"srd_scores"
-"""Of the file's metadata: its version, and the names of the measures."""
+"""Key of the file's metadata: its version, and the names of the measures."""
 AS_JSON = ("topic_set", "view", "versions")
 """Columns that hold what a record says as JSON."""
 _POINT = {"topics": pa.string(), "ranker": pa.string(), "fold": pa.int64(), "seed": pa.int64(), "topic": pa.string()}
@@ -73,8 +73,8 @@ def read_results(folder: Path) -> tuple[list[Record], list[Problem]]:
             problems.append(Problem(kind="twice", what=str(latest[key]["cell"]), why=why))
         latest[key] = {**record, "folder": folder}
     if not latest:
-        shown = "; ".join(map(str, problems[:3]))
-        raise ValueError(f"no record that a report could be made of in {folder}: {shown}")
+        first_problems = "; ".join(map(str, problems[:3]))
+        raise ValueError(f"no record that a report could be made of in {folder}: {first_problems}")
     return sorted(latest.values(), key=lambda record: str(record["cell"])), problems
 
 

@@ -1,4 +1,4 @@
-"""How sure a mean and a difference are: intervals and paired tests that see topics and seeds.
+"""Significance of means and differences: intervals and paired tests that see topics and seeds.
 
 Scores of a ranker are [S, T]: S seeds (trainings) by T topics; a vector is one seed. Topics are drawn from those one
 could have asked, seeds from the trainings one could have run, so the error of a ranker's mean has two parts (two-way
@@ -24,7 +24,7 @@ from scipy import special
 Scores = NDArray[np.float64]
 
 _LEVEL = 0.95
-"""Of confidence."""
+"""Level of confidence."""
 _ROUNDING = 1e-12
 """Differences of means and errors below it are those of floating-point sums."""
 _TIE = 1e-9

@@ -23,7 +23,7 @@ from srd_train.report.significance import Scores, interval, tests_against, wins_
 SIGNIFICANT = 0.05
 """Differences with an adjusted p value below it are significant."""
 FEWEST_SEEDS = 3
-"""What was trained with fewer is not tested, and no claim is made of it."""
+"""Rankers trained with fewer are not tested, and no claim is made of them."""
 _USUAL_REFERENCE = "mmr"
 _NAMES = ("schema_version", "fold", "seed", "depth")
 """Numbers of a record that are no quantities."""
@@ -50,7 +50,7 @@ class Row:
     seed_spread: dict[str, float | None]
     """Measure -> standard deviation of the seeds' means; None for one seed."""
     p_value: float | None
-    """Of the paired test of the first measure against the reference, over topics and seeds, Holm-adjusted over the
+    """p of the paired test of the first measure against the reference, over topics and seeds, Holm-adjusted over the
     table's rows; None for the reference itself, for rankers that read the judgments and where seeds are too few."""
     second_p_value: float | None
     """As `p_value`, against the second reference where there is one."""
@@ -82,7 +82,7 @@ class ResultTable:
     folds: tuple[int, ...]
     """Folds run; none where runs of other systems are compared."""
     normalizer: Normalizer
-    """Where the ideal rankings come from."""
+    """Source of the ideal rankings."""
     reference: str
     """The ranker that the others are tested against."""
     second_reference: str | None
@@ -95,13 +95,13 @@ class ResultTable:
     published: Mapping[str, float]
     """Row -> figure of the first measure in a paper."""
     published_source: str
-    """Where these figures are from."""
+    """Source of these figures."""
     topic_ids: tuple[str, ...] = field(repr=False)
     """The T topics that were tested on."""
     scores: Mapping[str, Mapping[str, Scores]] = field(repr=False, compare=False)
     """Measure -> ranker -> [S, T]."""
     records: tuple[Record, ...] = field(repr=False)
-    """What the table is made of."""
+    """Records that the table is made of."""
 
     def as_dict(self) -> dict[str, Any]:
         """The table as plain values, without what it is made of."""
@@ -112,7 +112,7 @@ class ResultTable:
 
     @property
     def title(self) -> str:
-        """What the table is about, marks and all."""
+        """Topic set, folds, marks and ideal of the table."""
         marks = "".join(f", {mark} vectors" for mark in self.marks)
         folds = f", {'fold' if len(self.folds) == 1 else 'folds'} {_ranges(self.folds)}" if self.folds else ""
         ideal = "pool (official)" if self.normalizer == "pool" else "candidates"
@@ -170,22 +170,22 @@ def complete_tables(
     groups: dict[tuple[object, ...], list[Record]] = {}
     for record in records:
         groups.setdefault(same_benchmark(record), []).append(record)
-    found, problems = [], []
+    tables, problems = [], []
     for group in groups.values():
         complete, incomplete = _complete_runs(group)
         problems += incomplete
         if complete:
-            found.append(_table(complete, recipe, reference))
-    if not found:
-        shown = "; ".join(map(str, problems[:3]))
-        raise ValueError(f"no ranker was run on all topics of a set ({shown}); run the benchmark to its end")
+            tables.append(_table(complete, recipe, reference))
+    if not tables:
+        first_problems = "; ".join(map(str, problems[:3]))
+        raise ValueError(f"no ranker was run on all topics of a set ({first_problems}); run the benchmark to its end")
     order = [entry.name for entry in recipe.topics] if recipe is not None else []
-    found.sort(key=lambda table: order.index(table.topics) if table.topics in order else len(order))
-    return found, problems
+    tables.sort(key=lambda table: order.index(table.topics) if table.topics in order else len(order))
+    return tables, problems
 
 
 def same_benchmark(record: Record) -> tuple[object, ...]:
-    """What two records must agree on to stand in one table: topics, measures and the ideal."""
+    """Key of the records that stand in one table: topics, measures and the ideal."""
     topic_set = record["topic_set"]
     return (
         topic_set["name"],
@@ -267,8 +267,8 @@ def _in_order(records: Sequence[Record], rankers: Sequence[str]) -> dict[str, li
         by_ranker.setdefault(str(record["ranker"]), []).append(record)
 
     def place(name: str) -> tuple[object, ...]:
-        known = rankers.index(name) if name in rankers else len(rankers)
-        return known, by_ranker[name][0]["reads_judgments"], -_cell_mean(by_ranker[name]), name
+        number = rankers.index(name) if name in rankers else len(rankers)
+        return number, by_ranker[name][0]["reads_judgments"], -_cell_mean(by_ranker[name]), name
 
     return {name: by_ranker[name] for name in sorted(by_ranker, key=place)}
 
@@ -317,7 +317,7 @@ def _too_few_seeds(records: Sequence[Record]) -> bool:
 
 
 def _verdict(p_value: float | None, scores: Scores, reference: Scores | None) -> Verdict:
-    """Where a ranker stands; empty where it was not tested."""
+    """A ranker's place against the reference; empty where it was not tested."""
     if p_value is None or reference is None:
         return ""
     if p_value >= SIGNIFICANT:

@@ -25,7 +25,7 @@ Scores = NDArray[np.float64]
 
 
 def statistics(topics: TopicSet) -> dict[str, Any]:
-    """What a topic set is like, in numbers.
+    """Statistics of a topic set.
 
     Label statistics are means over the judged topics, and None where there is none. A subtopic counts for a topic where
     a candidate covers it.
@@ -114,7 +114,7 @@ def _reference_values(topics: TopicSet) -> dict[str, Any]:
 
 
 def _odd_order(chance: Scores, order: Scores, oracle: Scores) -> str | None:
-    """What is odd about a retrieval order, from scores by topic."""
+    """A sentence on an odd retrieval order, from scores by topic; None where it is not odd."""
     if order.size < _ENOUGH_TOPICS:
         return None
     gain, room = order - chance, float((oracle - chance).mean())

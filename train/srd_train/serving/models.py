@@ -11,11 +11,10 @@ from srd_agents.registry import RANKERS, RankerSpec, find_untrained, import_own,
 from srd_agents.training.loop import STATE_FILE
 from srd_agents.training.options import (
     CONFIG_FILE,
-    SCHEMA_VERSION,
     check_type,
     config_from,
+    model_config,
     read_model_config,
-    versions,
     write_json,
 )
 from srd_gym.data.lsa import LsaVectorizer
@@ -41,7 +40,7 @@ class Model:
     vectorizer: LsaVectorizer | None = None
     """Makes the vectors the ranker was trained on."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """What its folder records of its training."""
+    """Record of its training in its folder."""
     finished: bool = True
     """Whether its training has ended; an interrupted one leaves its best weights so far."""
 
@@ -107,7 +106,7 @@ def ranking_options(folder: Path, *, trust: bool = False) -> tuple[Any, tuple[st
 
 
 def _content(folder: Path, ranking: Mapping[str, Any], *, trust: bool) -> dict[str, Any]:
-    """What the config of a model folder says, and what ranking with these options needs imported.
+    """Content of a model folder's config; whatever ranking with these options needs is imported.
 
     A model ranks without what its training was paid, chosen or pruned by.
     """
@@ -135,15 +134,5 @@ def write_heuristic(
         vector_width: F of the topics they were chosen on.
         metadata: what is recorded of the choice.
     """
-    content = {
-        "schema_version": SCHEMA_VERSION,
-        "ranker": spec.name,
-        "vector_width": vector_width,
-        "seed": None,
-        "config": dict(config),
-        "versions": versions(),
-        "metadata": dict(metadata),
-        "history": None,
-    }
-    write_json(folder / CONFIG_FILE, content)
+    write_json(folder / CONFIG_FILE, model_config(spec.name, config, vector_width, metadata))
     load_trained(folder)  # what was written must be readable

@@ -28,7 +28,7 @@ class TopicStream:
     __repr__ = short_repr
 
     name: str
-    """What messages call it."""
+    """Name in messages."""
     files: tuple[Path, ...] = ()
     """Parquet files, in the order they are read in; none where the topics are generated."""
     generated: Sequence[Topic] = ()
@@ -43,7 +43,7 @@ class TopicStream:
         return chain(self.generated, *map(iter_topics, self.files))
 
     def count(self, wanted: Sequence[str] | None = None) -> int:
-        """How many topics there are, once their ids are checked; the topics themselves are not read for it.
+        """Number of topics, once their ids are checked; the topics themselves are not read for it.
 
         Args:
             wanted: ids that must be there.
@@ -51,19 +51,19 @@ class TopicStream:
         Raises:
             ValueError: an id that comes twice, or one that is missing.
         """
-        seen: set[str] = set()
+        query_ids: set[str] = set()
         for query_id in chain((topic.query_id for topic in self.generated), *map(iter_query_ids, self.files)):
-            if query_id in seen:
+            if query_id in query_ids:
                 raise ValueError(f"topics of {self.name}: query id {query_id!r} comes twice; ids must differ")
-            seen.add(query_id)
-        missing = [query_id for query_id in wanted or () if query_id not in seen]
+            query_ids.add(query_id)
+        missing = [query_id for query_id in wanted or () if query_id not in query_ids]
         if missing:
             raise ValueError(
                 f"the model's test fold has {len(wanted or ())} topics, but {len(missing)} of them are not in "
                 f"{self.name!r} (first: {missing[0]!r}); give the file it was trained on, or rank every topic with "
                 "--all"
             )
-        return len(seen)
+        return len(query_ids)
 
     def tell_foreign(self, model: Model) -> None:
         """Warn where these are vectors of another encoder than those that the model was trained on."""
@@ -183,7 +183,7 @@ def rank_on_ray(
 
 
 class _PartRanker:
-    """What a worker of Ray Data does: row groups of files into rows of rankings."""
+    """Worker of Ray Data: row groups of files into rows of rankings."""
 
     def __init__(self, load: Callable[[], Model], k: int, wanted: Wanted) -> None:
         self._model, self._k, self._wanted = load(), k, wanted
@@ -198,7 +198,7 @@ class _PartRanker:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """What a worker raised first."""
+    """The error that a worker raised first."""
     while error.__cause__ is not None:
         error = error.__cause__
     return error

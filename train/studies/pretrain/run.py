@@ -15,12 +15,12 @@ import numpy as np
 from srd_agents.reinforce.agent import Reinforce
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.relational.ranker import CHECKPOINT, Weights, read_weights, weight_shapes
-from srd_agents.training.history import OnProgress
 from srd_agents.training.loop import STATE_FILE, torch_threads
 from srd_agents.training.options import MODEL_FILE, as_values, read_arrays, versions, write_json
+from srd_agents.training.progress import OnProgress, topics_seen
 from srd_gym.files import written_atomically
 from srd_train.commands.console import Folder, Output
-from srd_train.experiment.fit import commit, topics_seen
+from srd_train.experiment.provenance import commit
 from studies.pretrain.wide import wide_topics
 
 LOG = "pretraining.json"

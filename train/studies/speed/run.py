@@ -15,7 +15,7 @@ import tyro
 
 from srd_agents.training.options import versions
 from srd_train.commands.console import Output, SomeFile, parsed
-from srd_train.experiment.fit import commit
+from srd_train.experiment.provenance import commit
 from srd_train.report.markup import markdown, write_page
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -22,7 +22,7 @@ from srd_train.experiment.sources import MADE_VECTORS, simulated
 
 @dataclass(frozen=True, kw_only=True)
 class Build(ABC):
-    """What every source takes, and does."""
+    """Options of every source, and the way from them to a file."""
 
     out: File
     """The topic file to write (Parquet)."""
@@ -33,22 +33,22 @@ class Build(ABC):
     query_vectors: SomeFile = None
     """FILE: vectors by query id or query text."""
     missing: Literal["error", "drop"] = "error"
-    """What to do about documents without a vector: stop, or leave them out (then topics left without any)."""
+    """Treatment of documents without a vector: stop, or leave them out (then topics left without any)."""
     width: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """F of lsa vectors (default 100) and simulated ones (default 64)."""
     noise: float | None = None
-    """Of simulated vectors (default 1) and synthetic topics (default: the preset's)."""
+    """Noise of simulated vectors (default 1) and synthetic topics (default: the preset's)."""
     catalogue: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    """Of simulated vectors: how many directions all topics share; each topic's subtopics are mapped to some of them at
+    """Simulated vectors: directions that all topics share; each topic's subtopics are mapped to some of them at
     random (default: every topic has directions of its own)."""
     seed: int = 0
-    """Of simulated vectors and synthetic topics."""
+    """Random seed of simulated vectors and synthetic topics."""
     json: bool = False
     """Print JSON about the file written."""
 
     @property
     def any_vectors(self) -> Path | data.LsaVectorizer | Embedding | None:
-        """What --vectors names, but for simulated ones: a file, or what makes vectors of texts."""
+        """The vectors that --vectors names, but for simulated ones: a file, or what makes vectors of texts."""
         if self.vectors is None or self.vectors == "simulated":
             return None
         if self.vectors == "lsa":
@@ -62,7 +62,7 @@ class Build(ABC):
     @property
     def vector_file(self) -> Path | None:
         """The file that --vectors names, if it names one."""
-        return found if isinstance(found := self.any_vectors, Path) else None
+        return vectors if isinstance(vectors := self.any_vectors, Path) else None
 
     @property
     def own(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Build(ABC):
     def _with_made_vectors(self, topics: TopicSet) -> TopicSet:
         """The topics with vectors made of their judgments or texts, where --vectors says so."""
         if self.vectors == "simulated":
-            return simulated(topics, width=self.width, noise=self.noise, seed=self.seed, catalogue=self.catalogue)
+            return simulated(topics, self.width, self.noise, self.catalogue, self.seed)
         made = self.any_vectors
         if isinstance(made, data.LsaVectorizer):
             return made.fit_topics(topics).apply(topics, transductive=True)
@@ -121,7 +121,7 @@ class Build(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class FolderBuild(Build):
-    """What a source in a folder takes."""
+    """Options of a source in a folder."""
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
     """The folder that holds the files."""
@@ -140,7 +140,7 @@ class Ambient(FolderBuild):
     """
 
     order: Order = "file"
-    """Of the candidates. file: the numbers of the results are a search engine's ranks. none: they are not, shuffle.
+    """Order of candidates. file: the numbers of results are a search engine's ranks. none: they are not, shuffle.
     bm25 (needs the package bm25s), cosine (needs --vectors of results and queries): an order of ours."""
     strict: bool = False
     """Stop at relations that point at another topic's results, which are left out otherwise."""

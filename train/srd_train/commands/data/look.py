@@ -58,9 +58,9 @@ class Head:
     file: tyro.conf.Positional[str]
     """Topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
     topics: int = 3
-    """How many topics."""
+    """Number of topics."""
     documents: int = 5
-    """How many candidates of each."""
+    """Number of candidates of each."""
     json: bool = False
     """Print JSON."""
 
@@ -68,11 +68,11 @@ class Head:
         """Show the first topics."""
         if self.topics < 1 or self.documents < 1:
             raise ValueError("--topics and --documents must be at least 1")
-        shown = [_as_json(topic, self.documents) for topic in islice(topic_stream(self.file), self.topics)]
+        topics = [_as_json(topic, self.documents) for topic in islice(topic_stream(self.file), self.topics)]
         if self.json:
-            output.data(shown)
+            output.data(topics)
             return 0
-        for topic in shown:
+        for topic in topics:
             rows = []
             for document in topic["documents"]:
                 score = "" if document["retrieval_score"] is None else f"{document['retrieval_score']:.3f}"

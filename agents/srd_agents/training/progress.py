@@ -1,4 +1,4 @@
-"""What a training run reports: its history, and its progress while it runs."""
+"""Progress of a training run: its history, where it stands, and its figures as loggers take them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from srd_gym.showing import short_repr
 
 @dataclass(kw_only=True)
 class History:
-    """The course of a training run, plain values all of them."""
+    """Course of a training run, in plain values."""
 
     __repr__ = short_repr
 
@@ -45,17 +45,17 @@ class History:
         Raises:
             TypeError, ValueError: fields or figures that no training run writes.
         """
-        found = config_from(cls, values, owner)
-        for number, record in enumerate(found.records, start=1):
+        history = config_from(cls, values, owner)
+        for number, record in enumerate(history.records, start=1):
             check_type(f"{owner}: record {number}", record, dict[str, float | bool | None])
             for name in ("epoch", "topics"):
                 check_integer(f"{owner}: {name} of record {number}", record.get(name), 0)
-        return found
+        return history
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Where a training run stands."""
+    """State of a training run while it runs."""
 
     __repr__ = short_repr
 
@@ -126,3 +126,20 @@ def _tag(name: str, measure: str | None) -> str:
     if name == "validation":
         return f"validation/{measure}"
     return name if "/" in name else f"time/{name}" if name in _CLOCK else f"train/{name}"
+
+
+def topics_seen(advance: Callable[[int], None]) -> OnProgress:
+    """Feeds a progress bar with the topics seen, of one training or of several in turn.
+
+    Args:
+        advance: called with the number of topics seen since the last call.
+    """
+    done = 0
+
+    def on_progress(progress: Progress) -> None:
+        nonlocal done
+        now = progress.epoch * progress.topics + progress.topics_done
+        advance(now - done if now >= done else now)  # fewer: the next training begins
+        done = now
+
+    return on_progress

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from srd_agents.heuristic.config import ExplicitConfig, XQuADConfig
 from srd_agents.heuristic.greedy import BLOCK, Choice, Greedy, Rows, rows_of
 from srd_agents.heuristic.named import estimate
-from srd_agents.heuristic.trade_off import min_max, relevance_of
+from srd_agents.heuristic.relevance import min_max, relevance_of
 from srd_gym.protocols import IntArray
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic

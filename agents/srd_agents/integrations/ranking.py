@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.heuristic.relevance import ByRelevance
 from srd_agents.heuristic.trade_off import TradeOff
 from srd_agents.pipeline.diversify import Chooser, Given, as_ranker
-from srd_agents.pipeline.diversity import ByRelevance, with_diversity
+from srd_agents.pipeline.diversity import with_diversity
 from srd_agents.pipeline.limits import COPIES, Limits
 from srd_agents.pipeline.naming import Namer, Names, as_names, named_by, named_later, tidied
 from srd_agents.pipeline.subtopics import Lookup, check_uses_subtopics, embedded

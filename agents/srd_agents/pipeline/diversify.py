@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from srd_agents.heuristic.relevance import ByRelevance
 from srd_agents.pipeline.cautious import Cautious
-from srd_agents.pipeline.diversity import ByRelevance, with_diversity
+from srd_agents.pipeline.diversity import with_diversity
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
 from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.subtopics import Lookup, check_uses_subtopics, embedded, no_embed, texts_of

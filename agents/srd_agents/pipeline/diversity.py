@@ -15,7 +15,8 @@ from srd_agents.heuristic.config import MMRConfig
 from srd_agents.heuristic.explicit import PM2, XQuAD
 from srd_agents.heuristic.greedy import Progress, Stepwise
 from srd_agents.heuristic.order import RetrievalOrder
-from srd_agents.heuristic.trade_off import MMR, TradeOff, min_max, relevance_of
+from srd_agents.heuristic.relevance import ByRelevance, min_max, relevance_or_none
+from srd_agents.heuristic.trade_off import MMR, TradeOff
 from srd_agents.pipeline.cautious import Cautious
 from srd_agents.pipeline.limits import Limits
 from srd_agents.relational.ranker import Pretrained
@@ -62,36 +63,6 @@ def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diver
     return _CautiousBlend(ranker, diversity) if isinstance(ranker, Cautious) else _Blend(ranker, diversity)
 
 
-class ByRelevance:
-    """The order of relevance, ties to the earlier candidate.
-
-    Args:
-        relevance: one of `srd_agents.heuristic.config.Relevance`; None: "auto", or as the candidates stand where the
-            topic has neither scores nor a query.
-    """
-
-    name = "order of relevance"
-
-    def __init__(self, relevance: str | None) -> None:
-        self.relevance = relevance
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The k most relevant: [min(k, N)] int64."""
-        check_integer("k", k, 1)
-        return np.argsort(-_relevance(topic, self.relevance), kind="stable")[:k]
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic."""
-        return [self.rank(topic, k) for topic in topics]
-
-
-def _relevance(topic: Topic, kind: str | None) -> ScoreArray:
-    """[N] relevance; zeros where nothing says anything of it and the ranker needs none."""
-    if kind is None and topic.retrieval_scores is None and topic.query_vector is None:
-        return np.zeros(topic.n_candidates)
-    return relevance_of(topic, kind or "auto", "diversity=").astype(np.float64)
-
-
 class _Blend(Stepwise):
     """PM-2 or the relational ranker at diversity d, 0 < d <= 1: the greedy choice by a sum of scores in [0, 1].
 
@@ -114,7 +85,7 @@ class _Blend(Stepwise):
 
     def progress(self, topic: Topic) -> Progress:
         """An empty ranking of the topic."""
-        relevance = min_max(_relevance(topic, None)).astype(np.float64)
+        relevance = min_max(relevance_or_none(topic, None)).astype(np.float64)
         novelty = None
         if isinstance(self.ranker, Pretrained):
             novelty = _FARTHEST.progress(replace(topic, retrieval_scores=np.zeros(topic.n_candidates, np.float32)))

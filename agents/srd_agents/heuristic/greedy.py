@@ -18,8 +18,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_gym.checks import check_integer
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
 T = TypeVar("T")
@@ -139,67 +140,6 @@ class Objective(ABC):
         """
         left: FloatArray = value - state
         return left
-
-
-class Progress(ABC):
-    """A topic's ranking in the making."""
-
-    @abstractmethod
-    def scores(self) -> ScoreArray:
-        """[N] the score of each candidate as the next document; those of chosen ones mean nothing."""
-
-    @abstractmethod
-    def add(self, document: int) -> None:
-        """Choose a candidate."""
-
-
-class Stepwise(ABC):
-    """A ranker whose rankings can be followed, and changed, step by step."""
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k documents: [min(k, N)] int64.
-
-        Raises:
-            ValueError: the topic lacks what the ranker needs, or k is below 1.
-        """
-        return self.rank_batch([topic], k)[0]
-
-    @abstractmethod
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic; what else is in the batch changes nothing."""
-
-    @abstractmethod
-    def progress(self, topic: Topic) -> Progress:
-        """An empty ranking of the topic.
-
-        Raises:
-            ValueError: the topic lacks what the ranker needs.
-        """
-
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """The score of each candidate as the next document: [N] float64; minus infinity where not allowed.
-
-        Args:
-            topic: the topic.
-            selected: [r] int64, candidates ranked so far.
-            allowed: [N] bool.
-        """
-        progress = self.progress(topic)
-        for document in selected:
-            progress.add(int(document))
-        scores: ScoreArray = np.where(allowed, progress.scores(), -np.inf)
-        return scores
-
-
-def greedily(progress: Progress, n: int, k: int) -> IntArray:
-    """The best candidate of N, again and again, ties to the earlier one: [min(k, N)] int64."""
-    left, ranking = np.zeros(n), np.empty(min(k, n), dtype=np.int64)
-    for rank in range(len(ranking)):
-        if rank:
-            progress.add(int(ranking[rank - 1]))
-        ranking[rank] = chosen = (progress.scores() + left).argmax()
-        left[chosen] = -np.inf
-    return ranking
 
 
 class Choice(ABC):

@@ -76,6 +76,11 @@ class ByRelevance:
     def __init__(self, relevance: str | None) -> None:
         self.relevance = relevance
 
+    @property
+    def weighs_cosines(self) -> bool:
+        """Whether that is the cosine of query and document where there are no scores."""
+        return self.relevance in ("auto", "cosine")
+
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The k most relevant: [min(k, N)] int64."""
         check_integer("k", k, 1)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from srd_agents.heuristic.config import MMRConfig, TradeOffConfig
 from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, rows_of
 from srd_agents.heuristic.lazy import lazily
-from srd_agents.heuristic.relevance import relevance_of
-from srd_gym.protocols import IntArray
+from srd_agents.heuristic.relevance import ByRelevance, relevance_of
+from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import FloatArray, Topic
 
 LAZY_FROM = BLOCK // 2
@@ -30,6 +32,19 @@ class TradeOff(Greedy, Objective):
     def __init__(self, config: TradeOffConfig | None = None) -> None:
         self.config = config or TradeOffConfig()
         self._weight = np.float32(1.0 - self.config.lambda_)
+
+    @property
+    def weighs_cosines(self) -> bool:
+        """Whether relevance is the cosine of query and document where there are no scores."""
+        return self.config.relevance in ("auto", "cosine")
+
+    def with_diversity(self, diversity: float) -> Ranker:
+        """With lambda = 1 - diversity."""
+        if not diversity:
+            return ByRelevance(self.config.relevance)
+        made: Any = type(self)
+        weighed: Ranker = made(replace(self.config, lambda_=1.0 - diversity))
+        return weighed
 
     def _value(self, topic: Topic) -> FloatArray:
         """What relevance adds to the scores of a topic's candidates: [N] float32, an array of its own."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import Subtopics, best_first, named, ranker_of
-from srd_gym.protocols import Ranker
+from srd_agents.integrations.ranking import Subtopics, best_first, chooser_of, named
+from srd_agents.pipeline.diversify import Chooser
 from srd_gym.reading import few, shown
 
 with library("langchain_core", "langchain-core"):
@@ -50,7 +50,7 @@ class DiverseCompressor(BaseDocumentCompressor):
     namer: Any = None
     """A chat model that names the subtopics of each query, or a `srd_agents.pipeline.naming.Namer`, which may keep what
     it named."""
-    _ranker: Ranker = PrivateAttr()
+    _chooser: Chooser = PrivateAttr()
     _subtopics: Subtopics = PrivateAttr()
 
     @model_validator(mode="after")
@@ -58,7 +58,7 @@ class DiverseCompressor(BaseDocumentCompressor):
         if self.embeddings is None and self.vector_key is None:
             raise ValueError("documents have no vectors: give embeddings=, or vector_key= where metadata holds vectors")
         self._subtopics = Subtopics(self.subtopics, self.namer, "give embeddings=" * (self.embeddings is None))
-        self._ranker = ranker_of(
+        self._chooser = chooser_of(
             self.ranker, relevance=self.lambda_mult, option="lambda_mult", named=self._subtopics.given
         )
         return self
@@ -89,7 +89,7 @@ class DiverseCompressor(BaseDocumentCompressor):
         """The documents to show for a query with these subtopics."""
         embed = None if self.embeddings is None else self.embeddings.embed_documents
         found = best_first(
-            self._ranker,
+            self._chooser,
             self.k,
             self._vectors(documents),
             names=named("document", [document.id for document in documents]),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import Subtopics, best_first, named, ranker_of
-from srd_gym.protocols import Ranker
+from srd_agents.integrations.ranking import Subtopics, best_first, chooser_of, named
+from srd_agents.pipeline.diversify import Chooser
 
 with library("llama_index", "llama-index-core"):
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -58,13 +58,13 @@ class DiversePostprocessor(BaseNodePostprocessor):
         description="An LLM that names the subtopics of each query, or a srd_agents.pipeline.naming.Namer, which may "
         "keep what it named.",
     )
-    _ranker: Ranker = PrivateAttr()
+    _chooser: Chooser = PrivateAttr()
     _subtopics: Subtopics = PrivateAttr()
 
     @model_validator(mode="after")
     def _make_ranker(self) -> DiversePostprocessor:
         self._subtopics = Subtopics(self.subtopics, self.namer, "give embed_model=" * (self.embed_model is None))
-        self._ranker = ranker_of(
+        self._chooser = chooser_of(
             self.ranker, relevance=self.mmr_threshold, option="mmr_threshold", named=self._subtopics.given
         )
         return self
@@ -92,7 +92,7 @@ class DiversePostprocessor(BaseNodePostprocessor):
         embed = None if self.embed_model is None else self.embed_model.get_text_embedding_batch
         query = None if query_bundle is None else query_bundle.query_str
         found = best_first(
-            self._ranker,
+            self._chooser,
             self.top_n,
             self._embedded(nodes),
             names=named("node", [node.node_id for node in nodes]),

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.greedy import Progress, Stepwise
+from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_agents.networks.policy import acting
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.learner import PolicyGradient

@@ -19,7 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.greedy import Progress, Stepwise, rows_of
+from srd_agents.heuristic.blend import Blend
+from srd_agents.heuristic.greedy import rows_of
+from srd_agents.heuristic.relevance import ByRelevance
+from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_agents.networks.features import query_vectors, relu
 from srd_agents.relational.decoding import Decoding, Draft, rankings_of
 from srd_agents.relational.relations import (
@@ -36,7 +39,7 @@ from srd_agents.relational.relations import (
 from srd_agents.training.options import Config, NotNegative, check_like
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray
 from srd_gym.reading import open_npz
 from srd_gym.topic import FloatArray, Topic
 
@@ -209,6 +212,10 @@ class Pretrained(Stepwise):
     def progress(self, topic: Topic) -> Progress:
         """An empty ranking of the topic."""
         return DraftProgress(Related(self.weights, relations_of([topic]), novelty=self.config.novelty))
+
+    def with_diversity(self, diversity: float) -> Ranker:
+        """Blended with relevance and the distance to what is chosen."""
+        return Blend(self, diversity, novel=True) if diversity else ByRelevance(None)
 
 
 @cache

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.greedy import Progress, Stepwise, greedily
+from srd_agents.heuristic.stepwise import Progress, Stepwise, greedily
 from srd_agents.networks.features import FEATURES, relevance_columns
 from srd_agents.supervised.linear.features import RELATIONS, Relations
 from srd_agents.supervised.samples import Samples

@@ -77,16 +77,16 @@ class Explicit(Greedy):
         told = subtopics if query is None else np.vstack([subtopics, query])
         evidence = _rated(topic, _cosines(rows, told, topic.n_candidates))
         ranked = topic.retrieval_scores is not None
-        found = estimate(
+        estimated = estimate(
             evidence[: len(subtopics)],
             None if query is None else evidence[-1],
             ranked=ranked,
             weights=topic.subtopic_weights,
             ordered=config.ordered,
         )
-        coverage = found.coverage if config.sharpness == 1 else found.coverage**config.sharpness
-        novelty = 0.0 if ranked or rows is None else 1.0 - found.trust
-        return Told(coverage, found.weights, found.order, novelty)
+        coverage = estimated.coverage if config.sharpness == 1 else estimated.coverage**config.sharpness
+        novelty = 0.0 if ranked or rows is None else 1.0 - estimated.trust
+        return Told(coverage, estimated.weights, estimated.order, novelty)
 
     def _subtopics(self, topic: Topic) -> FloatArray:
         """Their vectors: [S, F]; zeros where only scores tell of them."""

@@ -99,13 +99,13 @@ def in_blocks(
     groups: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
     for index, shape in enumerate(shapes):
         groups[shape].append(index)
-    found: dict[int, R] = {}
+    results: dict[int, R] = {}
     for shape, members in groups.items():
         step = max(1, size // max(1, prod(shape)))
         for start in range(0, len(members), step):
             block = members[start : start + step]
-            found.update(zip(block, work([items[index] for index in block]), strict=True))
-    return [found[index] for index in range(len(items))]
+            results.update(zip(block, work([items[index] for index in block]), strict=True))
+    return [results[index] for index in range(len(items))]
 
 
 class Objective(ABC):

@@ -180,7 +180,7 @@ class DiverseRanker:
         chooser = chooser_of(self._loaded, diversity, named=self._subtopics.given)
         if not documents:
             return {"documents": []}
-        found = best_first(
+        places = best_first(
             chooser,
             len(documents) if top_k is None else top_k,
             [document.embedding for document in documents],
@@ -191,7 +191,7 @@ class DiverseRanker:
             subtopics=subtopics,
             remedy="have the retriever return embeddings",
         )
-        return {"documents": [replace(documents[i], score=1 / rank) for rank, i in enumerate(found, start=1)]}
+        return {"documents": [replace(documents[i], score=1 / rank) for rank, i in enumerate(places, start=1)]}
 
 
 def _told(documents: Sequence[Document]) -> tuple[list[str | None], list[dict[str, Any]]]:

@@ -82,13 +82,13 @@ class DiverseCompressor(BaseDocumentCompressor):
         if not documents:
             return []
         told = await self._subtopics.later(query, *_told(documents))
-        shown: list[Document] = await run_in_executor(None, self._shown, documents, query, told)
-        return shown
+        ranked: list[Document] = await run_in_executor(None, self._shown, documents, query, told)
+        return ranked
 
     def _shown(self, documents: Sequence[Document], query: str, told: Any) -> list[Document]:
         """The documents to show for a query with these subtopics."""
         embed = None if self.embeddings is None else self.embeddings.embed_documents
-        found = best_first(
+        ranking = best_first(
             self._chooser,
             self.k,
             self._vectors(documents),
@@ -99,7 +99,7 @@ class DiverseCompressor(BaseDocumentCompressor):
             subtopics=self._subtopics.vectors(told, query, embed),
             remedy=f"expected a vector in metadata[{self.vector_key!r}], or use embeddings=",
         )
-        return [documents[place] for place in found]
+        return [documents[place] for place in ranking]
 
     def as_runnable(self) -> RunnableLambda[dict[str, Any], list[Document]]:
         """The same as a step of a chain: takes {"query": text, "documents": list}, gives the documents to show."""

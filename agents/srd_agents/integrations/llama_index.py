@@ -91,7 +91,7 @@ class DiversePostprocessor(BaseNodePostprocessor):
         """The nodes to show for a query with these subtopics."""
         embed = None if self.embed_model is None else self.embed_model.get_text_embedding_batch
         query = None if query_bundle is None else query_bundle.query_str
-        found = best_first(
+        places = best_first(
             self._chooser,
             self.top_n,
             self._embedded(nodes),
@@ -102,17 +102,17 @@ class DiversePostprocessor(BaseNodePostprocessor):
             subtopics=self._subtopics.vectors(told, query, embed),
             remedy="give embed_model=, or have the retriever return embeddings",
         )
-        return [NodeWithScore(node=nodes[i].node, score=1 / rank) for rank, i in enumerate(found, start=1)]
+        return [NodeWithScore(node=nodes[i].node, score=1 / rank) for rank, i in enumerate(places, start=1)]
 
     def _embedded(self, nodes: Sequence[NodeWithScore]) -> list[Any]:
         """Each node's embedding, made where it is missing and there is a model for it; else None."""
-        found: list[Any] = [node.node.embedding for node in nodes]
-        missing = [place for place, vector in enumerate(found) if vector is None]
+        embeddings: list[Any] = [node.node.embedding for node in nodes]
+        missing = [place for place, vector in enumerate(embeddings) if vector is None]
         if missing and self.embed_model is not None:
             texts = [nodes[place].node.get_content(metadata_mode=MetadataMode.EMBED) for place in missing]
             for place, vector in zip(missing, self.embed_model.get_text_embedding_batch(texts), strict=True):
-                found[place] = vector
-        return found
+                embeddings[place] = vector
+        return embeddings
 
     def _query_embedding(self, query: QueryBundle | None) -> Any:
         """The query's embedding, where it is known or can be made."""

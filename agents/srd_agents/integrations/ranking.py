@@ -119,14 +119,14 @@ class Subtopics:
 
     def _listed(self, metadata: Sequence[Mapping[str, Any]]) -> list[str] | None:
         """The texts under the key."""
-        found: list[str] = []
-        for held in metadata:
-            value = held.get(str(self._key))
+        texts: list[str] = []
+        for fields in metadata:
+            value = fields.get(str(self._key))
             some = [value] if isinstance(value, str) else value or ()
             if not isinstance(some, Sequence) or not all(isinstance(each, str) for each in some):
                 raise TypeError(f"metadata[{self._key!r}] must hold a text or a list of texts, got {value!r}")
-            found += some
-        return tidied(found) or None
+            texts += some
+        return tidied(texts) or None
 
 
 def best_first(

@@ -101,7 +101,7 @@ class DiverseNeighbors(BaseEstimator):
             raise ValueError(
                 f"expected subtopics of {len(queries)} queries (None: of one that has none), got {len(told)}"
             )
-        shown = [
+        rankings = [
             best_first(
                 chooser,
                 wanted,
@@ -114,7 +114,7 @@ class DiverseNeighbors(BaseEstimator):
             )
             for row, near in enumerate(places)
         ]
-        return np.take_along_axis(distances, np.array(shown), 1), np.take_along_axis(places, np.array(shown), 1)
+        return np.take_along_axis(distances, np.array(rankings), 1), np.take_along_axis(places, np.array(rankings), 1)
 
     def predict(self, X: ArrayLike, *, subtopics: Sequence[ArrayLike | None] | None = None) -> IntArray:
         """The rows in `fit` of the documents to show for each query, best first: [B, K] int64."""

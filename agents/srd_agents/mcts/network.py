@@ -121,8 +121,8 @@ class SearchNetwork(nn.Module):
             state: [..., 2H], [c; h].
             inputs: [..., 4H], of the documents just ranked.
         """
-        cell, shown = state[..., : self.hidden], state[..., self.hidden :]
-        gates = inputs + shown @ self.recurrent_weight.T
+        cell, output = state[..., : self.hidden], state[..., self.hidden :]
+        gates = inputs + output @ self.recurrent_weight.T
         take, forget, new, out = gates.chunk(4, dim=-1)
         cell = torch.sigmoid(forget) * cell + torch.sigmoid(take) * torch.tanh(new)
         return torch.cat([cell, torch.sigmoid(out) * torch.tanh(cell)], dim=-1)

@@ -121,19 +121,19 @@ class PolicyNetwork(ShiftAndScale, StatePolicy):
         # A shift moves all logits of a state alike, which the softmax does not see.
         scoring = documents @ (self.scoring_weight / self.scale)
         prior = None if self.order_weight is None or order is None else (order @ self.order_weight)[:, None]
-        known = Projection(scoring.swapaxes(1, 2), documents, prior)
-        return known, sigmoid(linear(self.standardized(queries) * given(queries), self.query_weight))
+        fixed = Projection(scoring.swapaxes(1, 2), documents, prior)
+        return fixed, sigmoid(linear(self.standardized(queries) * given(queries), self.query_weight))
 
     def standardized(self, vectors: Any) -> Any:
         """Vectors [..., F] shifted and scaled."""
         return (vectors - self.shift) / self.scale
 
-    def scores(self, known: Projection, states: Any) -> Any:
+    def scores(self, fixed: Projection, states: Any) -> Any:
         """X'U h, and what the retrieval order adds."""
-        found = states @ known.scoring
-        return found if known.prior is None else found + known.prior
+        logits = states @ fixed.scoring
+        return logits if fixed.prior is None else logits + fixed.prior
 
-    def following(self, known: Projection, states: Any, chosen: Any) -> Any:
+    def following(self, fixed: Projection, states: Any, chosen: Any) -> Any:
         """h_{t+1} = sigma(V x + W h_t)."""
-        ranked = self.standardized(picked(known.documents, chosen))
+        ranked = self.standardized(picked(fixed.documents, chosen))
         return sigmoid(linear(ranked, self.input_weight) + linear(states, self.state_weight))

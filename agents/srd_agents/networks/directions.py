@@ -107,19 +107,19 @@ class Directions(StatePolicy):
 
     def begin(self, topics: Inputs) -> tuple[Known, Any]:
         """The topics; a state is what `ranked_so_far` says: sum, discounted sum, maximum, number."""
-        known = self.known(topics)
-        shape = (len(known.rows), 3 * self.hidden + 1)
-        nothing = np.zeros(shape, np.float32) if isinstance(known.rows, np.ndarray) else known.rows.new_zeros(shape)
-        return known._replace(context=self._of_topic(known.context)[:, None], prior=known.prior[:, None]), nothing
+        fixed = self.known(topics)
+        shape = (len(fixed.rows), 3 * self.hidden + 1)
+        nothing = np.zeros(shape, np.float32) if isinstance(fixed.rows, np.ndarray) else fixed.rows.new_zeros(shape)
+        return fixed._replace(context=self._of_topic(fixed.context)[:, None], prior=fixed.prior[:, None]), nothing
 
-    def scores(self, known: Known, states: Any) -> Any:
+    def scores(self, fixed: Known, states: Any) -> Any:
         """The pointers' products with the rows, and what candidates score whatever is ranked."""
-        pointers, _ = self.pointers(relu(linear(states, self.state.weight[:, 3 * self.hidden :]) + known.context))
-        return pointers @ known.rows.swapaxes(1, 2) + known.prior
+        pointers, _ = self.pointers(relu(linear(states, self.state.weight[:, 3 * self.hidden :]) + fixed.context))
+        return pointers @ fixed.rows.swapaxes(1, 2) + fixed.prior
 
-    def following(self, known: Known, states: Any, chosen: Any) -> Any:
+    def following(self, fixed: Known, states: Any, chosen: Any) -> Any:
         """The rows of the documents chosen, added to all that states keep."""
-        split, rows = 2 * self.hidden, picked(known.rows, chosen)
+        split, rows = 2 * self.hidden, picked(fixed.rows, chosen)
         discount = SUM_SCALE / math.log2(states[0, 0, -1].item() / COUNT_SCALE + 2)
         parts = (rows * SUM_SCALE, rows * discount)
         return joined([states[..., :split] + joined(parts), larger(states[..., split:-1], rows),

@@ -77,9 +77,9 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
     def _standing(self, seen: Seen, rankings: int) -> Standing:
         """Empty rankings by the weights that are shown: both parts, or relations alone where validation chose so."""
         if self._policy is None:
-            shown = copy.deepcopy(self._network).cpu()
-            load_module(shown, self._weights())
-            self._policy = acting(shown)
+            network = copy.deepcopy(self._network).cpu()
+            load_module(network, self._weights())
+            self._policy = acting(network)
         return Standing(self._policy, seen, rankings, alone=not self._policy.directions_count)
 
     def _build(self, vector_width: int) -> None:
@@ -101,15 +101,15 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
 
     def validated(self, validation: Validation) -> float:
         """The measure of the better of both parts and relations alone, which from now on ranks."""
-        found = {}
+        values = {}
         for count in (1.0, 0.0)[: 2 if self.config.parts == "both" else 1]:
             self._network.directions_count.fill_(count)
             self._policy = None
-            found[count] = validation.mean(self)
-        best = max(found, key=lambda count: found[count])
+            values[count] = validation.mean(self)
+        best = max(values, key=lambda count: values[count])
         self._network.directions_count.fill_(best)
         self._policy = None
-        return found[best]
+        return values[best]
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         self._network.initialise(torch.Generator().manual_seed(seed))
@@ -175,8 +175,8 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
 
     def _restore_training(self, state: Tree) -> None:
         super()._restore_training(state)
-        shown = self._weights()
+        weights = self._weights()
         load_module(self._network, state["network"], "network in training")
-        self._mean = {name: shown[name] for name in self._parameters()} if self.config.average else None
+        self._mean = {name: weights[name] for name in self._parameters()} if self.config.average else None
         check_integer("updates", state["updates"], 0)
         self._updates = state["updates"]

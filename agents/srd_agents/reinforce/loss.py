@@ -68,14 +68,14 @@ def worths_of(parts: Sequence[Episodes], rollouts: int) -> tuple[list[Tensor], i
     worths = [returns_from(torch.from_numpy(part.rewards).flatten(0, 1)) for part in parts]
     if rollouts > 1:
         worths = [leave_one_out_advantages(each, rollouts) for each in worths]
-    found = [
+    weights = [
         each.view(part.active.shape) * torch.from_numpy(part.active) for each, part in zip(worths, parts, strict=True)
     ]
     if rollouts > 1:
-        square = sum(float(each.square().sum()) for each in found)
+        square = sum(float(each.square().sum()) for each in weights)
         scale = (filled / square) ** 0.5 if square > 0 else 1.0
-        found = [each * (scale / filled) for each in found]
-    return found, filled
+        weights = [each * (scale / filled) for each in weights]
+    return weights, filled
 
 
 def policy_loss(logits: Tensor, episodes: Episodes, worths: Tensor, bonus: float) -> tuple[Tensor, Tensor]:

@@ -49,13 +49,13 @@ class PolicyNetwork(nn.Module):
             actions: [B, R, T] int64, the candidates ranked.
             alone: whether directions are left out.
         """
-        found = []
+        parts = []
         if self.relations is not None:
-            found.append(self.relations.logits(seen.relations, seen.present, actions))
+            parts.append(self.relations.logits(seen.relations, seen.present, actions))
         if self.directions is not None and not alone:
             place = self.directions_count.device
-            found.append(self.directions.logits(on(place, seen.inputs()), torch.from_numpy(actions).to(place)))
-        return found[0] if len(found) == 1 else found[0] + found[1]
+            parts.append(self.directions.logits(on(place, seen.inputs()), torch.from_numpy(actions).to(place)))
+        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
 class Standing:
@@ -77,10 +77,10 @@ class Standing:
 
     def scores(self) -> Array:
         """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
-        found = self._parts[0].scores()
+        scores = self._parts[0].scores()
         for part in self._parts[1:]:
-            found += part.scores()
-        return found
+            scores += part.scores()
+        return scores
 
     def add(self, chosen: IntArray) -> None:
         """Put these candidates, [B, R] int64, at the next rank."""

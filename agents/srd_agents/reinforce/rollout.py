@@ -68,5 +68,5 @@ def drawn(scores: NDArray[np.float32], rng: np.random.Generator) -> IntArray:
     """
     odds = np.exp(scores - scores.max(axis=-1, keepdims=True)).cumsum(axis=-1)
     levels = rng.random(scores.shape[:-1])[..., None] * odds[..., -1:]
-    found: IntArray = (odds > levels).argmax(axis=-1)
-    return found
+    candidates: IntArray = (odds > levels).argmax(axis=-1)
+    return candidates

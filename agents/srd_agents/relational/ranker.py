@@ -149,14 +149,14 @@ class Related:
         """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
         weights, ranked = self._weights, self.ranked
         dynamic = ranked.features.transpose(0, 2, 3, 1) if ranked.size else None  # rankings begin alike
-        found = network_scores(
+        scores = network_scores(
             weights, self._fixed[:, None], dynamic, position_of(ranked.size), self._share[:, None, None]
         )
         if not ranked.size:
-            return np.repeat(found, ranked.features.shape[2], axis=1)
+            return np.repeat(scores, ranked.features.shape[2], axis=1)
         if self._novelty:
-            found += self._novelty * np.log(ranked.novelty())
-        return np.asarray(found)
+            scores += self._novelty * np.log(ranked.novelty())
+        return np.asarray(scores)
 
     def add(self, chosen: IntArray) -> None:
         """Put these candidates, [B, R] int64, at the next rank."""
@@ -260,8 +260,8 @@ class DraftProgress(Progress):
 
     def scores(self) -> ScoreArray:
         """[N]."""
-        found: ScoreArray = self._draft.scores()[0, 0].astype(np.float64)
-        return found
+        scores: ScoreArray = self._draft.scores()[0, 0].astype(np.float64)
+        return scores
 
     def add(self, document: int) -> None:
         """Choose a candidate."""

@@ -244,8 +244,8 @@ class _ByRelations(Progress):
         self._count = 0
 
     def scores(self) -> ScoreArray:
-        found = self._own if self._pooled is None else self._own + self._between @ self._pooled
-        return found.astype(np.float64)
+        scores = self._own if self._pooled is None else self._own + self._between @ self._pooled
+        return scores.astype(np.float64)
 
     def add(self, document: int) -> None:
         if self._relations is None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from srd_agents.heuristic.config import MMRConfig
 from srd_agents.heuristic.relevance import min_max, relevance_or_none
-from srd_agents.heuristic.stepwise import Progress, Stepwise, greedily
+from srd_agents.heuristic.stepwise import PartialRanking, Stepwise, greedily
 from srd_agents.heuristic.trade_off import MMR
 from srd_gym.checks import check_integer, name_of
 from srd_gym.protocols import IntArray, ScoreArray
@@ -41,7 +41,7 @@ class Blend(Stepwise):
         check_integer("k", k, 1)
         return [greedily(self.progress(topic), topic.n_candidates, k) for topic in topics]
 
-    def progress(self, topic: Topic) -> Progress:
+    def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
         relevance = min_max(relevance_or_none(topic, None)).astype(np.float64)
         novelty = None
@@ -50,10 +50,12 @@ class Blend(Stepwise):
         return _BlendProgress(self.ranker.progress(topic), novelty, relevance, self.diversity)
 
 
-class _BlendProgress(Progress):
+class _BlendProgress(PartialRanking):
     """A blend for one topic, step by step."""
 
-    def __init__(self, own: Progress, novelty: Progress | None, relevance: ScoreArray, diversity: float) -> None:
+    def __init__(
+        self, own: PartialRanking, novelty: PartialRanking | None, relevance: ScoreArray, diversity: float
+    ) -> None:
         self._own, self._novelty, self._relevance, self._diversity = own, novelty, relevance, diversity
 
     def scores(self) -> ScoreArray:

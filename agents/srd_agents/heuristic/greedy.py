@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.stepwise import Progress, Stepwise
+from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_gym.checks import check_integer
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
@@ -168,7 +168,7 @@ class Choice(ABC):
         return ranking
 
 
-class _ChoiceForOne(Progress):
+class _ChoiceForOne(PartialRanking):
     """The choice for one topic."""
 
     def __init__(self, choice: Choice) -> None:
@@ -206,7 +206,7 @@ class Greedy(Stepwise):
         """The rankings of topics of one shape, each [k] int64."""
         return self._choice(topics, k).first(k)
 
-    def progress(self, topic: Topic) -> Progress:
+    def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
         return _ChoiceForOne(self._choice([topic], topic.n_candidates))
 

@@ -16,7 +16,7 @@ from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, Sequentia
 from srd_gym.topic import Topic
 
 
-class Progress(Protocol):
+class PartialRanking(Protocol):
     """A topic's ranking in the making."""
 
     def scores(self) -> ScoreArray:
@@ -30,7 +30,7 @@ class Progress(Protocol):
 class StepByStep(Protocol):
     """A ranker whose ranking can be followed, and changed, document by document."""
 
-    def progress(self, topic: Topic) -> Progress:
+    def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
 
 
@@ -50,7 +50,7 @@ class Stepwise(ABC):
         """`rank` of every topic; what else is in the batch changes nothing."""
 
     @abstractmethod
-    def progress(self, topic: Topic) -> Progress:
+    def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic.
 
         Raises:
@@ -72,7 +72,7 @@ class Stepwise(ABC):
         return scores
 
 
-def greedily(progress: Progress, n: int, k: int) -> IntArray:
+def greedily(progress: PartialRanking, n: int, k: int) -> IntArray:
     """The best candidate of N, again and again, ties to the earlier one: [min(k, N)] int64."""
     left, ranking = np.zeros(n), np.empty(min(k, n), dtype=np.int64)
     for rank in range(len(ranking)):
@@ -83,7 +83,7 @@ def greedily(progress: Progress, n: int, k: int) -> IntArray:
     return ranking
 
 
-def progress_of(ranker: Ranker, topic: Topic) -> Progress:
+def progress_of(ranker: Ranker, topic: Topic) -> PartialRanking:
     """An empty ranking of the topic by a ranker of any kind.
 
     One that scores candidates in the light of those chosen is asked at each step; any other ranks the topic once, and
@@ -100,7 +100,7 @@ def progress_of(ranker: Ranker, topic: Topic) -> Progress:
     return _Asked(lambda selected: made)
 
 
-class _Asked(Progress):
+class _Asked(PartialRanking):
     """What a function says of those chosen so far; it keeps nothing between steps."""
 
     def __init__(self, score: Callable[[list[int]], ScoreArray]) -> None:

@@ -7,8 +7,8 @@ are not the paper's; its section 4 states the same three formulas:
     h_{t+1} = sigma(V x + W h_t)                           after document x was ranked
     pi(i | h_t) = exp(x_i' U h_t) / sum_j exp(x_j' U h_t)  over the remaining candidates
 
-Written for arrays of numpy as well: they act and rank, torch learns. `srd_agents.mdp_div.ascent` has the gradient of
-the paper's own updates in numpy.
+Written for arrays of numpy as well: they act and rank, torch learns. `srd_agents.mdp_div.step_updates` has the
+gradient of the paper's own updates in numpy.
 
 Shapes: M topics, N candidates, F vector width, H hidden width.
 """
@@ -35,7 +35,7 @@ class Projection(NamedTuple):
     """[M, 1, N], what the retrieval order adds to logits; None where the policy does not look at it."""
 
 
-class PolicyNetwork(ShiftAndScale, StatePolicy):
+class RecurrentPolicy(ShiftAndScale, StatePolicy):
     """V_q, V, W and U, and a fixed shift and scale of the vectors.
 
     Vectors enter as (x - shift) / scale; shift 0 and scale 1 are the paper's network. No second copy of the

@@ -77,18 +77,18 @@ class Steps:
 
     def __init__(self, policy: StatePolicy, topics: Inputs, rankings: int) -> None:
         self._policy = policy
-        self._known, first = policy.begin(topics if _is_twin(policy) else on(next(policy.parameters()).device, topics))
+        self._fixed, first = policy.begin(topics if _is_twin(policy) else on(next(policy.parameters()).device, topics))
         self._states = first[:, None][:, [0] * rankings]
         self._topics = np.arange(len(first))[:, None]
 
     def scores(self) -> NDArray[np.float32]:
         """[M, R, N]."""
-        return to_numpy(self._policy.scores(self._known, self._states))
+        return to_numpy(self._policy.scores(self._fixed, self._states))
 
     def add(self, chosen: IntArray) -> None:
         """Put these candidates, [M, R] int64, at the next rank."""
         taken = chosen if _is_array(self._states) else torch.from_numpy(chosen).to(self._states.device)
-        self._states = self._policy.following(self._known, self._states, taken)
+        self._states = self._policy.following(self._fixed, self._states, taken)
 
     def keep(self, rankings: IntArray) -> None:
         """Go on from some of the rankings: [M, R] int64, the ranking that each is a copy of."""

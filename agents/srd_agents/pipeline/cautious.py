@@ -17,7 +17,7 @@ from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.relevance import ByRelevance
-from srd_agents.heuristic.stepwise import Progress, progress_of
+from srd_agents.heuristic.stepwise import PartialRanking, progress_of
 from srd_agents.heuristic.trade_off import MMR
 from srd_agents.pipeline.capabilities import with_diversity
 from srd_agents.relational.ranker import Pretrained, PretrainedConfig
@@ -87,7 +87,7 @@ class Cautious:
         """At another diversity."""
         return Cautious(self.config, diversity) if diversity else ByRelevance(None)
 
-    def progress(self, topic: Topic) -> Progress:
+    def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic, without copies moved."""
         return progress_of(self.ranker_of(topic), topic)
 

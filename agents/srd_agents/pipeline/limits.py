@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import rows_of
-from srd_agents.heuristic.stepwise import Progress, progress_of
+from srd_agents.heuristic.stepwise import PartialRanking, progress_of
 from srd_agents.pipeline.capabilities import PutsCopiesLast
 from srd_agents.pipeline.cautious import EQUAL, CautiousConfig, near_copies
 from srd_gym.checks import (
@@ -120,7 +120,7 @@ class Limits:
             return False
         return self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.budget)
 
-    def choose(self, topic: Topic, k: int, progress: Progress) -> IntArray:
+    def choose(self, topic: Topic, k: int, progress: PartialRanking) -> IntArray:
         """The candidate of the highest score that may be shown, again and again, ties to the earlier: [at most k].
 
         Near copies of what is shown come only where nothing else fits.

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from srd_agents.networks.inputs import chosen_log_policy, log_policy
-from srd_agents.reinforce.rollout import Episodes
+from srd_agents.reinforce.rollout import SampledEpisodes
 
 
 def returns_from(rewards: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ def entropy(log_probabilities: Tensor) -> Tensor:
     return -(log_probabilities.exp() * log_probabilities).sum(-1)
 
 
-def worths_of(parts: Sequence[Episodes], rollouts: int) -> tuple[list[Tensor], int]:
+def worths_of(parts: Sequence[SampledEpisodes], rollouts: int) -> tuple[list[Tensor], int]:
     """What the log-probability of each action counts, [B, R, T] of each part of a batch, and how many ranks are filled.
 
     Of one episode a topic the return, as in the paper. Of several their leave-one-out advantages, divided by their root
@@ -78,7 +78,7 @@ def worths_of(parts: Sequence[Episodes], rollouts: int) -> tuple[list[Tensor], i
     return weights, filled
 
 
-def policy_loss(logits: Tensor, episodes: Episodes, worths: Tensor, bonus: float) -> tuple[Tensor, Tensor]:
+def policy_loss(logits: Tensor, episodes: SampledEpisodes, worths: Tensor, bonus: float) -> tuple[Tensor, Tensor]:
     """The sum over filled ranks of -(worth * log pi(a_t | s_t) + bonus * entropy), and that of the entropies.
 
     Args:

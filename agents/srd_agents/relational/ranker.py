@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from srd_agents.heuristic.blend import Blend
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import ByRelevance
-from srd_agents.heuristic.stepwise import Progress, Stepwise
+from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_agents.networks.features import query_vectors, relu
 from srd_agents.relational.decoding import Decoding, Draft, rankings_of
 from srd_agents.relational.relations import (
@@ -209,7 +209,7 @@ class Pretrained(Stepwise):
         check_integer("k", k, 1)
         return rank_topics(self.weights, topics, k, self.config.novelty)
 
-    def progress(self, topic: Topic) -> Progress:
+    def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
         return DraftProgress(Related(self.weights, relations_of([topic]), novelty=self.config.novelty))
 
@@ -252,7 +252,7 @@ def rank_topics(weights: Weights, topics: Sequence[Topic], k: int, novelty: floa
     return rankings_of(Decoding(), topics, k, lambda block, _: Related(weights, relations_of(block), novelty=novelty))
 
 
-class DraftProgress(Progress):
+class DraftProgress(PartialRanking):
     """A draft of one ranking of one topic, step by step."""
 
     def __init__(self, draft: Draft) -> None:

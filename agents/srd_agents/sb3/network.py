@@ -69,7 +69,7 @@ class CandidateNetwork(nn.Module):
             ranking: [B, K] int64, candidates ranked so far by rank; -1 where empty or wasted.
             which: [B] int64, the topic of each state, where several states share one.
         """
-        rows, context, prior = self.directions.known(topics)
+        rows, context, prior = self.directions.topic_rows(topics)
         relations = _cosines(topics, ranking, which)
         if which is not None:
             # index_select: its gradient is several times faster than that of plain indexing.

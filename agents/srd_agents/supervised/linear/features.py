@@ -181,7 +181,7 @@ _LEAST = 1e-6
 """Typical distances below this are rounding errors where the largest coordinate is 1: all documents are the same."""
 
 
-class Relations:
+class Distances:
     """Distances between a topic's documents, made for those that are asked for: never all N x N at once.
 
     Euclidean distances are divided by the root of their mean square over the topic, cosine and text distances by their

@@ -32,7 +32,7 @@ _CHUNK_VALUES = 1 << 22
 """Values of tanh held for one backward pass (16 MiB); larger batches go through in pieces."""
 
 
-class Prepared(NamedTuple):
+class TensorProblem(NamedTuple):
     """A topic with what is learned from it."""
 
     vectors: NDArray[np.float32]
@@ -42,7 +42,7 @@ class Prepared(NamedTuple):
     samples: Samples
 
 
-def pieces(topics: Sequence[Prepared], slices: int) -> Iterator[Sequence[Prepared]]:
+def pieces(topics: Sequence[TensorProblem], slices: int) -> Iterator[Sequence[TensorProblem]]:
     """The topics in pieces that fit the memory of one backward pass; each has at least one."""
     most = max(len(t.vectors) * t.samples.rankings.size for t in topics)
     size = max(1, _CHUNK_VALUES // (most * slices))
@@ -65,7 +65,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
     config_class: ClassVar[type[Any]] = NtnDivConfig
 
     _network: NtnNetwork
-    _topics: list[Prepared]
+    _topics: list[TensorProblem]
     _scorer: TensorScorer | None = None
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_topics")
 
@@ -104,7 +104,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         self._optimizer = make(groups, lr=config.learning_rate)
         sampler, generator = Sampler(config.measure, config.depth), np.random.default_rng([seed, 0x4E54])
         self._topics = [
-            Prepared(
+            TensorProblem(
                 topic.require_vectors("a learned ranker"),
                 relevance_features(topic, wanted=config.features),
                 self._samples(sampler, topic, generator),
@@ -135,7 +135,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         norm = torch.nn.utils.get_total_norm(gradients)
         return {"loss": total, "learning_rate": self.config.learning_rate, "grad_norm": float(norm)}
 
-    def _loss(self, topics: Sequence[Prepared]) -> Tensor:
+    def _loss(self, topics: Sequence[TensorProblem]) -> Tensor:
         """The loss of each topic, [B]; of pairs, B is 1."""
 
         def tensor(rows: Sequence[NDArray[Any]]) -> Tensor:

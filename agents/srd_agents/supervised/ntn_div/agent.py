@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from srd_agents.heuristic.stepwise import greedily
 from srd_agents.networks.features import FEATURES, relevance_features, side_by_side
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_agents.supervised.ntn_div.network import (
@@ -21,7 +22,7 @@ from srd_agents.supervised.ntn_div.network import (
     margin_loss,
     ranking_log_likelihood,
 )
-from srd_agents.supervised.ntn_div.scoring import TensorScorer
+from srd_agents.supervised.ntn_div.scoring import TensorRanking, TensorScorer
 from srd_agents.supervised.samples import Sampler, Samples
 from srd_agents.training.options import Weights
 from srd_agents.training.torch_learner import NetworkLearner
@@ -156,7 +157,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         scorer = self._ready()
-        return [scorer.rank(topic, k) for topic in topics]
+        return [greedily(TensorRanking(scorer, topic), topic.n_candidates, k) for topic in topics]
 
     def _ready(self) -> TensorScorer:
         """The current weights, ready to score; kept until they change."""

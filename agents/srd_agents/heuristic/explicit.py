@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.heuristic.blend import Blend
 from srd_agents.heuristic.config import ExplicitConfig, XQuADConfig
 from srd_agents.heuristic.greedy import BLOCK, Choice, Greedy, Rows, rows_of
 from srd_agents.heuristic.named import estimate
-from srd_agents.heuristic.trade_off import min_max, relevance_of
-from srd_gym.protocols import IntArray
+from srd_agents.heuristic.relevance import ByRelevance, min_max, relevance_of
+from srd_gym.protocols import IntArray, Ranker
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
@@ -43,6 +45,7 @@ class Explicit(Greedy):
     States are [B, S] for B topics side by side with N candidates and S subtopics each.
     """
 
+    uses_subtopics = True
     start: ClassVar[float]
     """The state of a subtopic before any document is chosen."""
 
@@ -74,16 +77,16 @@ class Explicit(Greedy):
         told = subtopics if query is None else np.vstack([subtopics, query])
         evidence = _rated(topic, _cosines(rows, told, topic.n_candidates))
         ranked = topic.retrieval_scores is not None
-        found = estimate(
+        estimated = estimate(
             evidence[: len(subtopics)],
             None if query is None else evidence[-1],
             ranked=ranked,
             weights=topic.subtopic_weights,
             ordered=config.ordered,
         )
-        coverage = found.coverage if config.sharpness == 1 else found.coverage**config.sharpness
-        novelty = 0.0 if ranked or rows is None else 1.0 - found.trust
-        return Told(coverage, found.weights, found.order, novelty)
+        coverage = estimated.coverage if config.sharpness == 1 else estimated.coverage**config.sharpness
+        novelty = 0.0 if ranked or rows is None else 1.0 - estimated.trust
+        return Told(coverage, estimated.weights, estimated.order, novelty)
 
     def _subtopics(self, topic: Topic) -> FloatArray:
         """Their vectors: [S, F]; zeros where only scores tell of them."""
@@ -137,6 +140,10 @@ class XQuAD(Explicit):
     def __init__(self, config: XQuADConfig | None = None) -> None:
         self.config: XQuADConfig = config or XQuADConfig()
 
+    def with_diversity(self, diversity: float) -> Ranker:
+        """With lambda = 1 - diversity."""
+        return XQuAD(replace(self.config, lambda_=1.0 - diversity)) if diversity else ByRelevance(self.config.relevance)
+
     def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
         if order is None or self.config.relevance != "auto":
             order = relevance_of(topic, self.config.relevance, f"ranker {self.name!r}").astype(np.float64)
@@ -178,6 +185,10 @@ class PM2(Explicit):
 
     name = "pm2"
     start = 0.0  # no subtopic has a seat
+
+    def with_diversity(self, diversity: float) -> Ranker:
+        """Blended with relevance."""
+        return Blend(self, diversity) if diversity else ByRelevance(None)
 
     def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
         return np.zeros(topic.n_candidates) if order is None else (1.0 - self.config.lambda_) * order

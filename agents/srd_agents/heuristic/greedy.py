@@ -18,8 +18,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_gym.checks import check_integer
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
 T = TypeVar("T")
@@ -98,13 +99,13 @@ def in_blocks(
     groups: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
     for index, shape in enumerate(shapes):
         groups[shape].append(index)
-    found: dict[int, R] = {}
+    results: dict[int, R] = {}
     for shape, members in groups.items():
         step = max(1, size // max(1, prod(shape)))
         for start in range(0, len(members), step):
             block = members[start : start + step]
-            found.update(zip(block, work([items[index] for index in block]), strict=True))
-    return [found[index] for index in range(len(items))]
+            results.update(zip(block, work([items[index] for index in block]), strict=True))
+    return [results[index] for index in range(len(items))]
 
 
 class Objective(ABC):
@@ -141,67 +142,6 @@ class Objective(ABC):
         return left
 
 
-class Progress(ABC):
-    """A topic's ranking in the making."""
-
-    @abstractmethod
-    def scores(self) -> ScoreArray:
-        """[N] the score of each candidate as the next document; those of chosen ones mean nothing."""
-
-    @abstractmethod
-    def add(self, document: int) -> None:
-        """Choose a candidate."""
-
-
-class Stepwise(ABC):
-    """A ranker whose rankings can be followed, and changed, step by step."""
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k documents: [min(k, N)] int64.
-
-        Raises:
-            ValueError: the topic lacks what the ranker needs, or k is below 1.
-        """
-        return self.rank_batch([topic], k)[0]
-
-    @abstractmethod
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic; what else is in the batch changes nothing."""
-
-    @abstractmethod
-    def progress(self, topic: Topic) -> Progress:
-        """An empty ranking of the topic.
-
-        Raises:
-            ValueError: the topic lacks what the ranker needs.
-        """
-
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """The score of each candidate as the next document: [N] float64; minus infinity where not allowed.
-
-        Args:
-            topic: the topic.
-            selected: [r] int64, candidates ranked so far.
-            allowed: [N] bool.
-        """
-        progress = self.progress(topic)
-        for document in selected:
-            progress.add(int(document))
-        scores: ScoreArray = np.where(allowed, progress.scores(), -np.inf)
-        return scores
-
-
-def greedily(progress: Progress, n: int, k: int) -> IntArray:
-    """The best candidate of N, again and again, ties to the earlier one: [min(k, N)] int64."""
-    left, ranking = np.zeros(n), np.empty(min(k, n), dtype=np.int64)
-    for rank in range(len(ranking)):
-        if rank:
-            progress.add(int(ranking[rank - 1]))
-        ranking[rank] = chosen = (progress.scores() + left).argmax()
-        left[chosen] = -np.inf
-    return ranking
-
-
 class Choice(ABC):
     """Documents chosen so far for B topics of equal size, and scores of the next."""
 
@@ -228,7 +168,7 @@ class Choice(ABC):
         return ranking
 
 
-class _ChoiceForOne(Progress):
+class _ChoiceForOne(PartialRanking):
     """The choice for one topic."""
 
     def __init__(self, choice: Choice) -> None:
@@ -266,7 +206,7 @@ class Greedy(Stepwise):
         """The rankings of topics of one shape, each [k] int64."""
         return self._choice(topics, k).first(k)
 
-    def progress(self, topic: Topic) -> Progress:
+    def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
         return _ChoiceForOne(self._choice([topic], topic.n_candidates))
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import MMRConfig, TradeOffConfig
 from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, rows_of
 from srd_agents.heuristic.lazy import lazily
-from srd_gym.protocols import IntArray
-from srd_gym.reading import shown
+from srd_agents.heuristic.relevance import ByRelevance, relevance_of
+from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import FloatArray, Topic
 
 LAZY_FROM = BLOCK // 2
@@ -32,6 +32,19 @@ class TradeOff(Greedy, Objective):
     def __init__(self, config: TradeOffConfig | None = None) -> None:
         self.config = config or TradeOffConfig()
         self._weight = np.float32(1.0 - self.config.lambda_)
+
+    @property
+    def weighs_cosines(self) -> bool:
+        """Whether relevance is the cosine of query and document where there are no scores."""
+        return self.config.relevance in ("auto", "cosine")
+
+    def with_diversity(self, diversity: float) -> Ranker:
+        """With lambda = 1 - diversity."""
+        if not diversity:
+            return ByRelevance(self.config.relevance)
+        made: Any = type(self)
+        weighed: Ranker = made(replace(self.config, lambda_=1.0 - diversity))
+        return weighed
 
     def _value(self, topic: Topic) -> FloatArray:
         """What relevance adds to the scores of a topic's candidates: [N] float32, an array of its own."""
@@ -233,41 +246,6 @@ def _stacked(arrays: Sequence[FloatArray]) -> FloatArray:
     return arrays[0][None] if len(arrays) == 1 else np.stack(arrays)
 
 
-def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
-    """Relevance of the candidates: [N] float32.
-
-    Args:
-        topic: the topic.
-        kind: one of `srd_agents.heuristic.config.Relevance`; "auto" is "scores" where the topic has retrieval scores,
-            else "cosine".
-        ranker: who asks, for the errors.
-
-    Raises:
-        ValueError: the topic lacks what this kind needs; the message says which kinds do without.
-    """
-    if kind == "auto":
-        kind = "scores" if topic.retrieval_scores is not None else "cosine"
-    if kind == "cosine":
-        if topic.query_vector is None:
-            raise ValueError(
-                f"topic {shown(topic.query_id)} has no query vector, so {ranker} has no relevance by cosine; "
-                "give query vectors, or use relevance='scores' where there are retrieval scores"
-            )
-        query = rows_of(topic.query_vector[None]).unit(0)
-        return rows_of(topic.require_vectors(ranker)).project(query)
-    scores = topic.retrieval_scores
-    if scores is None:
-        raise ValueError(
-            f"topic {shown(topic.query_id)} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "
-            "use relevance='cosine'"
-        )
-    if kind == "raw_scores":
-        return scores
-    if kind == "scores":
-        return min_max(scores)
-    return (1.0 - np.arange(len(scores)) / len(scores)).astype(np.float32)
-
-
 def standardised(relevance: FloatArray) -> FloatArray:
     """Relevance less its mean, by its standard deviation: [N] float32; zeros where all are equal."""
     wide = relevance.astype(np.float64)
@@ -277,14 +255,4 @@ def standardised(relevance: FloatArray) -> FloatArray:
     if spread <= 1e-9 * float(np.abs(relevance).max(initial=0)):
         return np.zeros_like(relevance)
     scaled: FloatArray = (wide / spread).astype(np.float32)
-    return scaled
-
-
-def min_max(values: NDArray[Any]) -> FloatArray:
-    """Values scaled to [0, 1]; all 1 where they are equal."""
-    wide = values.astype(np.float64)
-    low, high = wide.min(), wide.max()
-    if high == low:
-        return np.ones(values.shape, dtype=np.float32)
-    scaled: FloatArray = ((wide - low) / (high - low)).astype(np.float32)
     return scaled

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import Subtopics, best_first, named, ranker_of
+from srd_agents.integrations.ranking import Subtopics, best_first, chooser_of, named
 from srd_agents.pipeline.diversify import as_ranker
 from srd_agents.pipeline.naming import Names
 from srd_gym.checks import check_integer
@@ -79,7 +79,7 @@ class DiverseRanker:
         self.namer = namer
         self.embedder = embedder
         self._subtopics = Subtopics(subtopics, namer, "give embedder=" * (embedder is None))
-        ranker_of(self._loaded, diversity, named=self._subtopics.given)
+        chooser_of(self._loaded, diversity, named=self._subtopics.given)
 
     def warm_up(self) -> None:
         """Warm the namer and the embedder up."""
@@ -177,11 +177,11 @@ class DiverseRanker:
         """The documents to show for a query with the vectors of its subtopics."""
         top_k = self.top_k if top_k is None else top_k
         diversity = self.diversity if diversity is None else diversity
-        ranker = ranker_of(self._loaded, diversity, named=self._subtopics.given)
+        chooser = chooser_of(self._loaded, diversity, named=self._subtopics.given)
         if not documents:
             return {"documents": []}
-        found = best_first(
-            ranker,
+        places = best_first(
+            chooser,
             len(documents) if top_k is None else top_k,
             [document.embedding for document in documents],
             names=named("document", [document.id for document in documents]),
@@ -191,7 +191,7 @@ class DiverseRanker:
             subtopics=subtopics,
             remedy="have the retriever return embeddings",
         )
-        return {"documents": [replace(documents[i], score=1 / rank) for rank, i in enumerate(found, start=1)]}
+        return {"documents": [replace(documents[i], score=1 / rank) for rank, i in enumerate(places, start=1)]}
 
 
 def _told(documents: Sequence[Document]) -> tuple[list[str | None], list[dict[str, Any]]]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import Subtopics, best_first, named, ranker_of
-from srd_gym.protocols import Ranker
+from srd_agents.integrations.ranking import Subtopics, best_first, chooser_of, named
+from srd_agents.pipeline.diversify import Chooser
 from srd_gym.reading import few, shown
 
 with library("langchain_core", "langchain-core"):
@@ -50,7 +50,7 @@ class DiverseCompressor(BaseDocumentCompressor):
     namer: Any = None
     """A chat model that names the subtopics of each query, or a `srd_agents.pipeline.naming.Namer`, which may keep what
     it named."""
-    _ranker: Ranker = PrivateAttr()
+    _chooser: Chooser = PrivateAttr()
     _subtopics: Subtopics = PrivateAttr()
 
     @model_validator(mode="after")
@@ -58,7 +58,7 @@ class DiverseCompressor(BaseDocumentCompressor):
         if self.embeddings is None and self.vector_key is None:
             raise ValueError("documents have no vectors: give embeddings=, or vector_key= where metadata holds vectors")
         self._subtopics = Subtopics(self.subtopics, self.namer, "give embeddings=" * (self.embeddings is None))
-        self._ranker = ranker_of(
+        self._chooser = chooser_of(
             self.ranker, relevance=self.lambda_mult, option="lambda_mult", named=self._subtopics.given
         )
         return self
@@ -82,14 +82,14 @@ class DiverseCompressor(BaseDocumentCompressor):
         if not documents:
             return []
         told = await self._subtopics.later(query, *_told(documents))
-        shown: list[Document] = await run_in_executor(None, self._shown, documents, query, told)
-        return shown
+        ranked: list[Document] = await run_in_executor(None, self._shown, documents, query, told)
+        return ranked
 
     def _shown(self, documents: Sequence[Document], query: str, told: Any) -> list[Document]:
         """The documents to show for a query with these subtopics."""
         embed = None if self.embeddings is None else self.embeddings.embed_documents
-        found = best_first(
-            self._ranker,
+        ranking = best_first(
+            self._chooser,
             self.k,
             self._vectors(documents),
             names=named("document", [document.id for document in documents]),
@@ -99,7 +99,7 @@ class DiverseCompressor(BaseDocumentCompressor):
             subtopics=self._subtopics.vectors(told, query, embed),
             remedy=f"expected a vector in metadata[{self.vector_key!r}], or use embeddings=",
         )
-        return [documents[place] for place in found]
+        return [documents[place] for place in ranking]
 
     def as_runnable(self) -> RunnableLambda[dict[str, Any], list[Document]]:
         """The same as a step of a chain: takes {"query": text, "documents": list}, gives the documents to show."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import Subtopics, best_first, named, ranker_of
-from srd_gym.protocols import Ranker
+from srd_agents.integrations.ranking import Subtopics, best_first, chooser_of, named
+from srd_agents.pipeline.diversify import Chooser
 
 with library("llama_index", "llama-index-core"):
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -58,13 +58,13 @@ class DiversePostprocessor(BaseNodePostprocessor):
         description="An LLM that names the subtopics of each query, or a srd_agents.pipeline.naming.Namer, which may "
         "keep what it named.",
     )
-    _ranker: Ranker = PrivateAttr()
+    _chooser: Chooser = PrivateAttr()
     _subtopics: Subtopics = PrivateAttr()
 
     @model_validator(mode="after")
     def _make_ranker(self) -> DiversePostprocessor:
         self._subtopics = Subtopics(self.subtopics, self.namer, "give embed_model=" * (self.embed_model is None))
-        self._ranker = ranker_of(
+        self._chooser = chooser_of(
             self.ranker, relevance=self.mmr_threshold, option="mmr_threshold", named=self._subtopics.given
         )
         return self
@@ -91,8 +91,8 @@ class DiversePostprocessor(BaseNodePostprocessor):
         """The nodes to show for a query with these subtopics."""
         embed = None if self.embed_model is None else self.embed_model.get_text_embedding_batch
         query = None if query_bundle is None else query_bundle.query_str
-        found = best_first(
-            self._ranker,
+        places = best_first(
+            self._chooser,
             self.top_n,
             self._embedded(nodes),
             names=named("node", [node.node_id for node in nodes]),
@@ -102,17 +102,17 @@ class DiversePostprocessor(BaseNodePostprocessor):
             subtopics=self._subtopics.vectors(told, query, embed),
             remedy="give embed_model=, or have the retriever return embeddings",
         )
-        return [NodeWithScore(node=nodes[i].node, score=1 / rank) for rank, i in enumerate(found, start=1)]
+        return [NodeWithScore(node=nodes[i].node, score=1 / rank) for rank, i in enumerate(places, start=1)]
 
     def _embedded(self, nodes: Sequence[NodeWithScore]) -> list[Any]:
         """Each node's embedding, made where it is missing and there is a model for it; else None."""
-        found: list[Any] = [node.node.embedding for node in nodes]
-        missing = [place for place, vector in enumerate(found) if vector is None]
+        embeddings: list[Any] = [node.node.embedding for node in nodes]
+        missing = [place for place, vector in enumerate(embeddings) if vector is None]
         if missing and self.embed_model is not None:
             texts = [nodes[place].node.get_content(metadata_mode=MetadataMode.EMBED) for place in missing]
             for place, vector in zip(missing, self.embed_model.get_text_embedding_batch(texts), strict=True):
-                found[place] = vector
-        return found
+                embeddings[place] = vector
+        return embeddings
 
     def _query_embedding(self, query: QueryBundle | None) -> Any:
         """The query's embedding, where it is known or can be made."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import ranker_of, unweighted
+from srd_agents.integrations.ranking import chooser_of, default_of
 from srd_agents.pipeline.frames import FrameRanker
 from srd_agents.pipeline.naming import Names, as_names, wants_texts
 from srd_agents.pipeline.subtopics import Lookup
@@ -92,10 +92,11 @@ class DiverseReranker(pt.Transformer):
             raise ValueError("subtopics and namer were both given; give one of them")
         names = self.subtopics if self.namer is None else as_names(self.namer)
         asks = callable(names) and wants_texts(names)
-        ranker = unweighted(self.ranker, self.Lambda is not None, names is not None)
-        ranker_of(ranker, relevance=self.Lambda, option="Lambda")  # errors call the weight what it is called here
+        named, weighed = names is not None, self.Lambda is not None
+        # Errors call the weight what it is called here.
+        chooser_of(self.ranker, relevance=self.Lambda, option="Lambda", named=named)
         return FrameRanker(
-            ranker,
+            default_of(self.ranker, weighed, named),
             self.k,
             diversity=None if self.Lambda is None else 1.0 - self.Lambda,
             doc_vectors=self.doc_vectors,

@@ -11,31 +11,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.trade_off import TradeOff
-from srd_agents.pipeline.diversify import Chooser, Given, as_ranker
-from srd_agents.pipeline.diversity import ByRelevance, with_diversity
+from srd_agents.heuristic.relevance import ByRelevance
+from srd_agents.pipeline.diversify import Chooser, Given
 from srd_agents.pipeline.limits import COPIES, Limits
 from srd_agents.pipeline.naming import Namer, Names, as_names, named_by, named_later, tidied
-from srd_agents.pipeline.subtopics import Lookup, check_uses_subtopics, embedded
+from srd_agents.pipeline.subtopics import Lookup, embedded
 from srd_gym.checks import check_number
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker
 
 
-def ranker_of(
+def chooser_of(
     ranker: PathLike | Ranker | None,
     diversity: float | None = None,
     *,
     relevance: float | None = None,
     option: str = "diversity",
     named: bool = False,
-) -> Ranker:
-    """The ranker at this weight.
-
-    None is MMR where a weight is given and no subtopics are, as in those libraries, else `DEFAULT_RANKER`.
+) -> Chooser:
+    """What ranks at this weight, near-duplicates last.
 
     Args:
-        ranker: as `srd_agents.diversify` takes it.
+        ranker: as `srd_agents.diversify` takes it; None: `default_of`.
         diversity: from 0 (relevance only) to 1 (difference only), or None.
         relevance: from 0 (difference only) to 1 (relevance only), in libraries that weigh it instead.
         option: what the library calls the weight, for errors.
@@ -48,15 +45,13 @@ def ranker_of(
     if relevance is not None:
         check_number(option, relevance, 0.0, 1.0)
         diversity = 1.0 - relevance
-    return with_diversity(unweighted(ranker, diversity is not None, named), diversity, option)
+    chosen = default_of(ranker, diversity is not None, named)
+    return Chooser(chosen, Limits(copies=COPIES), diversity=diversity, subtopics=named, option=option)
 
 
-def unweighted(ranker: PathLike | Ranker | None, weighed: bool, named: bool) -> Ranker:
-    """`ranker_of` before the weight, if there is one, counts."""
-    made = as_ranker("mmr" if ranker is None and weighed and not named else ranker)
-    if named:
-        check_uses_subtopics(made)
-    return made
+def default_of(ranker: PathLike | Ranker | None, weighed: bool, named: bool) -> PathLike | Ranker | None:
+    """The ranker; None is MMR where a weight is given and no subtopics are, as in those libraries."""
+    return "mmr" if ranker is None and weighed and not named else ranker
 
 
 class Subtopics:
@@ -124,18 +119,18 @@ class Subtopics:
 
     def _listed(self, metadata: Sequence[Mapping[str, Any]]) -> list[str] | None:
         """The texts under the key."""
-        found: list[str] = []
-        for held in metadata:
-            value = held.get(str(self._key))
+        texts: list[str] = []
+        for fields in metadata:
+            value = fields.get(str(self._key))
             some = [value] if isinstance(value, str) else value or ()
             if not isinstance(some, Sequence) or not all(isinstance(each, str) for each in some):
                 raise TypeError(f"metadata[{self._key!r}] must hold a text or a list of texts, got {value!r}")
-            found += some
-        return tidied(found) or None
+            texts += some
+        return tidied(texts) or None
 
 
 def best_first(
-    ranker: Ranker,
+    chooser: Chooser,
     k: int,
     vectors: Sequence[Any] | NDArray[Any],
     *,
@@ -153,7 +148,7 @@ def best_first(
     came.
 
     Args:
-        ranker: what ranks.
+        chooser: what ranks.
         k: documents wanted, at least 1.
         vectors: [N, F], of the documents; None for one that has none.
         names: of the N documents, for errors.
@@ -183,24 +178,16 @@ def best_first(
             f"{names[scored.index(False)]} has no score, and others have; give every document one, or none"
         )
 
-    def chosen(ranker: Ranker, vectors: Any, scores: Any, k: int) -> IntArray:
-        chooser = Chooser(ranker, Limits(copies=COPIES), diversity=None, subtopics=False)
+    def chosen(chooser: Chooser, vectors: Any, scores: Any, k: int) -> IntArray:
         return chooser.choose([Given(query, None, query_vector, vectors, scores, subtopics)], k)[0]
 
-    if not any(scored) and query_vector is not None and _weighs_cosines(ranker):
+    if not any(scored) and query_vector is not None and getattr(chooser.ranker, "weighs_cosines", False):
         # Ties go to the earlier document, which is to be the more relevant one.
-        order = chosen(ByRelevance("cosine"), vectors, None, len(vectors))
-        return order[chosen(ranker, np.asarray(vectors)[order], None, k)]
-    return chosen(ranker, vectors, scores if any(scored) else range(len(vectors), 0, -1), k)
+        order = chosen(Chooser(ByRelevance("cosine"), Limits()), vectors, None, len(vectors))
+        return order[chosen(chooser, np.asarray(vectors)[order], None, k)]
+    return chosen(chooser, vectors, scores if any(scored) else range(len(vectors), 0, -1), k)
 
 
 def named(what: str, ids: Sequence[Any]) -> list[str]:
     """What errors call documents: by their place, and by their id where they have one."""
     return [f"{what} {place}" + ("" if name is None else f" (id {name!r})") for place, name in enumerate(ids)]
-
-
-def _weighs_cosines(ranker: Ranker) -> bool:
-    """Whether relevance without scores is the cosine with the query."""
-    if isinstance(ranker, ByRelevance):
-        return ranker.relevance in ("auto", "cosine")
-    return isinstance(ranker, TradeOff) and ranker.config.relevance in ("auto", "cosine")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import best_first, named, ranker_of
+from srd_agents.integrations.ranking import best_first, chooser_of, named
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
@@ -65,7 +65,7 @@ class DiverseNeighbors(BaseEstimator):
         """
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_integer("n_candidates", self.n_candidates, 1)
-        self.ranker_ = ranker_of(self.ranker, self.diversity)
+        self.chooser_ = chooser_of(self.ranker, self.diversity)
         self.documents_ = validate_data(self, X, dtype=np.float32)
         self.nearest_ = NearestNeighbors(metric="cosine").fit(self.documents_)
         return self
@@ -95,15 +95,15 @@ class DiverseNeighbors(BaseEstimator):
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
         among = min(max(self.n_candidates, wanted), len(self.documents_))
         distances, places = self.nearest_.kneighbors(queries, among)
-        ranker = self.ranker_ if subtopics is None else ranker_of(self.ranker, self.diversity, named=True)
+        chooser = self.chooser_ if subtopics is None else chooser_of(self.ranker, self.diversity, named=True)
         told = [None] * len(queries) if subtopics is None else subtopics
         if len(told) != len(queries):
             raise ValueError(
                 f"expected subtopics of {len(queries)} queries (None: of one that has none), got {len(told)}"
             )
-        shown = [
+        rankings = [
             best_first(
-                ranker,
+                chooser,
                 wanted,
                 self.documents_[near],
                 names=named("document", near),
@@ -114,7 +114,7 @@ class DiverseNeighbors(BaseEstimator):
             )
             for row, near in enumerate(places)
         ]
-        return np.take_along_axis(distances, np.array(shown), 1), np.take_along_axis(places, np.array(shown), 1)
+        return np.take_along_axis(distances, np.array(rankings), 1), np.take_along_axis(places, np.array(rankings), 1)
 
     def predict(self, X: ArrayLike, *, subtopics: Sequence[ArrayLike | None] | None = None) -> IntArray:
         """The rows in `fit` of the documents to show for each query, best first: [B, K] int64."""

@@ -74,7 +74,7 @@ class SearchNetwork(nn.Module):
         Cells come in pairs with opposite weights b and -b, for H/2 orthonormal random directions b. A pair's difference
         begins as about half the projected query, the forget gate keeps it, and each ranked document takes a part of its
         own projection off; U makes of it a similarity to x. Everything else is as `initialise` draws it. Not in the
-        paper: see `PolicyNetwork.initialise_by_similarity` of MDP-DIV, which needs it for the same reason.
+        paper: see `RecurrentPolicy.initialise_by_similarity` of MDP-DIV, which needs it for the same reason.
 
         Args:
             generator: on the CPU.
@@ -121,8 +121,8 @@ class SearchNetwork(nn.Module):
             state: [..., 2H], [c; h].
             inputs: [..., 4H], of the documents just ranked.
         """
-        cell, shown = state[..., : self.hidden], state[..., self.hidden :]
-        gates = inputs + shown @ self.recurrent_weight.T
+        cell, output = state[..., : self.hidden], state[..., self.hidden :]
+        gates = inputs + output @ self.recurrent_weight.T
         take, forget, new, out = gates.chunk(4, dim=-1)
         cell = torch.sigmoid(forget) * cell + torch.sigmoid(take) * torch.tanh(new)
         return torch.cat([cell, torch.sigmoid(out) * torch.tanh(cell)], dim=-1)

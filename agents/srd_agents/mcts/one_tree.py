@@ -87,9 +87,9 @@ def _best_of_few(entries: _Entries, first: int, count: int, bonus: float) -> int
         score[0] = edges[place] * bonus
         score[0] = score[0] / edges[place + TRIED * width]
         score[0] = score[0] + edges[place + MEAN * width]
-        found = score[0]
-        if found > most:
-            best, most = edge, found
+        total = score[0]
+        if total > most:
+            best, most = edge, total
     return best
 
 

@@ -186,10 +186,10 @@ class Trees:
         row = np.full(int(self.n_blocks[tree]), -1, np.int64)
         row[blocks - first] = first + np.arange(len(blocks))
         self._move(nodes, blocks, first)
-        kept, rows = slice(first, first + len(nodes)), slice(first, first + len(blocks))
-        self.parent[kept] = np.where(self.depth[kept] == rank + 1, -1, number[self.parent[kept] - first])
-        has = self.block[kept] >= 0
-        self.block[kept][has] = row[self.block[kept][has] - first]
+        places, rows = slice(first, first + len(nodes)), slice(first, first + len(blocks))
+        self.parent[places] = np.where(self.depth[places] == rank + 1, -1, number[self.parent[places] - first])
+        has = self.block[places] >= 0
+        self.block[places][has] = row[self.block[places][has] - first]
         tried = np.arange(self.child.shape[1]) < self.opened[rows, None]
         self.child[rows][tried] = number[self.child[rows][tried] - first]
         self.root[tree], self.n_nodes[tree], self.n_blocks[tree] = first, len(nodes), len(blocks)

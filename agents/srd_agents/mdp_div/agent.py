@@ -9,9 +9,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import torch
 
-from srd_agents.mdp_div.ascent import ascend, ascend_by_hand
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
-from srd_agents.mdp_div.network import PolicyNetwork
+from srd_agents.mdp_div.network import RecurrentPolicy
+from srd_agents.mdp_div.step_updates import ascend, ascend_by_hand
 from srd_agents.networks.features import ORDER_FEATURES, order_features, query_vectors
 from srd_agents.networks.inputs import Inputs, TopicTensors
 from srd_agents.networks.policy import StatePolicy, Steps, acting, in_numpy
@@ -49,7 +49,7 @@ class PolicyLearner(PolicyGradient[C]):
 
     def _policy(self, vector_width: int) -> StatePolicy:
         """The policy, with any weights."""
-        return PolicyNetwork(vector_width, self.config.hidden)
+        return RecurrentPolicy(vector_width, self.config.hidden)
 
     def _build(self, vector_width: int) -> None:
         self._network, self._acting = self._policy(vector_width), None
@@ -83,11 +83,11 @@ class PolicyLearner(PolicyGradient[C]):
     def _see(self, batch: IntArray) -> Inputs:
         return self._tensors.batch(batch)
 
-    def _draft(self, seen: Inputs, rollouts: int) -> Steps:
-        return Steps(self._acts(), in_numpy(seen), rollouts)
+    def _draft(self, inputs: Inputs, rollouts: int) -> Steps:
+        return Steps(self._acts(), in_numpy(inputs), rollouts)
 
-    def _logits(self, seen: Inputs, actions: IntArray) -> torch.Tensor:
-        return self._network.logits(seen, torch.from_numpy(actions).to(seen.documents.device))
+    def _logits(self, inputs: Inputs, actions: IntArray) -> torch.Tensor:
+        return self._network.logits(inputs, torch.from_numpy(actions).to(inputs.documents.device))
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         if self._network.serves_numpy and not self.config.prune_ranking:
@@ -138,13 +138,13 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         if self.config.update == "episode":
             return super()._update(batch)
-        seen = self._see(batch)
-        episodes, policy, rate = self._play(seen, batch, 1), self._acts(), self.config.learning_rate
+        inputs = self._see(batch)
+        episodes, policy, rate = self._play(inputs, batch, 1), self._acts(), self.config.learning_rate
         before = [parameter.detach().clone() for parameter in self._network.parameters()]
-        if isinstance(policy, PolicyNetwork) and self.config.device == "cpu":
-            loss, entropy = ascend_by_hand(policy, in_numpy(seen), episodes, rate)
+        if isinstance(policy, RecurrentPolicy) and self.config.device == "cpu":
+            loss, entropy = ascend_by_hand(policy, in_numpy(inputs), episodes, rate)
         else:
-            loss, entropy = ascend(self._network, seen, episodes, rate)
+            loss, entropy = ascend(self._network, inputs, episodes, rate)
         moved = (now.detach() - then for now, then in zip(self._network.parameters(), before, strict=True))
         return {
             "return": float(episodes.rewards.sum()),
@@ -179,7 +179,7 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
 
     def _policy(self, vector_width: int) -> StatePolicy:
         order = self._order_features()
-        return PolicyNetwork(vector_width, self.config.hidden, order_features=order, resembles_mmr=True)
+        return RecurrentPolicy(vector_width, self.config.hidden, order_features=order, resembles_mmr=True)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)

@@ -7,8 +7,8 @@ are not the paper's; its section 4 states the same three formulas:
     h_{t+1} = sigma(V x + W h_t)                           after document x was ranked
     pi(i | h_t) = exp(x_i' U h_t) / sum_j exp(x_j' U h_t)  over the remaining candidates
 
-Written for arrays of numpy as well: they act and rank, torch learns. `srd_agents.mdp_div.ascent` has the gradient of
-the paper's own updates in numpy.
+Written for arrays of numpy as well: they act and rank, torch learns. `srd_agents.mdp_div.step_updates` has the
+gradient of the paper's own updates in numpy.
 
 Shapes: M topics, N candidates, F vector width, H hidden width.
 """
@@ -35,7 +35,7 @@ class Projection(NamedTuple):
     """[M, 1, N], what the retrieval order adds to logits; None where the policy does not look at it."""
 
 
-class PolicyNetwork(ShiftAndScale, StatePolicy):
+class RecurrentPolicy(ShiftAndScale, StatePolicy):
     """V_q, V, W and U, and a fixed shift and scale of the vectors.
 
     Vectors enter as (x - shift) / scale; shift 0 and scale 1 are the paper's network. No second copy of the
@@ -121,19 +121,19 @@ class PolicyNetwork(ShiftAndScale, StatePolicy):
         # A shift moves all logits of a state alike, which the softmax does not see.
         scoring = documents @ (self.scoring_weight / self.scale)
         prior = None if self.order_weight is None or order is None else (order @ self.order_weight)[:, None]
-        known = Projection(scoring.swapaxes(1, 2), documents, prior)
-        return known, sigmoid(linear(self.standardized(queries) * given(queries), self.query_weight))
+        fixed = Projection(scoring.swapaxes(1, 2), documents, prior)
+        return fixed, sigmoid(linear(self.standardized(queries) * given(queries), self.query_weight))
 
     def standardized(self, vectors: Any) -> Any:
         """Vectors [..., F] shifted and scaled."""
         return (vectors - self.shift) / self.scale
 
-    def scores(self, known: Projection, states: Any) -> Any:
+    def scores(self, fixed: Projection, states: Any) -> Any:
         """X'U h, and what the retrieval order adds."""
-        found = states @ known.scoring
-        return found if known.prior is None else found + known.prior
+        logits = states @ fixed.scoring
+        return logits if fixed.prior is None else logits + fixed.prior
 
-    def following(self, known: Projection, states: Any, chosen: Any) -> Any:
+    def following(self, fixed: Projection, states: Any, chosen: Any) -> Any:
         """h_{t+1} = sigma(V x + W h_t)."""
-        ranked = self.standardized(picked(known.documents, chosen))
+        ranked = self.standardized(picked(fixed.documents, chosen))
         return sigmoid(linear(ranked, self.input_weight) + linear(states, self.state_weight))

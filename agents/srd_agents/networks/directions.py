@@ -30,7 +30,7 @@ SUM_SCALE = 10**-0.5
 COUNT_SCALE = 0.1
 
 
-class Known(NamedTuple):
+class TopicRows(NamedTuple):
     """What does not change while a topic is ranked."""
 
     rows: Tensor
@@ -66,7 +66,7 @@ class Directions(StatePolicy):
         self.pointer = dense(hidden, hidden + extra)
         self.prior = dense(hidden + columns, 1, bias=False)
 
-    def known(self, topics: Inputs) -> Known:
+    def topic_rows(self, topics: Inputs) -> TopicRows:
         """Everything that depends on the topic alone.
 
         Args:
@@ -81,16 +81,16 @@ class Directions(StatePolicy):
         rows, query = relu(self.row(relu(rows))), relu(self.query(queries))
         prior = self.prior(joined([rows, topics.features]))[..., 0]
         if topics.present is None:
-            return Known(rows, joined([query, rows.mean(1), largest(rows)]), prior)
+            return TopicRows(rows, joined([query, rows.mean(1), largest(rows)]), prior)
         real = rows * topics.present[..., None]
         mean = real.sum(1) / topics.present.sum(1)[:, None]
-        return Known(rows, joined([query, mean, largest(real)]), prior)
+        return TopicRows(rows, joined([query, mean, largest(real)]), prior)
 
     def summaries(self, context: Any, ranked: Any) -> Any:
         """States as the network sees them: [U, H].
 
         Args:
-            context: [U, 3H], of `Known`.
+            context: [U, 3H], of `TopicRows`.
             ranked: [U, 3H + 1], of `ranked_so_far`.
         """
         topic, ranked = self._of_topic(context), linear(ranked, self.state.weight[:, 3 * self.hidden :])
@@ -105,21 +105,21 @@ class Directions(StatePolicy):
         pointer = self.pointer(summaries)
         return pointer[..., : self.hidden] / math.sqrt(self.hidden), pointer[..., self.hidden :]
 
-    def begin(self, topics: Inputs) -> tuple[Known, Any]:
+    def begin(self, topics: Inputs) -> tuple[TopicRows, Any]:
         """The topics; a state is what `ranked_so_far` says: sum, discounted sum, maximum, number."""
-        known = self.known(topics)
-        shape = (len(known.rows), 3 * self.hidden + 1)
-        nothing = np.zeros(shape, np.float32) if isinstance(known.rows, np.ndarray) else known.rows.new_zeros(shape)
-        return known._replace(context=self._of_topic(known.context)[:, None], prior=known.prior[:, None]), nothing
+        fixed = self.topic_rows(topics)
+        shape = (len(fixed.rows), 3 * self.hidden + 1)
+        nothing = np.zeros(shape, np.float32) if isinstance(fixed.rows, np.ndarray) else fixed.rows.new_zeros(shape)
+        return fixed._replace(context=self._of_topic(fixed.context)[:, None], prior=fixed.prior[:, None]), nothing
 
-    def scores(self, known: Known, states: Any) -> Any:
+    def scores(self, fixed: TopicRows, states: Any) -> Any:
         """The pointers' products with the rows, and what candidates score whatever is ranked."""
-        pointers, _ = self.pointers(relu(linear(states, self.state.weight[:, 3 * self.hidden :]) + known.context))
-        return pointers @ known.rows.swapaxes(1, 2) + known.prior
+        pointers, _ = self.pointers(relu(linear(states, self.state.weight[:, 3 * self.hidden :]) + fixed.context))
+        return pointers @ fixed.rows.swapaxes(1, 2) + fixed.prior
 
-    def following(self, known: Known, states: Any, chosen: Any) -> Any:
+    def following(self, fixed: TopicRows, states: Any, chosen: Any) -> Any:
         """The rows of the documents chosen, added to all that states keep."""
-        split, rows = 2 * self.hidden, picked(known.rows, chosen)
+        split, rows = 2 * self.hidden, picked(fixed.rows, chosen)
         discount = SUM_SCALE / math.log2(states[0, 0, -1].item() / COUNT_SCALE + 2)
         parts = (rows * SUM_SCALE, rows * discount)
         return joined([states[..., :split] + joined(parts), larger(states[..., split:-1], rows),

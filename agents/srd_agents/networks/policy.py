@@ -37,11 +37,11 @@ class StatePolicy(ABC, nn.Module):
         """What stays while M topics are ranked (of any kind), and their states before the first rank, [M, H]."""
 
     @abstractmethod
-    def scores(self, known: Any, states: Any) -> Any:
+    def scores(self, fixed: Any, states: Any) -> Any:
         """Logits of all candidates as the next document: [M, L, N] of states [M, L, H]."""
 
     @abstractmethod
-    def following(self, known: Any, states: Any, chosen: Any) -> Any:
+    def following(self, fixed: Any, states: Any, chosen: Any) -> Any:
         """The states after these documents: [M, R, H] of states [M, R, H] and candidates [M, R] int64."""
 
     def initialise(self, generator: torch.Generator) -> None:
@@ -58,12 +58,12 @@ class StatePolicy(ABC, nn.Module):
             topics: M topics.
             actions: [M, R, T] int64, the candidates ranked.
         """
-        (n_topics, rankings, ranks), (known, first) = actions.shape, self.begin(topics)
+        (n_topics, rankings, ranks), (fixed, first) = actions.shape, self.begin(topics)
         states = [first[:, None].expand(-1, rankings, -1)]
         for chosen in actions.unbind(2)[:-1]:
-            states.append(self.following(known, states[-1], chosen))
-        found: Tensor = self.scores(known, torch.stack(states, 2).flatten(1, 2))
-        return found.view(n_topics, rankings, ranks, -1)
+            states.append(self.following(fixed, states[-1], chosen))
+        logits: Tensor = self.scores(fixed, torch.stack(states, 2).flatten(1, 2))
+        return logits.view(n_topics, rankings, ranks, -1)
 
 
 class Steps:
@@ -77,18 +77,18 @@ class Steps:
 
     def __init__(self, policy: StatePolicy, topics: Inputs, rankings: int) -> None:
         self._policy = policy
-        self._known, first = policy.begin(topics if _is_twin(policy) else on(next(policy.parameters()).device, topics))
+        self._fixed, first = policy.begin(topics if _is_twin(policy) else on(next(policy.parameters()).device, topics))
         self._states = first[:, None][:, [0] * rankings]
         self._topics = np.arange(len(first))[:, None]
 
     def scores(self) -> NDArray[np.float32]:
         """[M, R, N]."""
-        return to_numpy(self._policy.scores(self._known, self._states))
+        return to_numpy(self._policy.scores(self._fixed, self._states))
 
     def add(self, chosen: IntArray) -> None:
         """Put these candidates, [M, R] int64, at the next rank."""
         taken = chosen if _is_array(self._states) else torch.from_numpy(chosen).to(self._states.device)
-        self._states = self._policy.following(self._known, self._states, taken)
+        self._states = self._policy.following(self._fixed, self._states, taken)
 
     def keep(self, rankings: IntArray) -> None:
         """Go on from some of the rankings: [M, R] int64, the ranking that each is a copy of."""
@@ -142,8 +142,8 @@ class _Dense:
 
 def to_numpy(values: Any) -> NDArray[Any]:
     """The numbers of a tensor without gradient, or an array as it is."""
-    found: NDArray[Any] = values if _is_array(values) else values.cpu().numpy()
-    return found
+    array: NDArray[Any] = values if _is_array(values) else values.cpu().numpy()
+    return array
 
 
 # Functions for formulas that serve both arrays of numpy and tensors of torch.
@@ -164,10 +164,10 @@ def linear(values: Any, weight: Any, bias: Any = None) -> Any:
     """
     if not _is_array(values):
         return functional.linear(values, weight, bias)
-    found = values @ weight.T if values.ndim > 2 else (values[:, None] @ weight.T)[:, 0]
+    product = values @ weight.T if values.ndim > 2 else (values[:, None] @ weight.T)[:, 0]
     if bias is not None:
-        found += bias
-    return found
+        product += bias
+    return product
 
 
 def sigmoid(values: Any) -> Any:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,10 @@ from numpy.typing import NDArray
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
+from srd_agents.heuristic.relevance import ByRelevance
+from srd_agents.heuristic.stepwise import PartialRanking, progress_of
+from srd_agents.heuristic.trade_off import MMR
+from srd_agents.pipeline.capabilities import with_diversity
 from srd_agents.relational.ranker import Pretrained, PretrainedConfig
 from srd_gym.checks import check_integer, check_number, check_positive
 from srd_gym.protocols import BoolArray, IntArray, Ranker
@@ -59,12 +63,33 @@ class Cautious:
 
     Args:
         config: what a near copy is.
+        diversity: above 0, at which what ranks a topic ranks it, MMR in the place of the order of the scores; None lets
+            it decide.
     """
 
     name = "cautious"
+    uses_subtopics = True
 
-    def __init__(self, config: CautiousConfig | None = None) -> None:
+    def __init__(self, config: CautiousConfig | None = None, diversity: float | None = None) -> None:
         self.config = config or CautiousConfig()
+        self._diversity = diversity
+
+    @property
+    def copies(self) -> float | None:
+        """Cosine from which on a document is a near copy."""
+        return self.config.copies
+
+    def with_copies(self, copies: float | None) -> Ranker:
+        """With another cosine."""
+        return Cautious(replace(self.config, copies=copies), self._diversity)
+
+    def with_diversity(self, diversity: float) -> Ranker:
+        """At another diversity."""
+        return Cautious(self.config, diversity) if diversity else ByRelevance(None)
+
+    def progress(self, topic: Topic) -> PartialRanking:
+        """An empty ranking of the topic, without copies moved."""
+        return progress_of(self.ranker_of(topic), topic)
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k documents: [min(k, N)] int64.
@@ -90,8 +115,10 @@ class Cautious:
     def ranker_of(self, topic: Topic) -> Ranker:
         """What ranks the topic before copies are moved."""
         if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
-            return _made(XQuAD)
-        return _made(RetrievalOrder) if topic.retrieval_scores is not None else _made(Pretrained, _UNORDERED)
+            return _made(self._diversity, XQuAD)
+        if topic.retrieval_scores is not None:
+            return _made(self._diversity, RetrievalOrder if self._diversity is None else MMR)
+        return _made(self._diversity, Pretrained, _UNORDERED)
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near copies after all others; it is ranked on where some are moved."""
@@ -107,10 +134,10 @@ class Cautious:
             ranking = ranker.rank(topic, 2 * len(ranking))
 
 
-@cache
-def _made(kind: type[Ranker], *options: PretrainedConfig) -> Ranker:
+@lru_cache(maxsize=64)
+def _made(diversity: float | None, kind: type[Ranker], *options: PretrainedConfig) -> Ranker:
     """The ranker of a kind: one for all topics, so that weights are read once and batches stay together."""
-    return kind(*options)
+    return with_diversity(kind(*options), diversity)
 
 
 def near_copies(vectors: FloatArray, limit: float) -> BoolArray:

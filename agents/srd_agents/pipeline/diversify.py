@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_agents.pipeline.cautious import Cautious
-from srd_agents.pipeline.diversity import ByRelevance, with_diversity
+from srd_agents.pipeline.capabilities import PutsCopiesLast, check_uses_subtopics, with_diversity
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
 from srd_agents.pipeline.naming import Namer, Names, named_by
-from srd_agents.pipeline.subtopics import Lookup, check_uses_subtopics, embedded, no_embed, texts_of
+from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of
 from srd_agents.registry import load_ranker
 from srd_gym.checks import check_integer, falling, refuse_class
 from srd_gym.files import PathLike
@@ -116,7 +115,7 @@ def diversify(
             words are embedded as "query: subtopic" (`srd_agents.pipeline.naming.about`).
         texts: of the documents, in their order, for a function that asks for them.
         diversity: from 0 (exactly the order of relevance, near copies included) to 1 (difference only), for the
-            rankers of `srd_agents.pipeline.diversity.TAKE_IT`; None lets the ranker decide.
+            rankers that take it (`srd_agents.pipeline.capabilities`); None lets the ranker decide.
         copies: cosine from which on a document is a near copy of one shown before it; unless diversity is 0, near
             copies come last. None: they come wherever the ranker puts them.
         groups: an id (text or whole number) of each document: its site, its author, the text it is a passage of.
@@ -213,6 +212,7 @@ class Chooser:
         limits: of all topics; rankings at diversity 0 are left as they are, near copies included.
         diversity: as for `diversify`.
         subtopics: whether any are named.
+        option: what the caller calls the diversity, for errors.
 
     Raises:
         TypeError: no ranker, or diversity is no number.
@@ -220,16 +220,22 @@ class Chooser:
     """
 
     def __init__(
-        self, ranker: PathLike | Ranker | None, limits: Limits, *, diversity: float | None, subtopics: bool
+        self,
+        ranker: PathLike | Ranker | None,
+        limits: Limits,
+        *,
+        diversity: float | None = None,
+        subtopics: bool = False,
+        option: str = "diversity",
     ) -> None:
         chosen = as_ranker(ranker)
         if subtopics:
             check_uses_subtopics(chosen)
-        if limits.copies is None and isinstance(chosen, Cautious):
-            chosen = Cautious(replace(chosen.config, copies=None))
-        self.ranker = with_diversity(chosen, diversity)
+        if limits.copies is None and isinstance(chosen, PutsCopiesLast):
+            chosen = chosen.with_copies(None)
+        self.ranker = with_diversity(chosen, diversity, option)
         # The order of relevance holds copies too.
-        self.limits = replace(limits, copies=None) if isinstance(self.ranker, ByRelevance) else limits
+        self.limits = replace(limits, copies=None) if diversity == 0 else limits
 
     def choose(self, given: Iterable[Given], k: int) -> list[IntArray]:
         """The documents to show of each topic, best first: [at most min(k, N)] positions among those given.

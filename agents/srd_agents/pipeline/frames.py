@@ -135,8 +135,8 @@ class FrameRanker:
         chosen = [rows[ranking] for rows, ranking in zip(groups, rankings, strict=True)]
         ranks = [np.arange(len(rows), dtype=np.int64) for rows in chosen]
         rank = np.concatenate([np.empty(0, np.int64), *ranks])
-        kept = frame.take(np.concatenate([np.empty(0, np.int64), *chosen])).reset_index(drop=True)
-        return kept.assign(score=1.0 / (rank + 1), rank=rank)
+        ranked = frame.take(np.concatenate([np.empty(0, np.int64), *chosen])).reset_index(drop=True)
+        return ranked.assign(score=1.0 / (rank + 1), rank=rank)
 
     __call__ = transform
 

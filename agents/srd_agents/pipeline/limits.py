@@ -6,23 +6,24 @@ Shapes: N candidates of a topic, P of them shown before, K chosen.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.greedy import Progress, Stepwise, rows_of
-from srd_agents.pipeline.cautious import EQUAL, Cautious, CautiousConfig, near_copies
+from srd_agents.heuristic.greedy import rows_of
+from srd_agents.heuristic.stepwise import PartialRanking, progress_of
+from srd_agents.pipeline.capabilities import PutsCopiesLast
+from srd_agents.pipeline.cautious import EQUAL, CautiousConfig, near_copies
 from srd_gym.checks import (
     array_from,
     check_integer,
     check_number,
-    checked_ranking,
     checked_rankings,
 )
-from srd_gym.protocols import IntArray, Ranker, ScoreArray, SequentialScorer
+from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.reading import shown as as_text
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
@@ -116,7 +117,7 @@ class Limits:
             return False
         return self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.budget)
 
-    def choose(self, topic: Topic, k: int, progress: Progress) -> IntArray:
+    def choose(self, topic: Topic, k: int, progress: PartialRanking) -> IntArray:
         """The candidate of the highest score that may be shown, again and again, ties to the earlier: [at most k].
 
         Near copies of what is shown come only where nothing else fits.
@@ -153,19 +154,6 @@ class Limits:
         return np.array(chosen, dtype=np.int64)
 
 
-class _Asked(Progress):
-    """What a function says of those chosen so far; it keeps nothing between steps."""
-
-    def __init__(self, score: Callable[[list[int]], ScoreArray]) -> None:
-        self._score, self._selected = score, list[int]()
-
-    def scores(self) -> ScoreArray:
-        return self._score(self._selected)
-
-    def add(self, document: int) -> None:
-        self._selected.append(document)
-
-
 def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[IntArray]:
     """Rankings of topics within their limits, [at most min(k, N)] each.
 
@@ -176,27 +164,12 @@ def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limit
         ValueError: what the ranker refuses, or an answer of it that is no ranking.
     """
     rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker, k)
-    if isinstance(ranker, Cautious) and all(limit.only_copies(ranker.config.copies) for limit in limits):
-        return rankings  # it puts copies last itself
+    if isinstance(ranker, PutsCopiesLast) and all(limit.only_copies(ranker.copies) for limit in limits):
+        return rankings
     return [
-        ranking if limit.kept_by(topic, ranking) else limit.choose(topic, k, _progress(ranker, topic))
+        ranking if limit.kept_by(topic, ranking) else limit.choose(topic, k, progress_of(ranker, topic))
         for topic, ranking, limit in zip(topics, rankings, limits, strict=True)
     ]
-
-
-def _progress(ranker: Ranker, topic: Topic) -> Progress:
-    """The topic's ranking, to be made or made already."""
-    if isinstance(ranker, Cautious):
-        ranker = ranker.ranker_of(topic)
-    if isinstance(ranker, Stepwise):
-        return ranker.progress(topic)
-    if isinstance(ranker, SequentialScorer):
-        scorer, every = ranker, np.arange(topic.n_candidates)
-        return _Asked(lambda chosen: scorer.score(topic, np.array(chosen, np.int64), ~np.isin(every, chosen)))
-    ranking = checked_ranking(ranker.rank(topic, topic.n_candidates), topic, ranker, topic.n_candidates)
-    made = np.full(topic.n_candidates, -np.inf)
-    made[ranking] = -np.arange(len(ranking))
-    return _Asked(lambda selected: made)
 
 
 def array_of(

@@ -45,20 +45,20 @@ def asked(llm: Any, model: str | None = None) -> Asked:
     if callable(create := getattr(completions, "create", None)):
         if model is None:
             raise ValueError(f"{type(llm).__name__} asks one of many models: give model=, its name")
-        return _of_function(
-            lambda prompt: create(model=model, messages=[{"role": "user", "content": prompt}]),
+        return _asked(
             model,
-            lambda answer: answer.choices[0].message.content,
+            lambda prompt: create(model=model, messages=[{"role": "user", "content": prompt}]),
+            text_of=lambda answer: answer.choices[0].message.content,
         )
     name = model or _name_of(llm)
     if callable(getattr(llm, "invoke", None)) and callable(getattr(llm, "batch", None)):
-        return _langchain(llm, name)
+        return _asked(name, llm.invoke, getattr(llm, "ainvoke", None), _of_content, llm.batch)
     if callable(getattr(llm, "complete", None)) and callable(getattr(llm, "acomplete", None)):
-        return _llama_index(llm, name)
+        return _asked(name, llm.complete, llm.acomplete, lambda answer: answer.text)
     if callable(run := getattr(llm, "run", None)) and "messages" in inspect.signature(run).parameters:
         return _haystack(llm, name)
     if callable(llm) and not isinstance(llm, type):
-        return _of_function(llm, name)
+        return _asked(name, llm)
     raise TypeError(f"llm must be {TAKEN}; got {type(llm).__name__}")
 
 
@@ -71,8 +71,14 @@ def _name_of(llm: Any) -> str:
     return str(getattr(llm, "__qualname__", type(llm).__qualname__))
 
 
-def _of_function(ask: Callable[[str], Any], name: str, text_of: Callable[[Any], Any] = lambda answer: answer) -> Asked:
-    """A function, which may be asynchronous, and what takes the text out of its answers."""
+def _asked(
+    name: str,
+    ask: Callable[[str], Any],
+    later: Callable[[str], Awaitable[Any]] | None = None,
+    text_of: Callable[[Any], Any] = lambda answer: answer,
+    batch: Callable[[list[str]], Iterable[Any]] | None = None,
+) -> Asked:
+    """A model, from what asks it (which may be asynchronous) and what takes the text out of its answers."""
 
     def one(prompt: str) -> Any:
         answer = ask(prompt)
@@ -84,38 +90,19 @@ def _of_function(ask: Callable[[str], Any], name: str, text_of: Callable[[Any], 
             )
         return text_of(answer)
 
-    async def later(prompt: str) -> Any:
-        answer = await asyncio.to_thread(ask, prompt)
+    async def awaited(prompt: str) -> Any:
+        answer = await (later(prompt) if later is not None else asyncio.to_thread(ask, prompt))
         return text_of(await answer if inspect.isawaitable(answer) else answer)
 
-    return Asked(name, one, later, lambda prompts: map(one, prompts))
+    return Asked(name, one, awaited, lambda prompts: map(text_of, batch(prompts)) if batch else map(one, prompts))
 
 
-def _langchain(llm: Any, name: str) -> Asked:
-    """A chat model, or a chain that ends with one."""
-
-    def text_of(answer: Any) -> Any:
-        content = getattr(answer, "content", answer)
-        if not isinstance(content, list):
-            return content
-        return "".join(part if isinstance(part, str) else part.get("text") or "" for part in content)
-
-    async def later(prompt: str) -> Any:
-        return text_of(await llm.ainvoke(prompt))
-
-    return Asked(
-        name, lambda prompt: text_of(llm.invoke(prompt)), later, lambda prompts: [*map(text_of, llm.batch(prompts))]
-    )
-
-
-def _llama_index(llm: Any, name: str) -> Asked:
-    def one(prompt: str) -> Any:
-        return llm.complete(prompt).text
-
-    async def later(prompt: str) -> Any:
-        return (await llm.acomplete(prompt)).text
-
-    return Asked(name, one, later, lambda prompts: map(one, prompts))
+def _of_content(answer: Any) -> Any:
+    """The text of LangChain's chat models, or of a chain that ends with one."""
+    content = getattr(answer, "content", answer)
+    if not isinstance(content, list):
+        return content
+    return "".join(part if isinstance(part, str) else part.get("text") or "" for part in content)
 
 
 def _haystack(llm: Any, name: str) -> Asked:
@@ -124,21 +111,21 @@ def _haystack(llm: Any, name: str) -> Asked:
 
         return [ChatMessage.from_user(prompt)]
 
-    def text_of(answer: Any) -> Any:
-        return answer["replies"][0].text if answer["replies"] else None
-
-    def one(prompt: str) -> Any:
+    def ask(prompt: str) -> Any:
         if hasattr(llm, "warm_up"):
             llm.warm_up()
-        return text_of(llm.run(messages=messages(prompt)))
+        return llm.run(messages=messages(prompt))
 
     async def later(prompt: str) -> Any:
-        if not hasattr(llm, "run_async"):
-            return await asyncio.to_thread(one, prompt)
         if hasattr(llm, "warm_up_async"):
             await llm.warm_up_async()
         elif hasattr(llm, "warm_up"):
             await asyncio.to_thread(llm.warm_up)
-        return text_of(await llm.run_async(messages=messages(prompt)))
+        return await llm.run_async(messages=messages(prompt))
 
-    return Asked(name, one, later, lambda prompts: map(one, prompts))
+    return _asked(
+        name,
+        ask,
+        later if hasattr(llm, "run_async") else None,
+        lambda answer: answer["replies"][0].text if answer["replies"] else None,
+    )

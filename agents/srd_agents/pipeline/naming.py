@@ -117,14 +117,14 @@ class Namer:
         """
         given = [None] * len(queries) if texts is None else texts
         prompts = [self._filled(query, some or ()) for query, some in zip(queries, given, strict=True)]
-        found = {prompt: self._kept(prompt) for prompt in prompts}
+        names_of = {prompt: self._kept(prompt) for prompt in prompts}
         query_of = dict(zip(prompts, queries, strict=True))
-        missing = [prompt for prompt, names in found.items() if names is None]
+        missing = [prompt for prompt, names in names_of.items() if names is None]
         with _naming(*(query_of[prompt] for prompt in missing)):
             answers = self._model.many(missing) if len(missing) > 1 else map(self._model.one, missing)
             for prompt, answer in zip(missing, answers, strict=True):
-                found[prompt] = self._keep(query_of[prompt], prompt, answer)
-        return [list(found[prompt] or ()) for prompt in prompts]
+                names_of[prompt] = self._keep(query_of[prompt], prompt, answer)
+        return [list(names_of[prompt] or ()) for prompt in prompts]
 
     async def later(self, query: str, texts: Sequence[str] = ()) -> list[str]:
         """`__call__` for asynchronous code: it waits for the model without holding up anything else.
@@ -155,8 +155,8 @@ class Namer:
         if text is None:
             return None
         try:
-            kept = json_value(text)
-            names = kept["subtopics"]
+            content = json_value(text)
+            names = content["subtopics"]
             if not all(isinstance(name, str) for name in names):
                 raise TypeError("no list of texts")
         except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -169,8 +169,8 @@ class Namer:
         """The names in an answer, put into the cache."""
         names = parse_names(answer)
         if self._cache is not None:
-            kept = {"model": self._model.name, "query": query, "subtopics": names}
-            self._cache[self._key(prompt)] = json.dumps(kept, ensure_ascii=False)
+            content = {"model": self._model.name, "query": query, "subtopics": names}
+            self._cache[self._key(prompt)] = json.dumps(content, ensure_ascii=False)
         return names[: self.limit]
 
 
@@ -312,14 +312,14 @@ def named_by(
         _check_asked(names, query_id, query, some)
     if isinstance(names, Namer):
         return list(names.many(queries, texts))
-    found = []
+    answers = []
     for query, some in zip(queries, texts, strict=True):
         answer = _called(names, query, some)
         if inspect.iscoroutine(answer):
             answer.close()
             raise TypeError(f"what names the subtopics of {query!r} is asynchronous; await it, and give what it names")
-        found.append(_checked(answer, query))
-    return found
+        answers.append(_checked(answer, query))
+    return answers
 
 
 async def named_later(names: Names, query: Any, texts: Any, query_id: str) -> Any:

@@ -1,4 +1,4 @@
-"""Named subtopics as callers have them: vectors, or texts and what embeds them; and who can use them.
+"""Named subtopics as callers have them: vectors, or texts and what embeds them.
 
 Shapes: B topics, S subtopics of a topic, F vector width, n texts.
 """
@@ -12,29 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_agents.heuristic.explicit import PM2, XQuAD
-from srd_agents.pipeline.cautious import Cautious
 from srd_agents.pipeline.naming import about
-from srd_gym.checks import name_of
-from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
 
 Lookup = Callable[[list[str]], ArrayLike]
 """Vectors of texts: a list of n gives [n, F]."""
-
-
-def check_uses_subtopics(ranker: Ranker) -> None:
-    """Refuse subtopics for a ranker of ours that would not look at them; of others nothing is known.
-
-    Raises:
-        ValueError: it would not; the message names those that would.
-    """
-    ours = type(ranker).__module__.startswith("srd_agents.")
-    if ours and not isinstance(ranker, XQuAD | PM2 | Cautious):
-        raise ValueError(
-            f"ranker {shown(name_of(ranker))} cannot use subtopics; leave subtopics= and subtopic_scores= out, or take "
-            "one that can: xquad, pm2, cautious"
-        )
 
 
 def embedded(

@@ -104,8 +104,8 @@ def independent_loss(chosen: Tensor, rewards: Tensor, present: Tensor | None) ->
     squares = (chosen - rewards[:, :, None]).square()
     if present is None:
         return squares.mean()
-    kept = present[:, None].expand(squares.shape)
-    return (squares * kept).sum() / kept.sum()
+    real = present[:, None].expand(squares.shape)
+    return (squares * real).sum() / real.sum()
 
 
 def epsilon_at(episode: int, start: float, end: float, episodes: int) -> float:

@@ -161,5 +161,5 @@ def mean_document(inputs: Inputs) -> Tensor:
     """The mean of each topic's real documents, [U, F]."""
     if inputs.present is None:
         return inputs.documents.mean(dim=1)
-    kept = inputs.present[:, :, None]
-    return (inputs.documents * kept).sum(dim=1) / kept.sum(dim=1)
+    real = inputs.present[:, :, None]
+    return (inputs.documents * real).sum(dim=1) / real.sum(dim=1)

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.greedy import Progress, Stepwise
+from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_agents.networks.policy import acting
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.learner import PolicyGradient
-from srd_agents.reinforce.network import PolicyNetwork, Standing, directions_of
-from srd_agents.reinforce.seen import Seen, SeenTopics, seen_together
+from srd_agents.reinforce.network import RelationsAndDirections, Standing, directions_of
+from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs, inputs_together
 from srd_agents.relational.decoding import Draft, rankings_of
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import DraftProgress, pretrained_weights
@@ -47,16 +47,16 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
     name: str = "reinforce"
     config_class: ClassVar[type[Any]] = ReinforceConfig
 
-    _network: PolicyNetwork
+    _network: RelationsAndDirections
     _optimizer: torch.optim.Adam
-    _known: SeenTopics
-    _acting: PolicyNetwork
+    _set_inputs: InputsOfSet
+    _acting: RelationsAndDirections
     _alone: bool = False
     _mean: dict[str, NDArray[Any]] | None = None
     _updates: int = 0
     _updates_an_epoch: int = 1
-    _policy: PolicyNetwork | None = None
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_known", "_acting")
+    _policy: RelationsAndDirections | None = None
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_set_inputs", "_acting")
 
     def check_topics(self, topics: Sequence[Topic]) -> None:
         """Refuse to rank untrained; a policy of relations alone takes vectors of any width.
@@ -66,21 +66,21 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
         """
         super().check_topics([] if self.config.parts == "relations" else topics)
 
-    def progress(self, topic: Topic) -> Progress:
+    def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic; scores are the policy's logits."""
         self.check_topics([topic])
-        return DraftProgress(self._standing(seen_together([topic]), 1))
+        return DraftProgress(self._standing(inputs_together([topic]), 1))
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        return rankings_of(self.config, topics, k, lambda block, each: self._standing(seen_together(block), each))
+        return rankings_of(self.config, topics, k, lambda block, each: self._standing(inputs_together(block), each))
 
-    def _standing(self, seen: Seen, rankings: int) -> Standing:
+    def _standing(self, inputs: PolicyInputs, rankings: int) -> Standing:
         """Empty rankings by the weights that are shown: both parts, or relations alone where validation chose so."""
         if self._policy is None:
-            shown = copy.deepcopy(self._network).cpu()
-            load_module(shown, self._weights())
-            self._policy = acting(shown)
-        return Standing(self._policy, seen, rankings, alone=not self._policy.directions_count)
+            network = copy.deepcopy(self._network).cpu()
+            load_module(network, self._weights())
+            self._policy = acting(network)
+        return Standing(self._policy, inputs, rankings, alone=not self._policy.directions_count)
 
     def _build(self, vector_width: int) -> None:
         config = self.config
@@ -89,7 +89,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
             units, second = pretrained_weights()["hidden"].shape
         relations = None if config.parts == "directions" else RelationalNetwork(units, second)
         directions = None if config.parts == "relations" else directions_of(vector_width, config.hidden)
-        self._network = PolicyNetwork(relations, directions)
+        self._network = RelationsAndDirections(relations, directions)
         self._mean = self._policy = None
 
     def _weights(self) -> dict[str, NDArray[Any]]:
@@ -101,15 +101,15 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
 
     def validated(self, validation: Validation) -> float:
         """The measure of the better of both parts and relations alone, which from now on ranks."""
-        found = {}
+        values = {}
         for count in (1.0, 0.0)[: 2 if self.config.parts == "both" else 1]:
             self._network.directions_count.fill_(count)
             self._policy = None
-            found[count] = validation.mean(self)
-        best = max(found, key=lambda count: found[count])
+            values[count] = validation.mean(self)
+        best = max(values, key=lambda count: values[count])
         self._network.directions_count.fill_(best)
         self._policy = None
-        return found[best]
+        return values[best]
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         self._network.initialise(torch.Generator().manual_seed(seed))
@@ -127,7 +127,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
             normalizer="candidates",
             pruning=pruning,
         )
-        self._known = SeenTopics(topics)
+        self._set_inputs = InputsOfSet(topics)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
         self._mean = self._parameters() if self.config.average else None
         self._updates, self._updates_an_epoch = 0, -(-len(topics) // self.config.batch_topics)
@@ -151,17 +151,17 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
 
     def _parts(self, batch: IntArray) -> Sequence[IntArray]:
         """Topics of similar size, whose episodes are padded to each other."""
-        numbers = int(self._known.n_candidates[batch].max()) * self._core.horizon * self.config.rollouts * DYNAMIC
-        return self._known.by_size(batch, max(1, _NUMBERS_AT_ONCE // max(numbers, 1)))
+        numbers = int(self._set_inputs.n_candidates[batch].max()) * self._core.horizon * self.config.rollouts * DYNAMIC
+        return self._set_inputs.by_size(batch, max(1, _NUMBERS_AT_ONCE // max(numbers, 1)))
 
-    def _see(self, batch: IntArray) -> Seen:
-        return self._known.of(batch)
+    def _see(self, batch: IntArray) -> PolicyInputs:
+        return self._set_inputs.of(batch)
 
-    def _draft(self, seen: Seen, rollouts: int) -> Draft:
-        return Standing(self._acting, seen, rollouts, alone=self._alone)
+    def _draft(self, inputs: PolicyInputs, rollouts: int) -> Draft:
+        return Standing(self._acting, inputs, rollouts, alone=self._alone)
 
-    def _logits(self, seen: Seen, actions: IntArray) -> torch.Tensor:
-        return self._network.logits(seen, actions, alone=self._alone)
+    def _logits(self, inputs: PolicyInputs, actions: IntArray) -> torch.Tensor:
+        return self._network.logits(inputs, actions, alone=self._alone)
 
     def _step_size(self) -> float:
         """The part of the first step size that is left at this update."""
@@ -175,8 +175,8 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
 
     def _restore_training(self, state: Tree) -> None:
         super()._restore_training(state)
-        shown = self._weights()
+        weights = self._weights()
         load_module(self._network, state["network"], "network in training")
-        self._mean = {name: shown[name] for name in self._parameters()} if self.config.average else None
+        self._mean = {name: weights[name] for name in self._parameters()} if self.config.average else None
         check_integer("updates", state["updates"], 0)
         self._updates = state["updates"]

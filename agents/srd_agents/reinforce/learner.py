@@ -12,7 +12,7 @@ from torch import Tensor
 
 from srd_agents.reinforce.config import EpisodesConfig
 from srd_agents.reinforce.loss import policy_loss, worths_of
-from srd_agents.reinforce.rollout import Episodes, roll_out
+from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.relational.decoding import Draft
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
@@ -40,30 +40,30 @@ class PolicyGradient(NetworkLearner[C]):
         """These topics as the policy sees them."""
 
     @abstractmethod
-    def _draft(self, seen: Any, rollouts: int) -> Draft:
+    def _draft(self, inputs: Any, rollouts: int) -> Draft:
         """Empty rankings of them."""
 
     @abstractmethod
-    def _logits(self, seen: Any, actions: IntArray) -> Tensor:
+    def _logits(self, inputs: Any, actions: IntArray) -> Tensor:
         """The policy's logits at all ranks of rankings [B, R, T] of them, with gradients: [B, R, T, N]."""
 
     @torch.no_grad()
-    def _play(self, seen: Any, batch: IntArray, rollouts: int) -> Episodes:
+    def _play(self, inputs: Any, batch: IntArray, rollouts: int) -> SampledEpisodes:
         """Sampled episodes of these topics."""
-        return roll_out(self._draft(seen, rollouts), self._core, batch, rollouts, self._generator)
+        return roll_out(self._draft(inputs, rollouts), self._core, batch, rollouts, self._generator)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         how: Any = self.config
         played = []
         for part in self._parts(batch):
-            seen = self._see(part)
-            played.append((seen, self._play(seen, part, how.rollouts)))
+            inputs = self._see(part)
+            played.append((inputs, self._play(inputs, part, how.rollouts)))
         episodes = [each for _, each in played]
         worths, filled = worths_of(episodes, how.rollouts)
         self._optimizer.zero_grad()
         total, spread = 0.0, 0.0
-        for (seen, each), worth in zip(played, worths, strict=True):
-            loss, entropies = policy_loss(self._logits(seen, each.actions), each, worth, how.entropy / filled)
+        for (inputs, each), worth in zip(played, worths, strict=True):
+            loss, entropies = policy_loss(self._logits(inputs, each.actions), each, worth, how.entropy / filled)
             loss.backward()  # type: ignore[no-untyped-call]
             total, spread = total + float(loss.detach()), spread + float(entropies) / filled
         norm = torch.nn.utils.clip_grad_norm_(self._network.parameters(), how.clip_norm)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from srd_agents.networks.inputs import chosen_log_policy, log_policy
-from srd_agents.reinforce.rollout import Episodes
+from srd_agents.reinforce.rollout import SampledEpisodes
 
 
 def returns_from(rewards: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ def entropy(log_probabilities: Tensor) -> Tensor:
     return -(log_probabilities.exp() * log_probabilities).sum(-1)
 
 
-def worths_of(parts: Sequence[Episodes], rollouts: int) -> tuple[list[Tensor], int]:
+def worths_of(parts: Sequence[SampledEpisodes], rollouts: int) -> tuple[list[Tensor], int]:
     """What the log-probability of each action counts, [B, R, T] of each part of a batch, and how many ranks are filled.
 
     Of one episode a topic the return, as in the paper. Of several their leave-one-out advantages, divided by their root
@@ -68,17 +68,17 @@ def worths_of(parts: Sequence[Episodes], rollouts: int) -> tuple[list[Tensor], i
     worths = [returns_from(torch.from_numpy(part.rewards).flatten(0, 1)) for part in parts]
     if rollouts > 1:
         worths = [leave_one_out_advantages(each, rollouts) for each in worths]
-    found = [
+    weights = [
         each.view(part.active.shape) * torch.from_numpy(part.active) for each, part in zip(worths, parts, strict=True)
     ]
     if rollouts > 1:
-        square = sum(float(each.square().sum()) for each in found)
+        square = sum(float(each.square().sum()) for each in weights)
         scale = (filled / square) ** 0.5 if square > 0 else 1.0
-        found = [each * (scale / filled) for each in found]
-    return found, filled
+        weights = [each * (scale / filled) for each in weights]
+    return weights, filled
 
 
-def policy_loss(logits: Tensor, episodes: Episodes, worths: Tensor, bonus: float) -> tuple[Tensor, Tensor]:
+def policy_loss(logits: Tensor, episodes: SampledEpisodes, worths: Tensor, bonus: float) -> tuple[Tensor, Tensor]:
     """The sum over filled ranks of -(worth * log pi(a_t | s_t) + bonus * entropy), and that of the entropies.
 
     Args:

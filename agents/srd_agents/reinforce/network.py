@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from srd_agents.networks.directions import Directions
 from srd_agents.networks.policy import Steps, on
-from srd_agents.reinforce.seen import Seen
+from srd_agents.reinforce.topic_inputs import PolicyInputs
 from srd_agents.relational.decoding import Draft
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import Related
@@ -18,7 +18,7 @@ from srd_agents.relational.relations import STATIC, Array
 from srd_gym.protocols import IntArray
 
 
-class PolicyNetwork(nn.Module):
+class RelationsAndDirections(nn.Module):
     """Scores of candidates: the sum of what their relations and what their directions say.
 
     Args:
@@ -41,21 +41,21 @@ class PolicyNetwork(nn.Module):
             if part is not None:
                 part.initialise(generator)
 
-    def logits(self, seen: Seen, actions: IntArray, *, alone: bool = False) -> Tensor:
+    def logits(self, inputs: PolicyInputs, actions: IntArray, *, alone: bool = False) -> Tensor:
         """Scores at all ranks of known rankings, [B, R, T, N], for learning.
 
         Args:
-            seen: the topics.
+            inputs: the topics.
             actions: [B, R, T] int64, the candidates ranked.
             alone: whether directions are left out.
         """
-        found = []
+        parts = []
         if self.relations is not None:
-            found.append(self.relations.logits(seen.relations, seen.present, actions))
+            parts.append(self.relations.logits(inputs.relations, inputs.present, actions))
         if self.directions is not None and not alone:
             place = self.directions_count.device
-            found.append(self.directions.logits(on(place, seen.inputs()), torch.from_numpy(actions).to(place)))
-        return found[0] if len(found) == 1 else found[0] + found[1]
+            parts.append(self.directions.logits(on(place, inputs.of_directions()), torch.from_numpy(actions).to(place)))
+        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
 class Standing:
@@ -63,24 +63,26 @@ class Standing:
 
     Args:
         policy: what `srd_agents.networks.policy.acting` made of the network.
-        seen: the topics.
+        inputs: the topics.
         rankings: R.
         alone: whether directions are left out.
     """
 
-    def __init__(self, policy: PolicyNetwork, seen: Seen, rankings: int = 1, *, alone: bool = False) -> None:
+    def __init__(
+        self, policy: RelationsAndDirections, inputs: PolicyInputs, rankings: int = 1, *, alone: bool = False
+    ) -> None:
         self._parts: list[Draft] = []
         if policy.relations is not None:
-            self._parts.append(Related(policy.relations.weights(), seen.relations, rankings, seen.present))
+            self._parts.append(Related(policy.relations.weights(), inputs.relations, rankings, inputs.present))
         if policy.directions is not None and not alone:
-            self._parts.append(Steps(policy.directions, seen.inputs(), rankings))
+            self._parts.append(Steps(policy.directions, inputs.of_directions(), rankings))
 
     def scores(self) -> Array:
         """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
-        found = self._parts[0].scores()
+        scores = self._parts[0].scores()
         for part in self._parts[1:]:
-            found += part.scores()
-        return found
+            scores += part.scores()
+        return scores
 
     def add(self, chosen: IntArray) -> None:
         """Put these candidates, [B, R] int64, at the next rank."""

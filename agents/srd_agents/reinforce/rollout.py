@@ -15,7 +15,7 @@ from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray
 
 
-class Episodes(NamedTuple):
+class SampledEpisodes(NamedTuple):
     """What R episodes of each of B topics saw, did and earned."""
 
     actions: IntArray
@@ -30,7 +30,7 @@ class Episodes(NamedTuple):
 
 def roll_out(
     draft: Draft, core: SelectionCore, batch: IntArray, rollouts: int, rng: np.random.Generator | None
-) -> Episodes:
+) -> SampledEpisodes:
     """Act until all episodes end.
 
     Args:
@@ -56,7 +56,7 @@ def roll_out(
             rewards[:, :, rank] = core.step(chosen.ravel()).reward.reshape(episodes)
         if rank + 1 < ranks:
             draft.add(chosen)
-    return Episodes(actions, allowed, rewards, active)
+    return SampledEpisodes(actions, allowed, rewards, active)
 
 
 @np.errstate(invalid="ignore", over="ignore")
@@ -68,5 +68,5 @@ def drawn(scores: NDArray[np.float32], rng: np.random.Generator) -> IntArray:
     """
     odds = np.exp(scores - scores.max(axis=-1, keepdims=True)).cumsum(axis=-1)
     levels = rng.random(scores.shape[:-1])[..., None] * odds[..., -1:]
-    found: IntArray = (odds > levels).argmax(axis=-1)
-    return found
+    candidates: IntArray = (odds > levels).argmax(axis=-1)
+    return candidates

@@ -19,7 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.greedy import Progress, Stepwise, rows_of
+from srd_agents.heuristic.blend import Blend
+from srd_agents.heuristic.greedy import rows_of
+from srd_agents.heuristic.relevance import ByRelevance
+from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_agents.networks.features import query_vectors, relu
 from srd_agents.relational.decoding import Decoding, Draft, rankings_of
 from srd_agents.relational.relations import (
@@ -36,7 +39,7 @@ from srd_agents.relational.relations import (
 from srd_agents.training.options import Config, NotNegative, check_like
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray
 from srd_gym.reading import open_npz
 from srd_gym.topic import FloatArray, Topic
 
@@ -146,14 +149,14 @@ class Related:
         """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
         weights, ranked = self._weights, self.ranked
         dynamic = ranked.features.transpose(0, 2, 3, 1) if ranked.size else None  # rankings begin alike
-        found = network_scores(
+        scores = network_scores(
             weights, self._fixed[:, None], dynamic, position_of(ranked.size), self._share[:, None, None]
         )
         if not ranked.size:
-            return np.repeat(found, ranked.features.shape[2], axis=1)
+            return np.repeat(scores, ranked.features.shape[2], axis=1)
         if self._novelty:
-            found += self._novelty * np.log(ranked.novelty())
-        return np.asarray(found)
+            scores += self._novelty * np.log(ranked.novelty())
+        return np.asarray(scores)
 
     def add(self, chosen: IntArray) -> None:
         """Put these candidates, [B, R] int64, at the next rank."""
@@ -206,9 +209,13 @@ class Pretrained(Stepwise):
         check_integer("k", k, 1)
         return rank_topics(self.weights, topics, k, self.config.novelty)
 
-    def progress(self, topic: Topic) -> Progress:
+    def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
         return DraftProgress(Related(self.weights, relations_of([topic]), novelty=self.config.novelty))
+
+    def with_diversity(self, diversity: float) -> Ranker:
+        """Blended with relevance and the distance to what is chosen."""
+        return Blend(self, diversity, novel=True) if diversity else ByRelevance(None)
 
 
 @cache
@@ -245,7 +252,7 @@ def rank_topics(weights: Weights, topics: Sequence[Topic], k: int, novelty: floa
     return rankings_of(Decoding(), topics, k, lambda block, _: Related(weights, relations_of(block), novelty=novelty))
 
 
-class DraftProgress(Progress):
+class DraftProgress(PartialRanking):
     """A draft of one ranking of one topic, step by step."""
 
     def __init__(self, draft: Draft) -> None:
@@ -253,8 +260,8 @@ class DraftProgress(Progress):
 
     def scores(self) -> ScoreArray:
         """[N]."""
-        found: ScoreArray = self._draft.scores()[0, 0].astype(np.float64)
-        return found
+        scores: ScoreArray = self._draft.scores()[0, 0].astype(np.float64)
+        return scores
 
     def add(self, document: int) -> None:
         """Choose a candidate."""

@@ -260,7 +260,7 @@ def _context(static: Array, has_order: BoolArray, has_query: BoolArray, mean: Ar
     score, query, central = (static[..., _AT[name]] for name in ("score", "query_cosine", "centroid_cosine"))
     columns = [_AT[name] for name in ("rank", "very_near_count", "nearest", "neighbours_rank")]
     rank, density, nearest, neighbours = standardised(static.transpose(2, 0, 1)[columns])
-    found = (
+    numbers = (
         has_order,
         has_query,
         np.log(static.shape[1]) / 5,
@@ -277,7 +277,7 @@ def _context(static: Array, has_order: BoolArray, has_query: BoolArray, mean: Ar
         _mean(rank * density),
     )
     context = np.empty((len(static), CONTEXT), np.float32)
-    for column, values in enumerate(found):
+    for column, values in enumerate(numbers):
         context[:, column] = values
     return context
 

@@ -69,7 +69,7 @@ class CandidateNetwork(nn.Module):
             ranking: [B, K] int64, candidates ranked so far by rank; -1 where empty or wasted.
             which: [B] int64, the topic of each state, where several states share one.
         """
-        rows, context, prior = self.directions.known(topics)
+        rows, context, prior = self.directions.topic_rows(topics)
         relations = _cosines(topics, ranking, which)
         if which is not None:
             # index_select: its gradient is several times faster than that of plain indexing.
@@ -127,5 +127,5 @@ def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
         best = int(scores.masked_fill(~allowed, -torch.inf).argmax())
         ranking[0, rank] = best
         allowed[0, best] = False
-    found: IntArray = ranking[0].cpu().numpy().copy()
-    return found
+    chosen: IntArray = ranking[0].cpu().numpy().copy()
+    return chosen

@@ -57,8 +57,8 @@ class CandidatePolicy(BasePolicy):
             ) from error
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        kept = ("observation_space", "action_space", "features_extractor_kwargs", "optimizer_class", "optimizer_kwargs")
-        return {"lr_schedule": self._dummy_schedule, **{name: getattr(self, name) for name in kept}}
+        keys = ("observation_space", "action_space", "features_extractor_kwargs", "optimizer_class", "optimizer_kwargs")
+        return {"lr_schedule": self._dummy_schedule, **{name: getattr(self, name) for name in keys}}
 
 
 class MaskablePointerPolicy(CandidatePolicy, MaskableActorCriticPolicy):

@@ -89,12 +89,12 @@ class SB3Ranker:
                 "people you trust have made it, pass trust=True (srd: --trust); to hand a model to others, "
                 "save it with SB3Ranker(model).save(folder), which holds no pickle"
             )
-        found, library = existing_file(path, "SB3 model"), ALGORITHMS[algorithm]
+        file, library = existing_file(path, "SB3 model"), ALGORITHMS[algorithm]
         try:
             kind = getattr(importlib.import_module(library), algorithm)
         except ModuleNotFoundError as error:
             raise ImportError(f'{algorithm} needs {library}: pip install "srd-gym[sb3]"') from error
-        return cls(kind.load(found, device="cpu"))
+        return cls(kind.load(file, device="cpu"))
 
     def save(self, folder: PathLike, metadata: dict[str, Any] | None = None) -> None:
         """Write the network of one of our policies as a model folder, safetensors and JSON.
@@ -161,8 +161,8 @@ class SB3Ranker:
         policy: Any = self.model.policy
         policy.set_training_mode(False)
         with torch.inference_mode():
-            seen, _ = policy.obs_to_tensor(observation)
-            out = policy.q_net(seen) if self.algorithm == "DQN" else policy.get_distribution(seen).distribution.logits
+            given, _ = policy.obs_to_tensor(observation)
+            out = policy.q_net(given) if self.algorithm == "DQN" else policy.get_distribution(given).distribution.logits
         scores: ScoreArray = out[0].cpu().numpy().astype(np.float64)
         return scores
 

@@ -81,8 +81,8 @@ def topics_of(env: Any) -> TopicArrays | None:
             "A compact observation names a topic by its index, so one lookup cannot serve both: give all the same "
             "topics, or leave observation='compact' out"
         )
-    found: TopicArrays = sets[0]
-    return found
+    arrays: TopicArrays = sets[0]
+    return arrays
 
 
 def _asked(env: Any, name: str) -> list[Any]:

@@ -94,8 +94,8 @@ class Sampler:
         values = self.bound(topic, depth).values(judged(topic)[rankings], np.zeros(len(rankings), np.int64))
         values = values / max(float(values[0]), 1e-12)
         bad = np.flatnonzero(values[len(good) :] <= min(below, 1 - 1e-9))[:negatives]
-        kept = np.concatenate([np.arange(len(good)), len(good) + bad])
-        return Samples(rankings[kept], np.repeat(ideal.counted, len(kept), axis=0), values[kept], len(good))
+        rows = np.concatenate([np.arange(len(good)), len(good) + bad])
+        return Samples(rankings[rows], np.repeat(ideal.counted, len(rows), axis=0), values[rows], len(good))
 
     def bound(self, topic: Topic, depth: int) -> BoundMeasure:
         """The measure for this topic alone, over this many ranks."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from small_topics import judged_topic
 
 from srd_agents import make_ranker
-from srd_agents.heuristic.trade_off import relevance_of
+from srd_agents.heuristic.relevance import relevance_of
 from srd_gym.data import generate
 from srd_gym.topic import Topic
 

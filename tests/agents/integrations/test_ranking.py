@@ -13,7 +13,7 @@ from small_topics import refused
 
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.config import MMRConfig
-from srd_agents.integrations.ranking import Subtopics, best_first, named, ranker_of
+from srd_agents.integrations.ranking import Subtopics, best_first, chooser_of, named
 from srd_agents.pipeline.cautious import Cautious
 from srd_agents.pipeline.naming import Namer
 
@@ -24,27 +24,27 @@ ALL: dict[str, Any] = {"vectors": VECTORS, "names": named("document", range(9)),
 
 def test_mmr_ranks_where_only_a_weight_is_given_and_without_it_the_default() -> None:
     ranked = make_ranker("mmr", lambda_=0.1)
-    assert ranker_of(ranked, None) is ranked
-    assert type(ranker_of(None, None)).__name__ == "Cautious"
+    assert chooser_of(ranked).ranker is ranked
+    assert type(chooser_of(None).ranker).__name__ == "Cautious"
     for weight in ({"diversity": 0.25}, {"relevance": 0.75}):
-        made: Any = ranker_of(None, **weight)
+        made: Any = chooser_of(None, **weight).ranker
         assert made.config == MMRConfig(lambda_=0.75)
     for weight in ({"diversity": 1.5}, {"relevance": 1.5}):
         refused(
-            lambda weight=weight: ranker_of(None, **weight, option="Lambda"), "Lambda must be between 0 and 1, got 1.5"
+            lambda weight=weight: chooser_of(None, **weight, option="Lambda"), "Lambda must be between 0 and 1, got 1.5"
         )
 
 
 def test_relevance_without_scores() -> None:
     cosines = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1)
     by_cosine = np.argsort(-cosines, kind="stable")
-    weighing, other = ranker_of("mmr", 0.5), ranker_of(None, None)
+    weighing, other = chooser_of("mmr", 0.5), chooser_of(None, None)
     expected = diversify(QUERY, VECTORS[by_cosine], 5, make_ranker("mmr")).indices
     assert best_first(weighing, 5, **ALL, query_vector=QUERY).tolist() == by_cosine[expected].tolist()
     assert best_first(other, 9, **ALL, query_vector=QUERY, scores=[None] * 9).tolist() == list(range(9))
     ordered = best_first(weighing, 5, **ALL).tolist()
     by_rank = make_ranker("mmr", relevance="rank")
-    assert best_first(by_rank, 5, **ALL, query_vector=QUERY).tolist() == ordered
+    assert best_first(chooser_of(by_rank), 5, **ALL, query_vector=QUERY).tolist() == ordered
     assert diversify(None, VECTORS, 5, by_rank, np.arange(9, 0, -1)).indices.tolist() == ordered
 
 
@@ -78,10 +78,10 @@ def test_subtopics_are_embedded_about_the_query_and_count() -> None:
 
     vectors = Subtopics("about", None, "").vectors(["cat", "jaguar car"], "jaguar", embed)
     assert asked == ["jaguar: cat", "jaguar car"]
-    ranker = ranker_of(None, None, named=True)
-    found = best_first(ranker, 5, **ALL, scores=range(9, 0, -1), subtopics=vectors).tolist()
+    chooser = chooser_of(None, None, named=True)
+    found = best_first(chooser, 5, **ALL, scores=range(9, 0, -1), subtopics=vectors).tolist()
     assert found == diversify(None, VECTORS, 5, scores=range(9, 0, -1), subtopics=vectors).indices.tolist()
-    assert found != best_first(ranker, 5, **ALL, scores=range(9, 0, -1)).tolist()
+    assert found != best_first(chooser, 5, **ALL, scores=range(9, 0, -1)).tolist()
     refused(lambda: Subtopics("about", None, "do this").vectors(["cat"], "jaguar", None), r"\('cat', ...\): do this")
 
 
@@ -96,8 +96,8 @@ def test_odd_sources_of_subtopics_are_named(options: Any, error: type[Exception]
 
 
 def test_subtopics_need_a_ranker_that_uses_them_and_a_weight_alone_is_no_mmr_then() -> None:
-    assert isinstance(ranker_of(None, 0.5, named=True), Cautious)
-    refused(lambda: ranker_of("mmr", 0.5, named=True), "'mmr' cannot use subtopics; .*: xquad, pm2, cautious")
+    assert isinstance(chooser_of(None, 0.5, named=True).ranker, Cautious)
+    refused(lambda: chooser_of("mmr", 0.5, named=True), "'mmr' cannot use subtopics; .*: xquad, pm2, cautious")
     for held in (7, [7], {"cat": 1}):
         refused(
             lambda held=held: Subtopics("about", None, "").of("", [""], [{"about": held}]), "must hold a t", TypeError
@@ -119,7 +119,7 @@ def test_subtopics_need_a_ranker_that_uses_them_and_a_weight_alone_is_no_mmr_the
 def test_odd_documents_are_told_of_the_query(given: Any, error: type[Exception], message: str, ranker: str) -> None:
     rest = {"vectors": [[1, 2], [2, 1]], "query_vector": [1, 2], "names": named("document", ["a", None])}
     asked: dict[str, Any] = {**rest, **given, "query": "jaguar", "remedy": "do this"}
-    refused(lambda: best_first(make_ranker(ranker), 2, **asked), message, error)
+    refused(lambda: best_first(chooser_of(ranker), 2, **asked), message, error)
 
 
 @pytest.mark.parametrize(("name", "module", "distribution"), [

@@ -12,14 +12,14 @@ import torch
 from small_topics import judged_topic, ragged
 
 from srd_agents.mdp_div.agent import MdpDiv
-from srd_agents.mdp_div.ascent import ascend
 from srd_agents.mdp_div.config import MdpDivConfig
-from srd_agents.mdp_div.network import PolicyNetwork
+from srd_agents.mdp_div.network import RecurrentPolicy
+from srd_agents.mdp_div.step_updates import ascend
 from srd_agents.networks.features import order_features, padded_order_features
 from srd_agents.networks.inputs import Inputs, TopicTensors, mean_and_deviation
 from srd_agents.networks.policy import Steps, acting, in_numpy
 from srd_agents.registry import make_ranker
-from srd_agents.reinforce.rollout import Episodes, roll_out
+from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.training.validation import Validation
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.data.synthetic import generate
@@ -69,7 +69,7 @@ def test_order_features_by_hand() -> None:
 @pytest.mark.parametrize("rollouts", [1, 3])
 def test_what_episodes_earn_is_what_the_simulator_measures(rollouts: int) -> None:
     topics = ragged()
-    network = PolicyNetwork(7, 3)
+    network = RecurrentPolicy(7, 3)
     core = SelectionCore(topics, reward="StRecall", horizon=10)
     tensors = TopicTensors(core.arrays, network.shift)
     for chosen in ([8, 0, 4], [5], [0]):
@@ -85,7 +85,7 @@ def test_what_episodes_earn_is_what_the_simulator_measures(rollouts: int) -> Non
 
 def test_vectors_are_not_copied_for_training_on_the_cpu() -> None:
     core = SelectionCore(ragged(), horizon=3)
-    tensors = TopicTensors(core.arrays, PolicyNetwork(7, 3).shift)
+    tensors = TopicTensors(core.arrays, RecurrentPolicy(7, 3).shift)
     one = tensors.batch(np.array([4])).documents
     assert one.data_ptr() == core.arrays.topics[4].require_vectors("test").ctypes.data
     assert one.shape == (1, 10, 7)
@@ -116,7 +116,7 @@ def test_ties_go_to_the_first_candidate_and_constant_vectors_keep_the_order() ->
 
 
 def test_first_weights_are_uniform_in_the_papers_range() -> None:
-    network = PolicyNetwork(20, 5)
+    network = RecurrentPolicy(20, 5)
     network.initialise(torch.Generator().manual_seed(0))
     values = torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
     assert 0.9 < values.abs().max() <= 1
@@ -145,12 +145,12 @@ def test_the_gradients_by_hand_are_those_of_automatic_differentiation(query: boo
 
 def test_each_rank_is_learned_at_the_weights_that_the_one_before_left() -> None:
     """`ascend`, against a step for the gradient of each rank on its own."""
-    policy, topics = PolicyNetwork(3, 2), Inputs(torch.rand(1, 3), torch.rand(1, 4, 3))
+    policy, topics = RecurrentPolicy(3, 2), Inputs(torch.rand(1, 3), torch.rand(1, 4, 3))
     policy.initialise(torch.Generator().manual_seed(0))
     twin, actions = copy.deepcopy(policy), np.array([[[2, 0, 3]]])
     allowed = np.array([[1, 1, 1, 1], [1, 1, 0, 1], [0, 1, 0, 1]], np.bool_)[None, None]
     rewards = np.array([[[1.0, 0.0, 2.0]]], np.float32)
-    ascend(policy, topics, Episodes(actions, allowed, rewards, np.ones((1, 1, 3), np.bool_)), 0.5)
+    ascend(policy, topics, SampledEpisodes(actions, allowed, rewards, np.ones((1, 1, 3), np.bool_)), 0.5)
     for rank, earned in enumerate((3.0, 2.0, 2.0)):
         logits = twin.logits(topics, torch.from_numpy(actions))[0, 0, rank]
         log_pi = logits[actions[0, 0, rank]] - logits[torch.from_numpy(allowed[0, 0, rank])].logsumexp(0)

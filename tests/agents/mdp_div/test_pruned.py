@@ -9,11 +9,11 @@ import pytest
 import torch
 from small_topics import judged_topic, ragged
 
-from srd_agents.mdp_div.network import PolicyNetwork
+from srd_agents.mdp_div.network import RecurrentPolicy
 from srd_agents.networks.inputs import TopicTensors
 from srd_agents.networks.policy import Steps, acting, in_numpy
 from srd_agents.registry import make_ranker
-from srd_agents.reinforce.rollout import Episodes, roll_out
+from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import generate
 from srd_gym.pruning import KNN, parse_pruning
@@ -23,8 +23,8 @@ RAGGED = ragged((1, 3, 11, 15, 30), width=8)
 PRUNED = ["mdp-div-knn10", "mdp-div-knn20", "mdp-div-knn30", "mdp-div-ntn-d", "mdp-div-ntn-e"]
 
 
-def episodes_of(topics: TopicSet, pruning: Any, rollouts: int = 1, order: int = 0) -> Episodes:
-    network = PolicyNetwork(8, 5, order_features=order)
+def episodes_of(topics: TopicSet, pruning: Any, rollouts: int = 1, order: int = 0) -> SampledEpisodes:
+    network = RecurrentPolicy(8, 5, order_features=order)
     network.initialise(torch.Generator().manual_seed(1))
     network.shift.uniform_(-1, 1, generator=torch.Generator().manual_seed(3))
     network.scale.fill_(1.7)

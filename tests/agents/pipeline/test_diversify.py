@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from small_topics import Own, refused
 
 from srd_agents import Diversified, diversify, load_ranker, make_ranker
-from srd_agents.integrations.ranking import best_first, ranker_of
+from srd_agents.integrations.ranking import best_first, chooser_of
 from srd_agents.pipeline.diversify import DEFAULT_RANKER
 from srd_gym.data import generate
 from srd_gym.topic import Topic
@@ -139,8 +139,9 @@ def test_subtopics_are_covered_in_turn() -> None:
         assert alone.indices.tolist() == order[make_ranker(ranker).rank(named, 6)].tolist()
 
 
-def test_subtopics_go_to_rankers_of_others() -> None:
-    theirs = Own(lambda topic, k: np.arange(topic.n_subtopics))
+def test_subtopics_go_to_rankers_of_others_that_use_them() -> None:
+    theirs: Any = Own(lambda topic, k: np.arange(topic.n_subtopics))
+    theirs.uses_subtopics = True
     assert diversify(None, np.eye(4), 2, theirs, subtopics=np.eye(4)[:2]).indices.tolist() == [0, 1]
 
 
@@ -309,7 +310,7 @@ RISING: tuple[Any, ...] = (
 
 def by_adapter(scores: Any) -> list[int]:
     given: dict[str, Any] = {"names": "01234", "query": "q", "scores": list(scores)}
-    return best_first(ranker_of("mmr", 0), 5, np.eye(5), **given).tolist()
+    return best_first(chooser_of("mmr", 0), 5, np.eye(5), **given).tolist()
 
 
 def by_line(scores: Any) -> list[int]:

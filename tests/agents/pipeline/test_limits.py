@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from small_topics import Own, refused
 
 from srd_agents import diversify, make_ranker
-from srd_agents.pipeline.diversity import TAKE_IT
+from srd_agents.pipeline.capabilities import TAKE_DIVERSITY
 from srd_agents.registry import RANKERS
 from srd_gym.data import load_ambient
 from srd_gym.topic import Topic
@@ -34,7 +34,7 @@ class Scorer(Own):
         return np.arange(topic.n_candidates, dtype=float)
 
 
-RANKED = [None, *TAKE_IT, "retrieval-order", Own(backwards), Scorer(backwards)]
+RANKED = [None, *TAKE_DIVERSITY, "retrieval-order", Own(backwards), Scorer(backwards)]
 
 
 def case(seed: int, n: int = 12) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def copies_of(documents: Any, earlier: Any) -> Any:
     return (units @ units[earlier].T >= 0.98).any(axis=1)
 
 
-@pytest.mark.parametrize("ranker", TAKE_IT)
+@pytest.mark.parametrize("ranker", TAKE_DIVERSITY)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 14))
 def test_zero_is_the_order_of_relevance_copies_included(ranker: str, seed: int, k: int) -> None:
     given = asked(seed, ranker)
@@ -84,7 +84,7 @@ def test_mmr_with_lambda_one_less_and_cautious_as_mmr() -> None:
 
 
 def test_rankers_that_take_no_diversity_name_those_that_do() -> None:
-    assert set(TAKE_IT) <= set(RANKERS)
+    assert set(TAKE_DIVERSITY) <= set(RANKERS)
     for ranker in ("random", Own(backwards)):
         with pytest.raises(ValueError, match=r"does not: leave diversity out, or take one that does: mmr, .*cautious"):
             diversify(**{**case(0), "ranker": ranker}, k=3, diversity=0.5)
@@ -99,7 +99,7 @@ def test_rankers_that_take_no_diversity_name_those_that_do() -> None:
 def test_limits_hold(ranker: Any, seed: int, k: int, data: st.DataObject) -> None:
     given = asked(seed, ranker)
     documents, n = given["doc_vectors"], len(given["doc_vectors"])
-    diversity = data.draw(st.sampled_from([None, 0.3, 1.0])) if ranker is None or ranker in TAKE_IT else None
+    diversity = data.draw(st.sampled_from([None, 0.3, 1.0])) if ranker is None or ranker in TAKE_DIVERSITY else None
     groups = data.draw(st.none() | st.lists(st.sampled_from("abc"), min_size=n, max_size=n))
     costs = data.draw(st.none() | st.lists(st.sampled_from([0.0, 0.1, 1.0, 3.5]), min_size=n, max_size=n))
     shown = data.draw(st.lists(st.integers(0, n - 1), max_size=5, unique=True))
@@ -136,7 +136,7 @@ def test_by_hand() -> None:
     assert diversify(**given, costs=[1, 1, 1, 1, 9], budget=2).indices.tolist() == [3, 2]
 
 
-@pytest.mark.parametrize("ranker", TAKE_IT)
+@pytest.mark.parametrize("ranker", TAKE_DIVERSITY)
 def test_page_after_page_shows_everything_once(ranker: str) -> None:
     given, pages = asked(3, ranker), list[int]()
     # Copies that `cautious` moves to the end have had seats of PM-2; on pages they are passed over, and have none.
@@ -205,7 +205,7 @@ def test_subtopics_may_be_few_or_many_zero_or_all_the_same(n: int, s: int, width
 @pytest.mark.data
 @pytest.mark.skipif("SRD_DATA_DIR" not in os.environ, reason="SRD_DATA_DIR names no folder of data sets")
 @pytest.mark.parametrize("scored", [True, False])
-@pytest.mark.parametrize("ranker", [name for name in TAKE_IT if name not in EXPLICIT])
+@pytest.mark.parametrize("ranker", [name for name in TAKE_DIVERSITY if name not in EXPLICIT])
 def test_more_diversity_shows_documents_that_are_less_alike(ranker: str, scored: bool) -> None:
     folder = Path(os.environ["SRD_DATA_DIR"]) / "ambient"
     topics = load_ambient(folder, vectors=folder / "minilm-384.npz")

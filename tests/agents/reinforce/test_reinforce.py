@@ -12,8 +12,8 @@ from small_topics import partial_topic, small_topic
 from srd_agents.networks.directions import ranked_so_far
 from srd_agents.networks.policy import acting
 from srd_agents.registry import make_ranker
-from srd_agents.reinforce.network import PolicyNetwork, Standing, directions_of
-from srd_agents.reinforce.seen import Seen, SeenTopics, seen_together
+from srd_agents.reinforce.network import RelationsAndDirections, Standing, directions_of
+from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs, inputs_together
 from srd_agents.relational.decoding import Decoding, decode
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.relations import ANCHORS
@@ -25,8 +25,8 @@ from studies.pretrain.wide import wide_topics
 WIDTH = 6
 
 
-def a_policy(seed: int = 0) -> PolicyNetwork:
-    network = PolicyNetwork(RelationalNetwork(8, 6), directions_of(WIDTH, 8))
+def a_policy(seed: int = 0) -> RelationsAndDirections:
+    network = RelationsAndDirections(RelationalNetwork(8, 6), directions_of(WIDTH, 8))
     generator = torch.Generator().manual_seed(seed)
     network.initialise(generator)
     for parameter in network.parameters():  # biases too
@@ -37,8 +37,10 @@ def a_policy(seed: int = 0) -> PolicyNetwork:
     return network
 
 
-def scores_along(network: PolicyNetwork, seen: Seen, rankings: IntArray) -> list[np.ndarray[Any, Any]]:
-    standing = Standing(acting(network), seen, rankings.shape[1])
+def scores_along(
+    network: RelationsAndDirections, inputs: PolicyInputs, rankings: IntArray
+) -> list[np.ndarray[Any, Any]]:
+    standing = Standing(acting(network), inputs, rankings.shape[1])
     found = []
     for chosen in np.moveaxis(rankings, 2, 0):
         found.append(standing.scores())
@@ -50,23 +52,23 @@ def scores_along(network: PolicyNetwork, seen: Seen, rankings: IntArray) -> list
 def test_what_acts_scores_as_what_learns(alone: bool) -> None:
     """In numpy rank by rank, in torch all ranks at once, on topics padded to each other."""
     topics = [partial_topic(seed, n, WIDTH) for seed, n in enumerate((12, 8, 12, 9))]
-    network, seen = a_policy(), SeenTopics(topics).of(np.arange(4))
+    network, inputs = a_policy(), InputsOfSet(topics).of(np.arange(4))
     rng = np.random.default_rng(1)
     rankings = np.stack([[rng.permutation(topic.n_candidates)[:5] for _ in range(3)] for topic in topics])
-    expected = network.logits(seen, rankings, alone=alone).detach().numpy()
+    expected = network.logits(inputs, rankings, alone=alone).detach().numpy()
     network.directions = None if alone else network.directions
-    for rank, found in enumerate(scores_along(network, seen, rankings)):
+    for rank, found in enumerate(scores_along(network, inputs, rankings)):
         np.testing.assert_allclose(found, expected[:, :, rank], atol=1e-5)
 
 
 @pytest.mark.parametrize("most", [11, ANCHORS + 11])
 def test_padding_changes_no_score(most: int) -> None:
     topics = [partial_topic(seed, n, WIDTH) for seed, n in enumerate((4, most, 7))]
-    network, padded = a_policy(), SeenTopics(topics).of(np.arange(3))
+    network, padded = a_policy(), InputsOfSet(topics).of(np.arange(3))
     ranking = np.array([[[0, 2, 1]]])
     together = scores_along(network, padded, ranking.repeat(3, axis=0))
     for row, topic in enumerate(topics):
-        for rank, alone in enumerate(scores_along(network, seen_together([topic]), ranking)):
+        for rank, alone in enumerate(scores_along(network, inputs_together([topic]), ranking)):
             np.testing.assert_allclose(together[rank][row, :, : topic.n_candidates], alone[0], atol=1e-4)
 
 

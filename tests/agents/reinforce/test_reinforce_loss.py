@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from srd_agents.mdp_div.network import PolicyNetwork
+from srd_agents.mdp_div.network import RecurrentPolicy
 from srd_agents.networks.inputs import Inputs, log_policy
 from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, policy_loss, returns_from, worths_of
-from srd_agents.reinforce.rollout import Episodes, drawn
+from srd_agents.reinforce.rollout import SampledEpisodes, drawn
 
 Array = NDArray[np.float64]
 NAMES = ("query_weight", "input_weight", "state_weight", "scoring_weight")
@@ -37,9 +37,9 @@ def log_chances(weights: dict[str, Array], query: Array, documents: Array, actio
     return found
 
 
-def network_with(weights: dict[str, Array]) -> PolicyNetwork:
+def network_with(weights: dict[str, Array]) -> RecurrentPolicy:
     hidden, width = weights["query_weight"].shape
-    network = PolicyNetwork(width, hidden).double()
+    network = RecurrentPolicy(width, hidden).double()
     network.load_state_dict(
         {**network.state_dict(), **{name: torch.from_numpy(array.copy()) for name, array in weights.items()}}
     )
@@ -55,13 +55,13 @@ def random_case(seed: int, topics: int, rollouts: int, n: int = 6, width: int = 
     return weights, rng.standard_normal((topics, width)), rng.standard_normal((topics, n, width)), actions, rewards
 
 
-def episodes_of(actions: NDArray[np.int64], candidates: int, rewards: Array) -> Episodes:
+def episodes_of(actions: NDArray[np.int64], candidates: int, rewards: Array) -> SampledEpisodes:
     """Episodes [B, R, T] in which all but the documents ranked before were on offer."""
     before = actions[..., None, :] * np.tri(actions.shape[-1], k=-1, dtype=np.int64) - (
         1 - np.tri(actions.shape[-1], k=-1, dtype=np.int64)
     )
     allowed = (before[..., None] != np.arange(candidates)).all(-2)
-    return Episodes(actions, allowed, rewards, np.ones(actions.shape, np.bool_))
+    return SampledEpisodes(actions, allowed, rewards, np.ones(actions.shape, np.bool_))
 
 
 @pytest.mark.parametrize(("topics", "rollouts"), [(1, 1), (1, 3), (2, 3)])
@@ -147,7 +147,9 @@ def test_scaling_makes_the_root_mean_square_one_over_filled_ranks_of_all_parts()
     """Two parts of a topic of two episodes each; a rank that was not filled does not count."""
     rewards, active = np.array([[[[0, 6.0], [0, 0]]], [[[8.0, 0], [0, 0]]]]), np.ones((2, 1, 2, 2), np.bool_)
     active[1, ..., 1] = False
-    parts = [Episodes(np.zeros((1, 2, 2), np.int64), active[..., None][i], rewards[i], active[i]) for i in range(2)]
+    parts = [
+        SampledEpisodes(np.zeros((1, 2, 2), np.int64), active[..., None][i], rewards[i], active[i]) for i in range(2)
+    ]
     found, filled = worths_of(parts, 2)
     assert filled == 6
     worths = torch.cat([each[torch.from_numpy(part.active)] for each, part in zip(found, parts, strict=True)]) * filled

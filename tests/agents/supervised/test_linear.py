@@ -15,7 +15,7 @@ from small_topics import small_topic
 
 from srd_agents.registry import make_ranker
 from srd_agents.supervised.linear.features import BINS, COVERAGE_NAMES, LEVELS, WordCoverage, greedy_cover
-from srd_agents.supervised.linear.learner import Prepared, log_likelihoods
+from srd_agents.supervised.linear.learner import LikelihoodProblem, log_likelihoods
 from srd_agents.supervised.linear.r_ltr import exponential, logistic, perceptron
 from srd_agents.supervised.linear.svm import joint_features, most_violating
 from srd_agents.supervised.samples import Samples
@@ -62,23 +62,23 @@ def prepared(name: str, topic: Topic, **options: Any) -> tuple[Any, Any]:
     return learner, learner._topics[0]
 
 
-def drawn(seed: int, n: int = 4, lists: int = 2, ranks: int = 4) -> tuple[Prepared, Any]:
+def drawn(seed: int, n: int = 4, lists: int = 2, ranks: int = 4) -> tuple[LikelihoodProblem, Any]:
     """Random columns, two relations of every document, and rankings of all counted ranks."""
     rng = np.random.default_rng(seed)
     columns, relations = rng.random((n, 3), np.float32), rng.random((n, 2, n), np.float32)
     rankings = np.stack([rng.permutation(n)[:ranks] for _ in range(lists)])
     samples = Samples(rankings, np.ones((lists, ranks), np.bool_), np.ones(lists), lists)
-    return Prepared(columns, relations, np.arange(n), samples), rng.normal(size=5)
+    return LikelihoodProblem(columns, relations, np.arange(n), samples), rng.normal(size=5)
 
 
-def phi(given: Prepared, ranked: list[int], i: int, pooling: str) -> np.ndarray[Any, Any]:
+def phi(given: LikelihoodProblem, ranked: list[int], i: int, pooling: str) -> np.ndarray[Any, Any]:
     """The columns of document i after those ranked, as Zhu et al. write them."""
     relations = given.relations.astype(np.float64)
     h = [POOL[pooling]([relations[j, d, i] for j in ranked]) if ranked else 0.0 for d in range(relations.shape[1])]
     return np.concatenate([given.relevance[i].astype(np.float64), h])
 
 
-def equations(given: Prepared, ranking: list[int], weights: Any, pooling: str) -> tuple[float, Any]:
+def equations(given: LikelihoodProblem, ranking: list[int], weights: Any, pooling: str) -> tuple[float, Any]:
     """F(y) and its gradient, rank by rank and document by document (R-LTR; PAMM's Equations 9 to 12)."""
     value, gradient = 0.0, np.zeros(len(weights))
     for rank, chosen in enumerate(ranking):

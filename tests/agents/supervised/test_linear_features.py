@@ -12,7 +12,7 @@ from small_topics import judged_topic
 from srd_agents.networks.features import relevance_columns
 from srd_agents.supervised.linear import features
 from srd_agents.supervised.linear.features import (
-    Relations,
+    Distances,
     WordDirections,
     Words,
 )
@@ -43,7 +43,7 @@ def test_relevance_columns_run_from_0_to_1() -> None:
 
 def test_relations_are_the_distances_in_typical_ones() -> None:
     one = topic()
-    rows = Relations(one).rows(np.arange(4))
+    rows = Distances(one).rows(np.arange(4))
     assert rows.shape == (4, len(features.RELATIONS), 4)
     vectors = one.doc_vectors.astype(np.float64)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -55,16 +55,16 @@ def test_relations_are_the_distances_in_typical_ones() -> None:
 
 
 def test_blocks_and_single_rows_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Relations(topic()).rows(np.array([3, 1, 0]))
+    whole = Distances(topic()).rows(np.array([3, 1, 0]))
     monkeypatch.setattr(features, "_BLOCK", 1)
-    np.testing.assert_allclose(Relations(topic()).rows(np.array([3, 1, 0])), whole, atol=1e-6)
+    np.testing.assert_allclose(Distances(topic()).rows(np.array([3, 1, 0])), whole, atol=1e-6)
 
 
 def test_what_does_not_vary_is_zero() -> None:
     same = topic(doc_vectors=np.full((4, 3), 0.1), doc_texts=("same words",) * 4)
-    assert not Relations(same).rows(np.arange(4)).any()
-    assert not Relations(topic(doc_vectors=np.zeros((4, 3)), doc_texts=None)).rows(np.arange(4)).any()
-    huge = Relations(topic(doc_vectors=np.array([[3e38, 0, 0], [0, 3e38, 0], [0, 0, 1], [1, 1, 1]]))).rows(np.arange(4))
+    assert not Distances(same).rows(np.arange(4)).any()
+    assert not Distances(topic(doc_vectors=np.zeros((4, 3)), doc_texts=None)).rows(np.arange(4)).any()
+    huge = Distances(topic(doc_vectors=np.array([[3e38, 0, 0], [0, 3e38, 0], [0, 0, 1], [1, 1, 1]]))).rows(np.arange(4))
     assert np.isfinite(huge).all()
 
 

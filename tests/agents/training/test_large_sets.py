@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from srd_agents.registry import make_ranker
-from srd_agents.reinforce import seen as relational
+from srd_agents.reinforce import topic_inputs as relational
 from srd_agents.training.learner import Learner
 from srd_gym.data import parquet
 from srd_gym.data.notices import DataNotice

@@ -10,9 +10,9 @@ from markdown_code import ROOT
 from small_wordnet import dictionary
 
 from srd_gym.data import read_topics
-from srd_train.experiment.fit import split_topics
 from srd_train.experiment.recipe import load_recipe
 from srd_train.experiment.sources import load_entry
+from srd_train.experiment.split import split_topics
 from studies.claims.stored import Stored
 from studies.sources import RECIPES
 from studies.sources import __main__ as study

@@ -48,10 +48,10 @@ class Words:
     @classmethod
     def of(cls, texts: Sequence[str]) -> Words:
         """Count the words of texts."""
-        found = [_WORD.findall(text.lower()) for text in texts]
-        words = sorted({word for one in found for word in one})
+        words_of = [_WORD.findall(text.lower()) for text in texts]
+        words = sorted({word for one in words_of for word in one})
         place = {word: index for index, word in enumerate(words)}
-        flat = [index * len(words) + place[word] for index, one in enumerate(found) for word in one]
+        flat = [index * len(words) + place[word] for index, one in enumerate(words_of) for word in one]
         pairs, counts = np.unique(np.array(flat, np.int64), return_counts=True)
         document, word = np.divmod(pairs, max(1, len(words)))
         return cls(
@@ -115,13 +115,13 @@ class WordCoverage:
         """
         words = Words.of(texts)
         shares = words.shares
-        kept = np.sort((-shares).argsort(kind="stable")[:max_words])
+        frequent = np.sort((-shares).argsort(kind="stable")[:max_words])
         place = np.full(len(shares), -1)
-        place[kept] = np.arange(len(kept))
-        counts = np.zeros((len(texts), len(kept)), np.int64)
-        known = place[words.word] >= 0
-        counts[words.document[known], place[words.word[known]]] = words.count[known]
-        bins = np.searchsorted(BINS, shares[kept], side="right") - 1
+        place[frequent] = np.arange(len(frequent))
+        counts = np.zeros((len(texts), len(frequent)), np.int64)
+        among_them = place[words.word] >= 0
+        counts[words.document[among_them], place[words.word[among_them]]] = words.count[among_them]
+        bins = np.searchsorted(BINS, shares[frequent], side="right") - 1
         return cls(
             covers=np.concatenate([counts >= level for level in LEVELS], axis=1),
             kind=np.concatenate([bins + len(BINS) * place for place in range(len(LEVELS))]),
@@ -181,7 +181,7 @@ _LEAST = 1e-6
 """Typical distances below this are rounding errors where the largest coordinate is 1: all documents are the same."""
 
 
-class Relations:
+class Distances:
     """Distances between a topic's documents, made for those that are asked for: never all N x N at once.
 
     Euclidean distances are divided by the root of their mean square over the topic, cosine and text distances by their

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.greedy import Progress, Stepwise, greedily
+from srd_agents.heuristic.stepwise import PartialRanking, Stepwise, greedily
 from srd_agents.networks.features import FEATURES, relevance_columns
-from srd_agents.supervised.linear.features import RELATIONS, Relations
+from srd_agents.supervised.linear.features import RELATIONS, Distances
 from srd_agents.supervised.samples import Samples
 from srd_agents.training.learner import Learner, LearnerConfig
 from srd_agents.training.options import Count, Positive, Tree, Weights, check_like
@@ -160,7 +160,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
             self.__dict__.pop(name, None)
 
 
-class Prepared(NamedTuple):
+class LikelihoodProblem(NamedTuple):
     """A topic with the rankings that are learned from, and what their likelihood is made of."""
 
     relevance: Floats
@@ -172,7 +172,7 @@ class Prepared(NamedTuple):
     samples: Samples
 
 
-def log_likelihoods(given: Prepared, weights: ScoreArray, pooling: Pooling) -> tuple[ScoreArray, ScoreArray]:
+def log_likelihoods(given: LikelihoodProblem, weights: ScoreArray, pooling: Pooling) -> tuple[ScoreArray, ScoreArray]:
     """F(y) = sum over ranks of log(exp f(y_r) / sum of exp f over what is left), and its gradient (Zhu et al. 2014).
 
     Args:
@@ -235,17 +235,17 @@ def _left(rankings: IntArray, n: int) -> BoolArray:
     return left
 
 
-class _ByRelations(Progress):
+class _ByRelations(PartialRanking):
     """The ranking of a topic by f, given what its documents score by relevance, [N], and w_d, [D]."""
 
-    def __init__(self, own: Floats, between: Floats, relations: Relations | None, pooling: Pooling) -> None:
+    def __init__(self, own: Floats, between: Floats, relations: Distances | None, pooling: Pooling) -> None:
         self._own, self._between, self._relations, self._pooling = own, between, relations, pooling
         self._pooled: Floats | None = None
         self._count = 0
 
     def scores(self) -> ScoreArray:
-        found = self._own if self._pooled is None else self._own + self._between @ self._pooled
-        return found.astype(np.float64)
+        scores = self._own if self._pooled is None else self._own + self._between @ self._pooled
+        return scores.astype(np.float64)
 
     def add(self, document: int) -> None:
         if self._relations is None:
@@ -260,7 +260,7 @@ class _ByRelations(Progress):
             self._pooled = (np.minimum if self._pooling == "min" else np.maximum)(self._pooled, row)
 
 
-class PlackettLuceLearner(LinearLearner[K, Prepared], Stepwise):
+class PlackettLuceLearner(LinearLearner[K, LikelihoodProblem], Stepwise):
     """Learners of f_S(x_i) = w_r' x_i + w_d' h_S(R_i), which rank greedily by f."""
 
     @abstractmethod
@@ -287,7 +287,7 @@ class PlackettLuceLearner(LinearLearner[K, Prepared], Stepwise):
         pooling: Pooling = getattr(self.config, "pooling", "min")
         return pooling
 
-    def progress(self, topic: Topic) -> Progress:
+    def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic; scores are f.
 
         Raises:
@@ -296,23 +296,23 @@ class PlackettLuceLearner(LinearLearner[K, Prepared], Stepwise):
         self.check_topics([topic])
         relevance = relevance_columns(topic, self.config.columns)
         own, between = np.split(self._values.astype(np.float32), [relevance.shape[1]])
-        return _ByRelations(relevance @ own, between, Relations(topic) if len(between) else None, self._pooling)
+        return _ByRelations(relevance @ own, between, Distances(topic) if len(between) else None, self._pooling)
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         return [greedily(self.progress(topic), topic.n_candidates, k) for topic in topics]
 
-    def _prepared(self, topic: Topic, generator: np.random.Generator) -> Prepared:
+    def _prepared(self, topic: Topic, generator: np.random.Generator) -> LikelihoodProblem:
         samples = self._samples(topic, generator)
         documents = np.unique(samples.rankings[:, :-1])
         row_of = np.zeros(topic.n_candidates, np.int64)
         row_of[documents] = np.arange(len(documents))
         columns = self.config.columns
         none = np.zeros((0, 0, topic.n_candidates), np.float32)
-        relations = Relations(topic).rows(documents) if self._relational else none
+        relations = Distances(topic).rows(documents) if self._relational else none
         relevance = relevance_columns(topic, columns)
-        return Prepared(relevance, relations, row_of, samples)
+        return LikelihoodProblem(relevance, relations, row_of, samples)
 
-    def _loss(self, prepared: Prepared) -> tuple[float, ScoreArray]:
+    def _loss(self, prepared: LikelihoodProblem) -> tuple[float, ScoreArray]:
         likelihoods, gradients = log_likelihoods(prepared, self._values, self._pooling)
         at = prepared.samples.n_good
         loss, good, bad = self._pull(likelihoods[:at], likelihoods[at:], prepared.samples)

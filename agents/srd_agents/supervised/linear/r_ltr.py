@@ -102,9 +102,9 @@ class Pamm(PlackettLuceLearner[PairConfig]):
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)
         config = self.config
-        found = [len(given.samples.values) - given.samples.n_good for given in self._topics]
-        short = [topic.query_id for topic, count in zip(topics, found, strict=True) if count < config.negatives]
-        if not any(found):
+        counts = [len(given.samples.values) - given.samples.n_good for given in self._topics]
+        short = [topic.query_id for topic, count in zip(topics, counts, strict=True) if count < config.negatives]
+        if not any(counts):
             raise ValueError(
                 f"ranker {self.name!r}: no random ranking of {len(topics)} topics is as bad as negative_below="
                 f"{config.negative_below} of the ideal's {config.measure}, so there are no pairs to learn from; raise "
@@ -112,7 +112,7 @@ class Pamm(PlackettLuceLearner[PairConfig]):
             )
         if short and not self._resuming:
             warnings.warn(
-                f"{len(short)} of {len(found)} topics, {short[0]} among them, have fewer than {config.negatives} "
+                f"{len(short)} of {len(counts)} topics, {short[0]} among them, have fewer than {config.negatives} "
                 f"random rankings of at most {config.negative_below:g} of the ideal's {config.measure}; a bounded "
                 "number was drawn",
                 stacklevel=2,

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from srd_agents.heuristic.stepwise import greedily
 from srd_agents.networks.features import FEATURES, relevance_features, side_by_side
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_agents.supervised.ntn_div.network import (
@@ -21,7 +22,7 @@ from srd_agents.supervised.ntn_div.network import (
     margin_loss,
     ranking_log_likelihood,
 )
-from srd_agents.supervised.ntn_div.scoring import TensorScorer
+from srd_agents.supervised.ntn_div.scoring import TensorRanking, TensorScorer
 from srd_agents.supervised.samples import Sampler, Samples
 from srd_agents.training.options import Weights
 from srd_agents.training.torch_learner import NetworkLearner
@@ -32,7 +33,7 @@ _CHUNK_VALUES = 1 << 22
 """Values of tanh held for one backward pass (16 MiB); larger batches go through in pieces."""
 
 
-class Prepared(NamedTuple):
+class TensorProblem(NamedTuple):
     """A topic with what is learned from it."""
 
     vectors: NDArray[np.float32]
@@ -42,7 +43,7 @@ class Prepared(NamedTuple):
     samples: Samples
 
 
-def pieces(topics: Sequence[Prepared], slices: int) -> Iterator[Sequence[Prepared]]:
+def pieces(topics: Sequence[TensorProblem], slices: int) -> Iterator[Sequence[TensorProblem]]:
     """The topics in pieces that fit the memory of one backward pass; each has at least one."""
     most = max(len(t.vectors) * t.samples.rankings.size for t in topics)
     size = max(1, _CHUNK_VALUES // (most * slices))
@@ -65,7 +66,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
     config_class: ClassVar[type[Any]] = NtnDivConfig
 
     _network: NtnNetwork
-    _topics: list[Prepared]
+    _topics: list[TensorProblem]
     _scorer: TensorScorer | None = None
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_topics")
 
@@ -104,7 +105,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         self._optimizer = make(groups, lr=config.learning_rate)
         sampler, generator = Sampler(config.measure, config.depth), np.random.default_rng([seed, 0x4E54])
         self._topics = [
-            Prepared(
+            TensorProblem(
                 topic.require_vectors("a learned ranker"),
                 relevance_features(topic, wanted=config.features),
                 self._samples(sampler, topic, generator),
@@ -135,7 +136,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         norm = torch.nn.utils.get_total_norm(gradients)
         return {"loss": total, "learning_rate": self.config.learning_rate, "grad_norm": float(norm)}
 
-    def _loss(self, topics: Sequence[Prepared]) -> Tensor:
+    def _loss(self, topics: Sequence[TensorProblem]) -> Tensor:
         """The loss of each topic, [B]; of pairs, B is 1."""
 
         def tensor(rows: Sequence[NDArray[Any]]) -> Tensor:
@@ -156,7 +157,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         scorer = self._ready()
-        return [scorer.rank(topic, k) for topic in topics]
+        return [greedily(TensorRanking(scorer, topic), topic.n_candidates, k) for topic in topics]
 
     def _ready(self) -> TensorScorer:
         """The current weights, ready to score; kept until they change."""

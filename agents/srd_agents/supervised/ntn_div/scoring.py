@@ -1,4 +1,4 @@
-"""NTN-DIV at work: scores and greedy rankings of single topics. Numpy only.
+"""NTN-DIV at work: scores of single topics, step by step. Numpy only.
 
 Shapes: N candidates, F vector width, Z slices, D features, r documents ranked so far.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.heuristic.stepwise import PartialRanking
 from srd_agents.networks.features import relevance_features
 from srd_agents.supervised.ntn_div.config import Pooling
 from srd_gym.protocols import IntArray, ScoreArray
@@ -42,55 +43,53 @@ class TensorScorer:
             topic: with vectors of width F.
             selected: [r] int64.
         """
-        points = self._points(topic)
-        relevance = self._relevance(topic, points)
-        if not len(selected):
-            return relevance.astype(np.float64)
-        width, slices = len(self.shift), len(self.slice_weight)
-        products = (points[selected] @ self.tensor).reshape(-1, width, slices)
-        pooled = self._pool(None, points @ products[0], 1)
-        for count, product in enumerate(products[1:], start=2):
-            pooled = self._pool(pooled, points @ product, count)
-        return np.asarray(relevance + self._novelty(pooled), dtype=np.float64)
+        ranking = TensorRanking(self, topic)
+        if len(selected):
+            ranking.extend(selected)
+        return ranking.scores()
 
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k documents chosen one by one, best first: [min(k, N)] int64. Ties go to the first candidate."""
-        points = self._points(topic)
-        relevance = self._relevance(topic, points)
-        ranking = np.empty(min(k, len(points)), np.int64)
-        pooled: Floats | None = None
-        for rank in range(len(ranking)):
-            scores = relevance if pooled is None else relevance + self._novelty(pooled)
-            best = ranking[rank] = int(scores.argmax())
-            relevance[best] = -np.inf
-            if rank + 1 < len(ranking):
-                product = (points[best] @ self.tensor).reshape(len(self.shift), -1)
-                pooled = self._pool(pooled, points @ product, rank + 1)
-        return ranking
 
-    def _points(self, topic: Topic) -> Floats:
-        """[N, F], shifted and scaled."""
-        points: Floats = (topic.require_vectors("a learned ranker") - self.shift) / self.scale
-        return points
+class TensorRanking(PartialRanking):
+    """A topic's ranking by f.
 
-    def _relevance(self, topic: Topic, points: Floats) -> Floats:
-        """[N], what does not depend on the documents ranked."""
-        relevance: Floats = points @ self.vector_weight
-        if len(self.feature_weight):
-            relevance = relevance + relevance_features(topic) @ self.feature_weight
-        return relevance
+    Args:
+        scorer: the weights.
+        topic: with vectors of width F.
+    """
 
-    def _pool(self, pooled: Floats | None, product: Floats, count: int) -> Floats:
-        """[N, Z], one more document (the `count`th) pooled in; max and min before tanh, mean after it."""
-        if self.pooling == "mean":
-            bent: Floats = np.tanh(product)
-            return bent if pooled is None else pooled + (bent - pooled) / np.float32(count)
+    def __init__(self, scorer: TensorScorer, topic: Topic) -> None:
+        self._scorer, self._count = scorer, 0
+        self._points: Floats = (topic.require_vectors("a learned ranker") - scorer.shift) / scorer.scale
+        self._relevance: Floats = self._points @ scorer.vector_weight
+        if len(scorer.feature_weight):
+            self._relevance = self._relevance + relevance_features(topic) @ scorer.feature_weight
+        self._pooled: Floats | None = None
+        """[N, Z]; max and min before tanh, mean after it."""
+
+    def scores(self) -> ScoreArray:
+        """[N] float64."""
+        if self._pooled is None:
+            return self._relevance.astype(np.float64)
+        bent = self._pooled if self._scorer.pooling == "mean" else np.tanh(self._pooled)
+        return np.asarray(self._relevance + bent @ self._scorer.slice_weight, dtype=np.float64)
+
+    def add(self, document: int) -> None:
+        """Choose a candidate."""
+        self.extend(np.array([document]))
+
+    def extend(self, documents: IntArray) -> None:
+        """Choose several, [r] int64, whose products are made together."""
+        products = (self._points[documents] @ self._scorer.tensor).reshape(len(documents), self._points.shape[1], -1)
+        for product in products:
+            self._count += 1
+            self._pooled = self._with(self._points @ product)
+
+    def _with(self, values: Floats) -> Floats:
+        """What is pooled with one more document: [N, Z]."""
+        pooling, pooled = self._scorer.pooling, self._pooled
+        if pooling == "mean":
+            bent: Floats = np.tanh(values)
+            return bent if pooled is None else pooled + (bent - pooled) / np.float32(self._count)
         if pooled is None:
-            return product
-        return (np.maximum if self.pooling == "max" else np.minimum)(pooled, product, out=pooled)
-
-    def _novelty(self, pooled: Floats) -> Floats:
-        """[N], mu times the pooled slices."""
-        bent: Floats = pooled if self.pooling == "mean" else np.tanh(pooled)
-        weighted: Floats = bent @ self.slice_weight
-        return weighted
+            return values
+        return (np.maximum if pooling == "max" else np.minimum)(pooled, values, out=pooled)

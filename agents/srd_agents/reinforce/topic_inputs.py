@@ -22,7 +22,7 @@ KEPT = 2**29
 """Bytes of relations that are kept for the next time; those of further topics are computed whenever asked for."""
 
 
-class Seen(NamedTuple):
+class PolicyInputs(NamedTuple):
     """B topics as the policy sees them, padded to the largest."""
 
     relations: Relations
@@ -33,14 +33,14 @@ class Seen(NamedTuple):
     present: BoolArray
     """[B, N], the real candidates."""
 
-    def inputs(self) -> Inputs:
+    def of_directions(self) -> Inputs:
         """What directions read of them, as arrays."""
         present = None if self.present.all() else self.present.astype(self.documents.dtype)
         arrays: Any = (self.queries, self.documents, present, self.relations.static)
         return Inputs(*arrays)
 
 
-def seen_together(topics: Sequence[Topic]) -> Seen:
+def inputs_together(topics: Sequence[Topic]) -> PolicyInputs:
     """Topics of equal size and width.
 
     Raises:
@@ -48,10 +48,10 @@ def seen_together(topics: Sequence[Topic]) -> Seen:
     """
     documents = np.stack([topic.require_vectors("a learned ranker") for topic in topics])
     queries = query_vectors(topics, documents.shape[2])
-    return Seen(relations_of(topics), documents, queries, np.ones(documents.shape[:2], np.bool_))
+    return PolicyInputs(relations_of(topics), documents, queries, np.ones(documents.shape[:2], np.bool_))
 
 
-class SeenTopics:
+class InputsOfSet:
     """A topic set as the policy sees it: each topic's relations are taken alone, so that padding changes nothing.
 
     Args:
@@ -70,7 +70,7 @@ class SeenTopics:
         rising = batch[np.argsort(self.n_candidates[batch], kind="stable")]
         return [rising[start : start + count] for start in range(0, len(batch), count)]
 
-    def of(self, batch: IntArray) -> Seen:
+    def of(self, batch: IntArray) -> PolicyInputs:
         """Some topics, padded to the largest of them."""
         found = Relations(*[side_by_side(parts) for parts in zip(*self._of_each(batch), strict=True)])
         # Padding of ramps goes by the whole set, so that products with them do not depend on the batch.
@@ -80,7 +80,7 @@ class SeenTopics:
         topics = [self._topics[index] for index in batch]
         documents = side_by_side([topic.require_vectors("a learned ranker") for topic in topics])
         present = np.arange(documents.shape[1]) < self.n_candidates[batch][:, None]
-        return Seen(found, documents, query_vectors(topics, documents.shape[2]), present)
+        return PolicyInputs(found, documents, query_vectors(topics, documents.shape[2]), present)
 
     def _of_each(self, batch: IntArray) -> list[list[Array]]:
         """The relations of each topic, without padding."""
@@ -92,8 +92,8 @@ class SeenTopics:
     def _computed(self, block: Sequence[int]) -> list[list[Array]]:
         """The relations of topics of one size; kept, where there is room."""
         relations = relations_of([self._topics[index] for index in block])
-        found = [[part[place] for part in relations] for place in range(len(block))]
+        rows = [[part[place] for part in relations] for place in range(len(block))]
         self._room -= sum(part.nbytes for part in relations)
         if self._room >= 0:
-            self._kept |= dict(zip(block, found, strict=True))
-        return found
+            self._kept |= dict(zip(block, rows, strict=True))
+        return rows

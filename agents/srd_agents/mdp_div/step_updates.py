@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from srd_agents.mdp_div.network import PolicyNetwork
+from srd_agents.mdp_div.network import RecurrentPolicy
 from srd_agents.networks.inputs import MASKED_LOGIT, Inputs, log_policy
 from srd_agents.networks.policy import StatePolicy, given
-from srd_agents.reinforce.rollout import Episodes
+from srd_agents.reinforce.rollout import SampledEpisodes
 
 Floats = NDArray[np.floating]
 
 
-def ascend(policy: StatePolicy, topics: Inputs, episodes: Episodes, rate: float) -> tuple[float, float]:
+def ascend(policy: StatePolicy, topics: Inputs, episodes: SampledEpisodes, rate: float) -> tuple[float, float]:
     """Change the weights by rate * G_t * grad log pi(a_t | s_t) for t = 0, 1, ..., one after the other.
 
     Args:
@@ -51,7 +51,9 @@ def ascend(policy: StatePolicy, topics: Inputs, episodes: Episodes, rate: float)
     return loss, float(np.mean(entropies or 0.0))
 
 
-def ascend_by_hand(policy: PolicyNetwork, topics: Inputs, episodes: Episodes, rate: float) -> tuple[float, float]:
+def ascend_by_hand(
+    policy: RecurrentPolicy, topics: Inputs, episodes: SampledEpisodes, rate: float
+) -> tuple[float, float]:
     """`ascend` for the paper's policy and topics in arrays (`srd_agents.networks.policy.acting`), changed in place."""
     weights: Any = (policy.query_weight, policy.input_weight, policy.state_weight, policy.scoring_weight)
     first, into, carry, scoring = weights
@@ -81,7 +83,7 @@ def ascend_by_hand(policy: PolicyNetwork, topics: Inputs, episodes: Episodes, ra
     return loss, float(np.mean(entropies or 0.0))
 
 
-def _returns(episodes: Episodes) -> Floats:
+def _returns(episodes: SampledEpisodes) -> Floats:
     """G_t, [T]."""
     return episodes.rewards[0, 0, ::-1].cumsum()[::-1]
 

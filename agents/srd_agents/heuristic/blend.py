@@ -1,0 +1,71 @@
+"""A greedy ranker blended with relevance, for rankers without a weight of relevance of their own.
+
+Shapes: N candidates of a topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from srd_agents.heuristic.config import MMRConfig
+from srd_agents.heuristic.relevance import min_max, relevance_or_none
+from srd_agents.heuristic.stepwise import PartialRanking, Stepwise, greedily
+from srd_agents.heuristic.trade_off import MMR
+from srd_gym.checks import check_integer, name_of
+from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.topic import Topic
+
+_FARTHEST = MMR(MMRConfig(lambda_=0.0))
+"""Its score is less the cosine with the nearest document chosen."""
+
+
+class Blend(Stepwise):
+    """A ranker at diversity d above 0: the greedy choice by (1 - d) * relevance + d * its own score, both in [0, 1].
+
+    Args:
+        ranker: whose scores are blended.
+        diversity: d.
+        novel: whether (1 - d) * its own score - the cosine of the nearest document chosen takes the place of its own
+            score, which alone does not make documents differ more than relevance does.
+    """
+
+    def __init__(self, ranker: Stepwise, diversity: float, *, novel: bool = False) -> None:
+        self.name = name_of(ranker)
+        self.ranker, self.diversity, self.novel = ranker, diversity, novel
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic."""
+        check_integer("k", k, 1)
+        return [greedily(self.progress(topic), topic.n_candidates, k) for topic in topics]
+
+    def progress(self, topic: Topic) -> PartialRanking:
+        """An empty ranking of the topic."""
+        relevance = min_max(relevance_or_none(topic, None)).astype(np.float64)
+        novelty = None
+        if self.novel:
+            novelty = _FARTHEST.progress(replace(topic, retrieval_scores=np.zeros(topic.n_candidates, np.float32)))
+        return _BlendProgress(self.ranker.progress(topic), novelty, relevance, self.diversity)
+
+
+class _BlendProgress(PartialRanking):
+    """A blend for one topic, step by step."""
+
+    def __init__(
+        self, own: PartialRanking, novelty: PartialRanking | None, relevance: ScoreArray, diversity: float
+    ) -> None:
+        self._own, self._novelty, self._relevance, self._diversity = own, novelty, relevance, diversity
+
+    def scores(self) -> ScoreArray:
+        own: ScoreArray = min_max(self._own.scores()).astype(np.float64)
+        if self._novelty is not None:
+            own = (1.0 - self._diversity) * own + self._novelty.scores()
+        blended: ScoreArray = (1.0 - self._diversity) * self._relevance + self._diversity * own
+        return blended
+
+    def add(self, document: int) -> None:
+        self._own.add(document)
+        if self._novelty is not None:
+            self._novelty.add(document)

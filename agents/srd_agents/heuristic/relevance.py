@@ -1,0 +1,98 @@
+"""What relevance is to a heuristic, and the ranking by it alone.
+
+Shapes: N candidates of a topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.heuristic.greedy import rows_of
+from srd_gym.checks import check_integer
+from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.reading import shown
+from srd_gym.topic import FloatArray, Topic
+
+
+def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
+    """Relevance of the candidates: [N] float32.
+
+    Args:
+        topic: the topic.
+        kind: one of `srd_agents.heuristic.config.Relevance`; "auto" is "scores" where the topic has retrieval scores,
+            else "cosine".
+        ranker: who asks, for the errors.
+
+    Raises:
+        ValueError: the topic lacks what this kind needs; the message says which kinds do without.
+    """
+    if kind == "auto":
+        kind = "scores" if topic.retrieval_scores is not None else "cosine"
+    if kind == "cosine":
+        if topic.query_vector is None:
+            raise ValueError(
+                f"topic {shown(topic.query_id)} has no query vector, so {ranker} has no relevance by cosine; "
+                "give query vectors, or use relevance='scores' where there are retrieval scores"
+            )
+        query = rows_of(topic.query_vector[None]).unit(0)
+        return rows_of(topic.require_vectors(ranker)).project(query)
+    scores = topic.retrieval_scores
+    if scores is None:
+        raise ValueError(
+            f"topic {shown(topic.query_id)} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "
+            "use relevance='cosine'"
+        )
+    if kind == "raw_scores":
+        return scores
+    if kind == "scores":
+        return min_max(scores)
+    return (1.0 - np.arange(len(scores)) / len(scores)).astype(np.float32)
+
+
+def min_max(values: NDArray[Any]) -> FloatArray:
+    """Values scaled to [0, 1]; all 1 where they are equal."""
+    wide = values.astype(np.float64)
+    low, high = wide.min(), wide.max()
+    if high == low:
+        return np.ones(values.shape, dtype=np.float32)
+    scaled: FloatArray = ((wide - low) / (high - low)).astype(np.float32)
+    return scaled
+
+
+class ByRelevance:
+    """The order of relevance, ties to the earlier candidate.
+
+    Args:
+        relevance: one of `srd_agents.heuristic.config.Relevance`; None: "auto", or as the candidates stand where the
+            topic has neither scores nor a query.
+    """
+
+    name = "order of relevance"
+
+    def __init__(self, relevance: str | None) -> None:
+        self.relevance = relevance
+
+    @property
+    def weighs_cosines(self) -> bool:
+        """Whether that is the cosine of query and document where there are no scores."""
+        return self.relevance in ("auto", "cosine")
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The k most relevant: [min(k, N)] int64."""
+        check_integer("k", k, 1)
+        return np.argsort(-relevance_or_none(topic, self.relevance), kind="stable")[:k]
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic."""
+        return [self.rank(topic, k) for topic in topics]
+
+
+def relevance_or_none(topic: Topic, kind: str | None) -> ScoreArray:
+    """[N] relevance; zeros where nothing says anything of it and the ranker needs none."""
+    if kind is None and topic.retrieval_scores is None and topic.query_vector is None:
+        return np.zeros(topic.n_candidates)
+    return relevance_of(topic, kind or "auto", "diversity=").astype(np.float64)

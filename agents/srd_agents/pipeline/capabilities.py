@@ -1,0 +1,86 @@
+"""What a ranker may offer beside `rank` and `rank_batch`; `diversify` and the adapters ask for it and inherit nothing.
+
+| a ranker with | takes |
+|---|---|
+| `with_diversity(diversity)` | `diversity=` |
+| `uses_subtopics = True` | `subtopics=` and `subtopic_scores=` |
+| `copies` and `with_copies(copies)` | `copies=`, and puts near-duplicates last itself |
+| `progress(topic)` (`heuristic.stepwise.StepByStep`) or `score` (`SequentialScorer`) | limits, step by step |
+| `weighs_cosines = True` | the query's vector for relevance where an adapter's documents have no scores |
+
+Limits of a ranker that has none of these filter its whole ranking.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from srd_gym.checks import check_number, name_of
+from srd_gym.protocols import Ranker
+from srd_gym.reading import shown
+
+TAKE_DIVERSITY = ("mmr", "msd", "dpp", "xquad", "pm2", "relational-pretrained", "cautious")
+"""Rankers of this package that take a diversity."""
+USE_SUBTOPICS = ("xquad", "pm2", "cautious")
+"""Rankers of this package that use subtopics."""
+
+
+@runtime_checkable
+class TakesDiversity(Protocol):
+    """A ranker that weighs relevance against difference."""
+
+    def with_diversity(self, diversity: float) -> Ranker:
+        """The ranker at a point from 0 (exactly the order of relevance) to 1 (difference only)."""
+
+
+@runtime_checkable
+class PutsCopiesLast(Protocol):
+    """A ranker that puts near-duplicates last itself."""
+
+    @property
+    def copies(self) -> float | None:
+        """Cosine from which on a document is a near-duplicate; None: they come wherever they come."""
+
+    def with_copies(self, copies: float | None) -> Ranker:
+        """The ranker with this cosine."""
+
+
+def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diversity") -> Ranker:
+    """The ranker at this point between relevance alone and difference alone.
+
+    0 is exactly the order of relevance: by the scores, without scores by the cosine of query and document, and without
+    a query (for rankers that need none) as the candidates stand. Above 0: MMR, MSD, DPP and xQuAD with lambda =
+    1 - diversity; PM-2 and the relational ranker blended with relevance; `cautious` as what ranks the topic, MMR
+    where that is the order of the scores.
+
+    Args:
+        ranker: one of `TAKE_DIVERSITY` or another `TakesDiversity`; its other options stay.
+        diversity: from 0 to 1; None leaves the ranker as it is.
+        option: what the caller calls it, for errors.
+
+    Raises:
+        TypeError: diversity is no number.
+        ValueError: diversity outside [0, 1], or another ranker.
+    """
+    if diversity is None:
+        return ranker
+    check_number(option, diversity, 0.0, 1.0)
+    if not isinstance(ranker, TakesDiversity):
+        raise ValueError(
+            f"{option} weighs relevance against difference, which ranker {shown(name_of(ranker))} does not: leave "
+            f"{option} out, or take one that does: {', '.join(TAKE_DIVERSITY)} (your own: give it with_diversity)"
+        )
+    return ranker.with_diversity(diversity)
+
+
+def check_uses_subtopics(ranker: Ranker) -> None:
+    """Refuse subtopics for a ranker that would not look at them.
+
+    Raises:
+        ValueError: it would not; the message names those that would.
+    """
+    if not getattr(ranker, "uses_subtopics", False):
+        raise ValueError(
+            f"ranker {shown(name_of(ranker))} cannot use subtopics; leave subtopics= and subtopic_scores= out, or take "
+            f"one that can: {', '.join(USE_SUBTOPICS)} (your own: set uses_subtopics = True)"
+        )

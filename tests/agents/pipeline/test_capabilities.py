@@ -1,0 +1,111 @@
+"""Rankers of strangers, which inherit nothing, take part by what they have (`srd_agents.pipeline.capabilities`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from small_topics import Own, refused
+
+from srd_agents import diversify
+from srd_agents.integrations.ranking import best_first, chooser_of, named
+
+DOCUMENTS = np.eye(5)[[0, 0, 1, 2, 3]]
+"""The second is a copy of the first."""
+backwards: Any = Own(lambda topic, k: np.arange(topic.n_candidates)[::-1][:k])
+
+
+class Weighed(Own):
+    """Keeps the order up to diversity 0.5, and turns it round beyond."""
+
+    def __init__(self, diversity: float = 0.0) -> None:
+        turn = -1 if diversity > 0.5 else 1
+        super().__init__(lambda topic, k: np.arange(topic.n_candidates)[::turn][:k])
+
+    def with_diversity(self, diversity: float) -> Weighed:
+        return Weighed(diversity)
+
+
+class Named(Own):
+    """The documents nearest to the first subtopic first; the order as it came without any."""
+
+    uses_subtopics = True
+    weighs_cosines = True
+
+    def __init__(self) -> None:
+        super().__init__(lambda topic, k: np.argsort(-self.near(topic), kind="stable")[:k])
+
+    def near(self, topic: Any) -> Any:
+        return topic.doc_vectors @ topic.subtopic_vectors[0] if topic.n_subtopics else np.zeros(topic.n_candidates)
+
+
+class LastItself(Own):
+    """Puts what it takes for a copy last: here always the last but one document."""
+
+    def __init__(self, copies: float | None = 0.98) -> None:
+        self.copies = copies
+        super().__init__(lambda topic, k: np.array([0, 1, 2, 4, 3] if copies else range(5))[:k])
+
+    def with_copies(self, copies: float | None) -> LastItself:
+        return LastItself(copies)
+
+
+class Turns:
+    """The last document first, then the first left."""
+
+    def __init__(self, n: int) -> None:
+        self.values = np.arange(n, dtype=float)
+
+    def scores(self) -> Any:
+        return self.values
+
+    def add(self, document: int) -> None:
+        self.values = -np.arange(len(self.values), dtype=float)
+
+
+class Steps(Own):
+    def __init__(self) -> None:
+        super().__init__(lambda topic, k: np.array([4, 0, 1, 2, 3])[:k])
+
+    def progress(self, topic: Any) -> Turns:
+        return Turns(topic.n_candidates)
+
+
+SITES: dict[str, Any] = {"groups": [1, 1, 2, 2, 2], "max_per_group": 1}
+
+
+@pytest.mark.parametrize(("ranker", "given", "expected"), [
+    (Weighed(), {"diversity": 0.9}, [4, 3, 2, 1, 0]),  # of two copies the later one came first
+    (Weighed(), {"diversity": 0}, [0, 1, 2, 3, 4]),  # the order of relevance holds copies
+    (Weighed(), {}, [0, 2, 3, 4, 1]),
+    (Named(), {"subtopics": DOCUMENTS[3:4]}, [3, 0, 2, 4, 1]),
+    (Named(), {}, [0, 2, 3, 4, 1]),
+    (LastItself(), {}, [0, 1, 2, 4, 3]),  # as it says, not as cosines say
+    (LastItself(), {"copies": None}, [0, 1, 2, 3, 4]),
+    (LastItself(), {"copies": 0.5}, [0, 2, 4, 3, 1]),  # of another limit nothing is its own
+    (Steps(), {}, [4, 0, 2, 3, 1]),
+    (Steps(), SITES, [4, 0]),
+    (Steps(), {"shown": [4]}, [0, 2, 3, 1]),  # asked in the light of what was shown
+    (backwards, SITES, [4, 1]),  # its whole ranking is filtered
+])  # fmt: skip
+def test_they_take_what_they_say(ranker: Any, given: Any, expected: list[int]) -> None:
+    assert diversify(None, DOCUMENTS, 5, ranker, **given).indices.tolist() == expected
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"diversity": 0.5}, "'Own' does not: leave diversity out, or take one that does: mmr, .* with_diversity"),
+    ({"subtopics": np.eye(5)[:2]}, "'Own' cannot use subtopics; .*: xquad, pm2, cautious .*uses_subtopics = True"),
+])  # fmt: skip
+def test_one_that_does_not_say_so_gets_an_error(given: Any, message: str) -> None:
+    refused(lambda: diversify(None, DOCUMENTS, 3, backwards, **given), message)
+    asked: Any = {"named": True} if "subtopics" in given else given
+    refused(lambda: chooser_of(backwards, **asked), message)
+
+
+def test_they_take_part_in_adapters() -> None:
+    rest: Any = {"names": named("document", range(5)), "query": "jaguar", "query_vector": DOCUMENTS[3]}
+    assert best_first(chooser_of(Weighed(), 0.9), 5, DOCUMENTS, **rest).tolist() == [4, 3, 2, 1, 0]
+    # Without scores the query's cosine puts the fourth first, for a ranker that weighs it.
+    assert best_first(chooser_of(Named()), 2, DOCUMENTS, **rest).tolist() == [3, 0]
+    assert best_first(chooser_of(Steps()), 2, DOCUMENTS, **rest).tolist() == [4, 0]

@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from srd_gym.core.protocols import BoundPruning, BoundReward, Pruning, Reward, SelectionStep
-from srd_gym.dtypes import BoolArray as BoolArray
-from srd_gym.dtypes import IntArray as IntArray
-from srd_gym.dtypes import ScoreArray as ScoreArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic
 
 __all__ = ["BoundPruning", "BoundReward", "Pruning", "Ranker", "Reward", "SelectionStep", "SequentialScorer"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.training.learner import Learner, LearnerConfig
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.topic import Topic, TopicSet
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from srd_gym.core import TopicArrays
 from srd_gym.core.binding import bind_measure
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import Measure, measure
 from srd_gym.measures.base import Statistics
 from srd_gym.measures.bound import Term
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray, SelectionStep
+from srd_gym.protocols import SelectionStep
 
 
 class Gains:

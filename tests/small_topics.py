@@ -12,7 +12,8 @@ import pytest
 from hypothesis import strategies as st
 
 from srd_gym.core.arrays import TopicArrays
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray, SelectionStep
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import SelectionStep
 from srd_gym.topic import Topic, TopicSet
 
 WIDTH = 3

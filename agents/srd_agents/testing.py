@@ -21,7 +21,7 @@ from srd_agents.training.learner import Learner
 from srd_agents.training.options import as_values
 from srd_agents.training.validation import Validation
 from srd_gym.checks import check_option
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.testing import ConformanceError, check_ranker
 from srd_gym.topic import Topic, TopicSet
 

@@ -14,7 +14,8 @@ from srd_agents import RANKERS, make_ranker
 from srd_agents.testing import check_learner, ragged_topics
 from srd_agents.training.learner import Learner
 from srd_gym.data import generate
-from srd_gym.protocols import IntArray, SequentialScorer
+from srd_gym.dtypes import IntArray
+from srd_gym.protocols import SequentialScorer
 from srd_gym.testing import ConformanceError
 from srd_gym.topic import Topic, TopicSet
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from small_topics import alone, bare_topic, random_topics, refused
 
+from srd_gym.dtypes import IntArray
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
-from srd_gym.protocols import IntArray
 from srd_gym.testing import ConformanceError, check_env, check_ranker, check_topics, check_vector_env
 from srd_gym.topic import Topic, TopicSet
 

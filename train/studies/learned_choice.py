@@ -24,9 +24,10 @@ from srd_agents.heuristic.trade_off import DPP, standardised
 from srd_agents.registry import make_ranker
 from srd_agents.training.options import versions
 from srd_gym.data import LsaVectorizer, load_texts
+from srd_gym.dtypes import IntArray
 from srd_gym.files import written_atomically
 from srd_gym.measures import evaluate
-from srd_gym.protocols import IntArray, Ranker
+from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic, TopicSet
 from srd_train.experiment.provenance import commit
 from srd_train.experiment.sources import data_root

@@ -15,7 +15,7 @@ from srd_agents.heuristic.relevance import min_max, relevance_or_none
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise, greedily
 from srd_agents.heuristic.trade_off import MMR
 from srd_gym.checks import check_integer, name_of
-from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.topic import Topic
 
 _FARTHEST = MMR(MMRConfig(lambda_=0.0))

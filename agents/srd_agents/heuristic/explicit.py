@@ -15,7 +15,8 @@ from srd_agents.heuristic.config import ExplicitConfig, XQuADConfig
 from srd_agents.heuristic.greedy import BLOCK, Choice, Greedy, Rows, rows_of
 from srd_agents.heuristic.named import estimate
 from srd_agents.heuristic.relevance import ByRelevance, min_max, relevance_of
-from srd_gym.protocols import IntArray, Ranker
+from srd_gym.dtypes import IntArray
+from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_gym.checks import check_integer
-from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from srd_agents.heuristic.greedy import BLOCK, Objective, Rows, rows_of
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.topic import FloatArray
 
 _LEAST = 64

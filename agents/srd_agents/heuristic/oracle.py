@@ -9,9 +9,9 @@ import numpy as np
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.greedy import in_blocks
 from srd_gym.checks import check_integer
+from srd_gym.dtypes import IntArray
 from srd_gym.measures import Reference, greedy_rankings, measure
 from srd_gym.measures.base import judged, preference
-from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
 
 _BLOCK = 1 << 20

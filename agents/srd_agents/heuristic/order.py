@@ -9,7 +9,7 @@ import numpy as np
 
 from srd_agents.heuristic.config import RandomConfig
 from srd_gym.checks import check_integer
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.reading import shown
 from srd_gym.topic import Topic
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import rows_of
 from srd_gym.checks import check_integer
-from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 

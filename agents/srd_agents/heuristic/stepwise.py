@@ -12,7 +12,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from srd_gym.checks import checked_ranking
-from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import Ranker, SequentialScorer
 from srd_gym.topic import Topic
 
 

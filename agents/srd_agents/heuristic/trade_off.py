@@ -12,7 +12,8 @@ from srd_agents.heuristic.config import MMRConfig, TradeOffConfig
 from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, rows_of
 from srd_agents.heuristic.lazy import lazily
 from srd_agents.heuristic.relevance import ByRelevance, relevance_of
-from srd_gym.protocols import IntArray, Ranker
+from srd_gym.dtypes import IntArray
+from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
 
 LAZY_FROM = BLOCK // 2

@@ -17,8 +17,9 @@ from srd_agents.pipeline.limits import COPIES, Limits
 from srd_agents.pipeline.naming import Namer, Names, as_names, named_by, named_later, tidied
 from srd_agents.pipeline.subtopics import Lookup, embedded
 from srd_gym.checks import check_number
+from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
-from srd_gym.protocols import IntArray, Ranker
+from srd_gym.protocols import Ranker
 
 
 def chooser_of(

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import best_first, chooser_of, named
 from srd_gym.checks import check_integer
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.files import PathLike
-from srd_gym.protocols import IntArray, Ranker, ScoreArray
+from srd_gym.protocols import Ranker
 
 with library("sklearn", "scikit-learn"):
     from sklearn.base import BaseEstimator

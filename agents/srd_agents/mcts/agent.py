@@ -18,7 +18,7 @@ from srd_agents.mcts.rollout import OrderedTopic, Planner, Played, play_episodes
 from srd_agents.networks.inputs import inputs_of, log_policy
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
-from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
 _CHUNK = 32

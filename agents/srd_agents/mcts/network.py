@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from srd_agents.networks.attention import SelfAttention, initialise
 from srd_agents.networks.features import side_by_side
 from srd_agents.networks.inputs import Inputs, Standardizer, orthonormal
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 
 Floats = NDArray[np.float32]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from srd_agents.mcts.search import Search, add_edges, evaluate
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 
 _SHORT = 8
 """Up to as many edges are looked at one by one, on plain numbers."""

@@ -20,7 +20,7 @@ from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
 from srd_agents.mcts.tree import TRIED, Trees
 from srd_agents.networks.features import side_by_side
 from srd_gym.core import SelectionCore
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from srd_agents.mcts.search import Search, add_edges, step
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 
 VISITS_OFFSET, VALUE_SCALE = 50.0, 1.0
 """c_visit and c_scale of Danihelka et al. 2022, section 3.4."""

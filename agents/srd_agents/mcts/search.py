@@ -19,7 +19,7 @@ import numpy as np
 
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Floats, Trees
-from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.dtypes import IntArray, ScoreArray
 
 Terminal = Callable[[IntArray, IntArray], ScoreArray]
 """(trees [E], rankings [E, K], -1 behind a list's end) -> [E] the measure of finished lists."""

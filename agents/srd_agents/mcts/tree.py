@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 
 Floats = NDArray[np.float32]
 

@@ -19,7 +19,8 @@ from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.rollout import roll_out
 from srd_agents.relational.decoding import Decoding, rankings_of
 from srd_gym.core import SelectionCore
-from srd_gym.protocols import IntArray, Pruning
+from srd_gym.dtypes import IntArray
+from srd_gym.protocols import Pruning
 from srd_gym.pruning import pruning_from
 from srd_gym.topic import Topic, TopicSet
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from srd_gym.checks import unknown
 from srd_gym.core import TopicArrays
-from srd_gym.protocols import BoolArray
+from srd_gym.dtypes import BoolArray
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from srd_agents.networks.features import padded_order_features, query_vectors, side_by_side
 from srd_gym.core import TopicArrays
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.topic import Topic, TopicSet
 
 MASKED_LOGIT = -1e9

@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, shared_tensor
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.topic import TopicSet
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)

@@ -22,7 +22,8 @@ from srd_agents.heuristic.trade_off import MMR
 from srd_agents.pipeline.capabilities import with_diversity
 from srd_agents.relational.ranker import Pretrained, PretrainedConfig
 from srd_gym.checks import check_integer, check_number, check_positive
-from srd_gym.protocols import BoolArray, IntArray, Ranker
+from srd_gym.dtypes import BoolArray, IntArray
+from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
 
 _BLOCK = 256

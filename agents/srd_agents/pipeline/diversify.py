@@ -20,8 +20,9 @@ from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of
 from srd_agents.registry import load_ranker
 from srd_gym.checks import check_integer, falling, refuse_class
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.files import PathLike
-from srd_gym.protocols import IntArray, Ranker, ScoreArray
+from srd_gym.protocols import Ranker
 from srd_gym.reading import shown as as_text
 from srd_gym.topic import Topic
 

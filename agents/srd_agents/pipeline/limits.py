@@ -23,7 +23,8 @@ from srd_gym.checks import (
     check_number,
     checked_rankings,
 )
-from srd_gym.protocols import IntArray, Ranker, ScoreArray
+from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.protocols import Ranker
 from srd_gym.reading import shown as as_text
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic

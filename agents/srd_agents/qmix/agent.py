@@ -31,7 +31,7 @@ from srd_agents.qmix.replay import Replay, Visits
 from srd_agents.training.options import Tree
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import ScoringCore
-from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
 C = TypeVar("C", bound=ScoringConfig)

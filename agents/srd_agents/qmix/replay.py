@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.training.options import Tree
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 
 
 class Visits(NamedTuple):

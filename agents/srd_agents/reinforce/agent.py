@@ -26,7 +26,7 @@ from srd_agents.training.options import Tree, Weights
 from srd_agents.training.validation import Validation
 from srd_gym.checks import check_integer
 from srd_gym.core import SelectionCore
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.pruning import pruning_from
 from srd_gym.topic import Topic, TopicSet
 

@@ -16,7 +16,7 @@ from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.relational.decoding import Draft
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 
 C = TypeVar("C", bound=EpisodesConfig)
 

@@ -15,7 +15,7 @@ from srd_agents.relational.decoding import Draft
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import Related
 from srd_agents.relational.relations import STATIC, Array
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 
 
 class RelationsAndDirections(nn.Module):

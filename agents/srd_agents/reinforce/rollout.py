@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from srd_agents.relational.decoding import Draft
 from srd_gym.core import SelectionCore
-from srd_gym.protocols import BoolArray, IntArray
+from srd_gym.dtypes import BoolArray, IntArray
 
 
 class SampledEpisodes(NamedTuple):

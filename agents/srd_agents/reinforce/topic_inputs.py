@@ -15,7 +15,7 @@ from srd_agents.networks.features import query_vectors, side_by_side
 from srd_agents.networks.inputs import Inputs
 from srd_agents.relational.ranker import relations_of
 from srd_agents.relational.relations import ANCHORS, Array, Relations
-from srd_gym.protocols import BoolArray, IntArray
+from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.topic import Topic
 
 KEPT = 2**29

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import in_blocks
 from srd_agents.training.options import Count
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.topic import Topic
 
 Floats = NDArray[np.float32]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from srd_agents.relational.ranker import fixed_part, network_scores, offered_share, weight_shapes
 from srd_agents.relational.relations import Ranked, Relations, position_of
-from srd_gym.protocols import BoolArray, IntArray
+from srd_gym.dtypes import BoolArray, IntArray
 
 
 class RelationalNetwork(nn.Module):

@@ -38,8 +38,9 @@ from srd_agents.relational.relations import (
 )
 from srd_agents.training.options import Config, NotNegative, check_like
 from srd_gym.checks import check_integer
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.files import PathLike
-from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray
+from srd_gym.protocols import Ranker
 from srd_gym.reading import open_npz
 from srd_gym.topic import FloatArray, Topic
 

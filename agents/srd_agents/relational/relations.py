@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.protocols import BoolArray, IntArray
+from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.topic import FloatArray
 
 Array = NDArray[np.float32]

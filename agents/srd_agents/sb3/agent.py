@@ -19,7 +19,7 @@ from srd_agents.training.checkpoint import load_generator, load_module, module_a
 from srd_agents.training.options import Tree
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.topic import Topic, TopicSet
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from srd_agents.networks.attention import dense
 from srd_agents.networks.directions import Directions, ranked_so_far
 from srd_agents.networks.features import ORDER_FEATURES, order_columns
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.reading import shown
 from srd_gym.topic import Topic
 

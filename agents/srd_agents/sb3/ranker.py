@@ -15,8 +15,8 @@ from srd_agents.sb3.config import MaskablePpoConfig, Sb3ModelConfig
 from srd_agents.sb3.spaces import Shapes, shapes_of
 from srd_gym.checks import check_integer, unknown
 from srd_gym.core import TopicArrays
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.files import PathLike
-from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import existing_file, shown
 from srd_gym.topic import Topic, TopicSet
 

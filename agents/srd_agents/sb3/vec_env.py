@@ -12,8 +12,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
 from srd_gym.core import SelectionCore
+from srd_gym.dtypes import IntArray
 from srd_gym.envs.selection import ObservationBuilder
-from srd_gym.protocols import IntArray
 
 
 class RolloutVecEnv(VecEnv):

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure, Measure, Reference, greedy_rankings, measure
 from srd_gym.measures.base import judged, preference
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import GradeArray, Topic
 
 _DRAWS = 4

@@ -38,9 +38,9 @@ from srd_agents.training.options import (
 from srd_agents.training.progress import History, OnProgress
 from srd_agents.training.validation import Validation, checked_topics
 from srd_gym.checks import check_integer, check_positive, checked_rankings, unknown
+from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.measures import Measure
-from srd_gym.protocols import IntArray
 from srd_gym.reading import few, reading, shown
 from srd_gym.sources import TopicSource, topics_from
 from srd_gym.topic import Topic, TopicSet

@@ -32,10 +32,11 @@ from srd_agents.training.options import (
 from srd_agents.training.progress import History, OnProgress, Progress
 from srd_agents.training.validation import Validation
 from srd_gym.checks import check_integer
+from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.interrupts import held_back
 from srd_gym.measures import Measure, measure
-from srd_gym.protocols import IntArray, Ranker
+from srd_gym.protocols import Ranker
 from srd_gym.reading import reading, shown
 from srd_gym.topic import TopicSet
 

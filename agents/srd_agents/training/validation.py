@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.measures import Measure, measure, references
 from srd_gym.measures.base import judged, tell_irrelevant
-from srd_gym.protocols import IntArray, Ranker, ScoreArray
+from srd_gym.protocols import Ranker
 from srd_gym.reading import few, shown
 from srd_gym.sources import TopicSource, topics_from
 from srd_gym.topic import TopicSet

@@ -23,7 +23,7 @@ from srd_agents.registry import make_ranker
 from srd_agents.training.validation import Validation
 from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import generate
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.topic import TopicSet
 
 

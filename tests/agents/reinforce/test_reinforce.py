@@ -18,7 +18,7 @@ from srd_agents.relational.decoding import Decoding, decode
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.relations import ANCHORS
 from srd_agents.training.validation import Validation
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.topic import TopicSet
 from studies.pretrain.wide import wide_topics
 

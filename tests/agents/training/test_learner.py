@@ -25,7 +25,7 @@ from srd_agents.training.learner import Learner, LearnerConfig
 from srd_agents.training.progress import History, Progress
 from srd_agents.training.validation import Validation
 from srd_gym.data import generate, write_topics
-from srd_gym.protocols import IntArray
+from srd_gym.dtypes import IntArray
 from srd_gym.topic import Topic, TopicSet
 
 TOPICS = generate("tiny", n_topics=15, seed=0)

@@ -13,8 +13,8 @@ from small_topics import refused
 
 from srd_agents.training.progress import History, Progress, by_tag
 from srd_gym.data import generate
+from srd_gym.dtypes import IntArray
 from srd_gym.measures import evaluate
-from srd_gym.protocols import IntArray
 
 TOPICS = generate("tiny", n_topics=15, seed=0)
 TRAIN, VALIDATION = TOPICS[:10], TOPICS[10:]

@@ -32,7 +32,8 @@ from small_topics import (
 
 import srd_gym.pruning.knn as distances
 from srd_gym.core import SelectionCore, TopicArrays
-from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import Pruning
 from srd_gym.pruning import KNN, ByRanker, Chain, by_ranker, parse_pruning, pruning_from
 from srd_gym.pruning.knn import neighbour_distances
 from srd_gym.testing import check_env, check_vector_env

@@ -14,7 +14,7 @@ import numpy as np
 
 import srd_gym  # noqa: F401 - registers the environments
 from srd_gym.core.arrays import TopicArrays
-from srd_gym.protocols import BoolArray
+from srd_gym.dtypes import BoolArray
 from studies.speed.race import Side, Work, limit, share, timed
 from studies.speed.topics import web
 

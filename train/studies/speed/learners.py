@@ -14,7 +14,7 @@ import numpy as np
 from srd_agents.registry import RANKERS
 from srd_gym.core import SelectionCore
 from srd_gym.data import load_topics
-from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.pruning import KNN
 from srd_gym.topic import TopicSet
 from studies.speed.race import Work, learner, limit, multiply_adds, share, timed

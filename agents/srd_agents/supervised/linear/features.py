@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic
 
 _WORD = re.compile(r"\w\w+")

@@ -24,8 +24,8 @@ from srd_agents.supervised.linear.features import RELATIONS, Distances
 from srd_agents.supervised.samples import Samples
 from srd_agents.training.learner import Learner, LearnerConfig
 from srd_agents.training.options import Count, Positive, Tree, Weights, check_like
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures.base import judged
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
 

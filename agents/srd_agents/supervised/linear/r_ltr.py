@@ -15,7 +15,7 @@ import numpy as np
 from srd_agents.supervised.linear.learner import ColumnsConfig, PlackettLuceLearner, Pooling
 from srd_agents.supervised.samples import Sampler, Samples
 from srd_agents.training.options import Count, MeasureOption, Share
-from srd_gym.protocols import ScoreArray
+from srd_gym.dtypes import ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
 _MOST = 50.0

@@ -14,9 +14,9 @@ from srd_agents.supervised.linear.features import COVERAGE_NAMES, WordCoverage, 
 from srd_agents.supervised.linear.learner import ColumnsConfig, LinearConfig, LinearLearner
 from srd_agents.supervised.samples import Sampler
 from srd_agents.training.options import Count, MeasureOption, NotNegative
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure
 from srd_gym.measures.base import judged
-from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import shown
 from srd_gym.topic import GradeArray, Topic
 

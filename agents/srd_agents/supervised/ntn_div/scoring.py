@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from srd_agents.heuristic.stepwise import PartialRanking
 from srd_agents.networks.features import relevance_features
 from srd_agents.supervised.ntn_div.config import Pooling
-from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.topic import Topic
 
 Floats = NDArray[np.float32]

@@ -20,8 +20,8 @@ from srd_agents.supervised.samples import Sampler
 from srd_agents.supervised.smooth.config import DaletorConfig, Mo4srdConfig, SmoothConfig
 from srd_agents.supervised.smooth.network import SmoothNetwork, before_by_gaussians, before_by_sigmoid, smooth_measure
 from srd_agents.training.torch_learner import NetworkLearner
+from srd_gym.dtypes import IntArray
 from srd_gym.measures.base import judged
-from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
 
 C = TypeVar("C", bound=SmoothConfig)

@@ -87,6 +87,8 @@ def test_p_values_of_a_recipe_are_adjusted_together(stored: Stored) -> None:
     raw = paired_test((first, second))
     alone = dataclasses.replace(noisy, p=1.5 * raw)
     assert list(faults([alone], stored)) == []
+    others = [dataclasses.replace(alone, id=f"other {i}", relation="greater") for i in range(2)]
+    assert list(faults([alone, *others], stored)) == [], "claims of other relations do not count"
     weak = [dataclasses.replace(alone, id=f"more {i}") for i in range(2)]
     assert len(list(faults([alone, *weak], stored))) == 3
 

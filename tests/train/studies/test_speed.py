@@ -13,7 +13,7 @@ from markdown_code import ROOT
 from run_srd import Srd
 
 from srd_gym.data.parquet import count_row_groups, read_topics
-from studies.speed import curves, memory, streaming
+from studies.speed import curves, learners, memory, streaming
 from studies.speed import run as command
 from studies.speed.cores import together
 from studies.speed.curves import AXES, draw, growths
@@ -134,10 +134,12 @@ def test_memory_is_measured_in_a_process_of_its_own() -> None:
     assert "a simulation takes at most 3,874 bytes" in table()["memory m2div"]["what"]
 
 
-def test_a_race_of_searches_makes_the_simulations_that_it_counts() -> None:
-    shares = searched(3, 20, training=True)().policies[:, 0] * 20
+def test_a_race_of_searches_makes_the_simulations_that_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learners, "_N", 6)  # so few that lists are finished
+    shares, others = (searched(3, 300, training=training)().policies[:, 0] * 300 for training in (True, False))
     np.testing.assert_allclose(shares, shares.round(), atol=1e-9)
-    np.testing.assert_allclose(shares.sum(axis=1), 20)
+    np.testing.assert_allclose(shares.sum(axis=1), 300)
+    assert (shares != others).any(), "finished lists are worth their measure, or V"
 
 
 def test_the_large_file_is_honest_and_training_on_it_is_watched(

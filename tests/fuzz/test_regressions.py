@@ -73,6 +73,13 @@ def test_errors_of_the_system_stay_and_name_the_file(tmp_path: Path) -> None:
     assert caught.value.filename == str(tmp_path / "f")
 
 
+def test_text_that_packs_well_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "qrels.gz"
+    path.write_bytes(gzip.compress(b"1 1 a 1\n" + (b" " * 1_023 + b"\n") * 2**15))
+    assert path.stat().st_size * 300 < 2**25
+    assert list(read_qrels(path).topics) == ["1"]
+
+
 def test_long_and_wide_topics_are_scored_in_parts(tmp_path: Path, frugal: None) -> None:
     """Topics x longest ranking x most subtopics was 25 GiB of these 240 kB."""
     qrels, run = tmp_path / "qrels", tmp_path / "run"

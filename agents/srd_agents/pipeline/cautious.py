@@ -35,8 +35,10 @@ EQUAL = 1 - 1e-6
 class CautiousConfig:
     """Options of the cautious ranker."""
 
-    copies: float | None = 0.98
-    """Cosine from which on a document is a near copy of one shown before it; above 0, at most 1. None: off."""
+    copies: float | None = 0.9999
+    """Cosine from which on a document is a near-duplicate of one shown before it; above 0, at most 1. None: off. By
+    default only documents with the same vector are, such as the same text twice: passages that differ in one fact may
+    have a cosine above 0.99 (docs/results/safe-default.md)."""
 
     def __post_init__(self) -> None:
         if self.copies is None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srd_agents import make_ranker
+from srd_agents import diversify, make_ranker
 from srd_agents.pipeline import cautious
 from srd_agents.pipeline.cautious import near_copies
 from srd_gym.testing import check_ranker
@@ -50,7 +50,7 @@ def without_copies(topic: Topic, kind: str) -> list[int]:
     return make_ranker(KINDS[kind], **options).rank(topic, topic.n_candidates).tolist()
 
 
-def plain_copies_last(topic: Topic, ranking: list[int], limit: float = 0.98) -> list[int]:
+def plain_copies_last(topic: Topic, ranking: list[int], limit: float = 0.9999) -> list[int]:
     """The rule, pair by pair."""
     vectors = topic.doc_vectors.astype(float)
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
@@ -90,6 +90,21 @@ def test_what_a_near_copy_is_can_be_chosen() -> None:
     assert make_ranker("cautious", copies=0.7).rank(topic, 4).tolist() == [0, 3, 1, 2]
     # The third is a copy of the second, which is not shown itself: only what is shown counts.
     assert make_ranker("cautious", copies=0.6).rank(topic, 2).tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(("cosine", "copies", "last"), [
+    (1.0, {}, True),
+    (0.99995, {}, True),
+    (0.9995, {}, False),  # such as two passages that differ in one fact
+    (0.995, {}, False),
+    (0.995, {"copies": 0.99}, True),
+    (1.0, {"copies": None}, False),
+])
+def test_by_default_only_the_same_vector_comes_last(cosine: float, copies: dict[str, float], last: bool) -> None:
+    topic = replace(drawn(3, 0, width=2), doc_vectors=[[1, 0], [cosine, (1 - cosine**2) ** 0.5], [0, 1]])
+    wanted = [0, 2, 1] if last else [0, 1, 2]
+    assert make_ranker("cautious", **copies).rank(topic, 3).tolist() == wanted
+    assert diversify(None, topic.doc_vectors, 3, scores=[3, 2, 1], **copies).indices.tolist() == wanted
 
 
 @pytest.mark.parametrize("block", [1, 4, 256])

@@ -1,4 +1,4 @@
-"""The ranker for topics without judgments: it keeps what order there is, and shows nothing twice.
+"""The ranker for topics without judgments: it keeps the order of scores if there are any, and shows nothing twice.
 
 Shapes: N candidates, F vector width, P ranked documents.
 """
@@ -13,11 +13,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.heuristic.estimated import Estimated
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
-from srd_agents.relational.ranker import Pretrained, PretrainedConfig
-from srd_gym.checks import check_integer, check_number, check_positive
+from srd_gym.checks import check_integer, check_number, check_positive, name_of
 from srd_gym.protocols import BoolArray, IntArray, Ranker
 from srd_gym.topic import FloatArray, Topic
 
@@ -25,8 +25,6 @@ _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
 """What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
-_UNORDERED = PretrainedConfig(novelty=0.5)
-"""For topics without scores (docs/results/learned-choice.md)."""
 EQUAL = 1 - 1e-6
 """A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
 
@@ -48,19 +46,18 @@ class CautiousConfig:
 
 
 class Cautious:
-    """Does what did no harm on the real texts tried, for topics without judgments, and shows near copies last.
+    """Ranks topics without judgments by what did no harm on the real texts tried, the same document twice last.
 
     A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
     irrelevant and repeated subtopics and weigh the order of the scores beside them (docs/results/named.md). Else one
-    with retrieval scores keeps its order. Else the relational ranker ranks it, with or without a query vector, and what
-    is chosen should be new, too: of the rankers tried on real texts whose scores were taken away it is nowhere below a
-    random order (docs/results/texts.md).
+    with retrieval scores keeps its order: no rule tried gains enough on all collections to leave it. Else
+    `srd_agents.heuristic.estimated` ranks it, with or without a query vector (both: docs/results/safe-default.md).
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all
-    others, in their order. A zero vector is no copy of anything.
+    others, in their order. A zero vector is no near-duplicate of anything.
 
     Args:
-        config: what a near copy is.
+        config: what a near-duplicate is.
     """
 
     name = "cautious"
@@ -93,7 +90,18 @@ class Cautious:
         """What ranks the topic before copies are moved."""
         if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
             return _made(XQuAD)
-        return _made(RetrievalOrder) if topic.retrieval_scores is not None else _made(Pretrained, _UNORDERED)
+        return _made(RetrievalOrder) if topic.retrieval_scores is not None else _made(Estimated)
+
+    def explain(self, topic: Topic) -> str:
+        """A sentence on what decides the ranking of the topic."""
+        ranker = self.ranker_of(topic)
+        if isinstance(ranker, RetrievalOrder):
+            return "kept the order of the scores: without named subtopics nothing tried is safely better"
+        if isinstance(ranker, XQuAD):
+            return "diversified: the named subtopics are covered, likely ones first"
+        if isinstance(ranker, Estimated):
+            return ranker.explain(topic)
+        return f"diversified as far as asked, by ranker {name_of(ranker)!r}"
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near copies after all others; it is ranked on where some are moved."""
@@ -110,9 +118,9 @@ class Cautious:
 
 
 @cache
-def _made(kind: type[Ranker], *options: PretrainedConfig) -> Ranker:
-    """The ranker of a kind: one for all topics, so that weights are read once and batches stay together."""
-    return kind(*options)
+def _made(kind: type[Ranker]) -> Ranker:
+    """The ranker of a kind: one for all topics, so that batches stay together."""
+    return kind()
 
 
 def near_copies(vectors: FloatArray, limit: float) -> BoolArray:

@@ -1,0 +1,274 @@
+"""`python -m studies safe-default`: what the default ranker does without named subtopics, and what it was chosen from.
+
+It reads AMBIENT (`ambient`), the collections in `texts` and WordNet (`wordnet`) below the folder that SRD_DATA_DIR
+names, and writes docs/results/safe-default.md anew.
+
+Shapes: N candidates, T topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.heuristic.config import TradeOffConfig
+from srd_agents.heuristic.estimated import Estimated, EstimatedConfig
+from srd_agents.heuristic.trade_off import DPP, relevance_of, standardised
+from srd_agents.registry import make_ranker
+from srd_agents.training.options import versions
+from srd_gym.data import LsaVectorizer, load_ambient, load_texts, load_wordnet
+from srd_gym.files import written_atomically
+from srd_gym.measures import evaluate
+from srd_gym.protocols import IntArray, Ranker
+from srd_gym.topic import Topic, TopicSet
+from srd_train.commands.console import Output
+from srd_train.experiment.fit import commit
+from srd_train.experiment.sources import data_root
+from srd_train.report.markup import markdown
+from srd_train.report.significance import difference_interval
+
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "safe-default.md"
+MEASURE = "alpha_nDCG@10"
+MOST = 100
+"""Queries of a collection, at most; spread over it."""
+OPEN = ("AMBIENT", "key-points", "perspectives", "medical-questions", "reference-lists", "wordnet")
+CLOSED = ("author-names", "word-senses", "perspectives, odd")
+THRESHOLDS = (0.9, 0.95, 0.98, 0.99, 0.995, 0.9999)
+Scores = NDArray[np.float64]
+
+
+class Corrected:
+    """DPP whose relevance is the score plus the cosine with the query, both standardised.
+
+    Args:
+        cosine: weight of the cosine beside the score's 1.
+        least: correlation of scores and cosines from which on the cosine and the diversity count; fully 0.3 above it.
+        lambda_: of DPP.
+    """
+
+    def __init__(self, cosine: float, least: float = -2.0, lambda_: float = 0.6) -> None:
+        self.cosine, self.least, self.lambda_ = cosine, least, lambda_
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k."""
+        scores = standardised(np.asarray(topic.retrieval_scores))
+        cosines = standardised(relevance_of(topic, "cosine", "the study"))
+        far = float(np.clip(((scores * cosines).mean() - self.least) / 0.3, 0.0, 1.0))
+        mixed = scores + far * self.cosine * cosines
+        ranker = DPP(TradeOffConfig(lambda_=1 - far * (1 - self.lambda_), relevance="raw_scores"))
+        again, order = _ordered(topic, mixed)
+        return order[ranker.rank(again, k)]
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic."""
+        return [self.rank(topic, k) for topic in topics]
+
+
+def _estimated(query: float, dense: float, skewness: float) -> Ranker:
+    return Estimated(EstimatedConfig(query=query, dense=dense, skewness=skewness))
+
+
+SINGLE: dict[str, Ranker] = {
+    "random": make_ranker("random"),
+    "cosine": make_ranker("dpp", lambda_=1.0),
+    "dpp": make_ranker("dpp"),
+    "relational-pretrained": make_ranker("relational-pretrained", novelty=0.5),
+}
+ESTIMATES = {
+    f"{q}, {d}, {s}": _estimated(q, d, s) for q in (1.0, 1.5) for d in (0.1, 0.2) for s in (-99.0, -1.0, -0.75)
+}
+WITH_SCORES: dict[str, Ranker] = {
+    "the order": make_ranker("retrieval-order"),
+    "dpp": make_ranker("dpp"),
+    "dpp, lambda 0.9": make_ranker("dpp", lambda_=0.9),
+    "mmr, lambda 0.9": make_ranker("mmr", lambda_=0.9),
+    "relational-pretrained": make_ranker("relational-pretrained"),
+    "score and half the cosine": Corrected(0.5),
+    "the same, as far as both agree": Corrected(0.5, 0.3),
+    "the same, nearer to the order": Corrected(0.5, 0.3, 0.8),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """Topics of one collection with vectors of one kind, candidates in the order of one first stage."""
+
+    key: tuple[str, str]
+    """Collection and vectors."""
+    topics: TopicSet
+
+
+def cells(root: Path, names: Sequence[str]) -> Iterator[Cell]:
+    """All topics of these collections."""
+    for name in names:
+        folder = root / (name.lower() if name in ("AMBIENT", "wordnet") else f"texts/{name.split(',')[0]}")
+        for kind in ("MiniLM", "LSA") if name != "wordnet" else ("LSA",):
+            vectors: Any = folder / "minilm-384.npz" if kind == "MiniLM" else LsaVectorizer(100)
+            if name == "AMBIENT":
+                found = [load_ambient(folder, vectors=None if kind == "LSA" else vectors)]
+                if kind == "LSA":
+                    texts = [text for topic in found[0] for text in topic.doc_texts or ()]
+                    found = [vectors.fit(texts).apply(found[0], transductive=True)]
+            elif name == "wordnet":
+                found = [load_wordnet(folder, words=300, vectors=vectors)]
+            else:
+                stages: Any = ("none",) if name in CLOSED[:2] else ("bm25", "cosine")
+                found = [load_texts(folder, vectors=vectors, retrieve=stage) for stage in stages]
+            yield from (Cell(key=(name, kind), topics=_kept(name, topics)) for topics in found)
+
+
+def _kept(name: str, topics: TopicSet) -> TopicSet:
+    """Those that are judged and embedded, of `perspectives` the even or the odd ids, at most MOST; no subtopics."""
+    digits = {"perspectives": "02468", "perspectives, odd": "13579"}.get(name)
+    kept = [
+        replace(topic, subtopic_vectors=None, subtopic_texts=None, pool=None, pool_ids=None)
+        for topic in topics.trainable()
+        if topic.n_candidates >= 10 and (digits is None or topic.query_id[-1] in digits)
+        if topic.query_vector is not None and topic.query_vector.any()
+    ]
+    return topics.replace(kept[:: -(-len(kept) // MOST)])
+
+
+def _ordered(topic: Topic, scores: NDArray[Any]) -> tuple[Topic, IntArray]:
+    """The topic by falling scores, and the candidate that each of its candidates was."""
+    order = np.argsort(-scores, kind="stable")
+    return replace(replace(topic, retrieval_scores=None).take(order), retrieval_scores=scores[order]), order
+
+
+def scored(topics: TopicSet) -> TopicSet:
+    """With scores that fall along the candidates where there are none."""
+    falling = [np.arange(topic.n_candidates, 0, -1) if topic.retrieval_scores is None else None for topic in topics]
+    return topics.replace(t if s is None else _ordered(t, s)[0] for t, s in zip(topics, falling, strict=True))
+
+
+def noisy(topics: TopicSet) -> TopicSet:
+    """By a noisy first stage: the cosine with the query, and 1.5 times as much noise."""
+    rng = np.random.default_rng(0)
+    cosines = [standardised(relevance_of(topic, "cosine", "the study")) for topic in topics]
+    scores = [of_topic + 1.5 * rng.standard_normal(len(of_topic)) for of_topic in cosines]
+    return topics.replace(_ordered(topic, of_topic)[0] for topic, of_topic in zip(topics, scores, strict=True))
+
+
+def shuffled(topics: TopicSet) -> TopicSet:
+    """Without scores, candidates in a random order."""
+    rng = np.random.default_rng(0)
+    return topics.replace(replace(t, retrieval_scores=None).take(rng.permutation(t.n_candidates)) for t in topics)
+
+
+Table = dict[str, dict[tuple[str, str], Scores]]
+"""Ranker -> collection and vectors -> MEASURE by query and first stage, [T]."""
+
+
+def table_of(found: Sequence[Cell], rankers: Mapping[str, Ranker]) -> Table:
+    """What all rankers come to."""
+    table: Table = {name: {} for name in rankers}
+    for cell in found:
+        for name, ranker in rankers.items():
+            rankings = dict(zip(cell.topics.query_ids, ranker.rank_batch(cell.topics, 10), strict=True))
+            per_topic = evaluate(cell.topics, rankings, [MEASURE], "candidates").per_topic
+            scores = np.array([per_topic[query_id][MEASURE] for query_id in cell.topics.query_ids])
+            table[name][cell.key] = np.append(table[name].get(cell.key, ()), scores)
+    return table
+
+
+def left_out(table: Table, names: Sequence[str], baselines: Sequence[str]) -> dict[tuple[str, str], str]:
+    """For each collection and kind of vectors, what is chosen without the collection and without these vectors.
+
+    It has the highest sum of mean and lowest gain over the better of the baselines.
+    """
+
+    def worth(name: str, key: tuple[str, str]) -> float:
+        others = [k for k in table[name] if k[0] != key[0] and (k[1] != key[1] or key[0] == "wordnet")]
+        gains = [table[name][k].mean() - max(table[base][k].mean() for base in baselines) for k in others]
+        return float(np.mean(gains) + min(gains))
+
+    return {key: max(names, key=lambda name: worth(name, key)) for key in table[names[0]]}
+
+
+def duplicates(found: Sequence[Cell]) -> str:
+    """What demoting near-duplicates costs or brings, by threshold."""
+    rankers = {"off": make_ranker("cautious", copies=None)}
+    rankers |= {str(threshold): make_ranker("cautious", copies=threshold) for threshold in THRESHOLDS}
+    table = table_of([replace(cell, topics=scored(cell.topics)) for cell in found], rankers)
+    rows = [
+        [*key, *(f"{(table[name][key] - off).mean():+.4f}" for name in rankers if name != "off")]
+        for key, off in table["off"].items()
+    ]
+    return markdown(("collection", "vectors", *map(str, THRESHOLDS)), rows)
+
+
+def without_scores(found: Sequence[Cell], *, choose: bool) -> str:
+    """The default beside what a user would try first, and what is chosen without the collection and the vectors."""
+    rankers = {**SINGLE, "cautious": make_ranker("cautious"), **(ESTIMATES if choose else {})}
+    table = table_of([replace(cell, topics=shuffled(cell.topics)) for cell in found], rankers)
+    columns = [*SINGLE, "cautious"]
+    if choose:
+        picked = left_out(table, [*list(SINGLE)[1:], *ESTIMATES], ("cosine", "dpp"))
+        table["left out"] = {key: table[name][key] for key, name in picked.items()}
+        columns.append("left out")
+    rows = [[*key, *(f"{table[name][key].mean():.3f}" for name in columns)] for key in table["random"]]
+    means = (np.mean([scores.mean() for scores in table[name].values()]) for name in columns)
+    return markdown(("collection", "vectors", *columns), [*rows, ["mean", "", *(f"{mean:.3f}" for mean in means)]])
+
+
+def with_scores(found: Sequence[Cell]) -> str:
+    """What was tried in place of the order, less the order."""
+    rows = []
+    for title, change in (("", scored), (", noisy", noisy)):
+        table = table_of([replace(cell, topics=change(cell.topics)) for cell in found], WITH_SCORES)
+        order = table["the order"]
+        picked = left_out(table, list(WITH_SCORES), ("the order",))
+        table["chosen on the others"] = {key: table[name][key] for key, name in picked.items()}
+        for name, row in list(table.items())[1:]:
+            gains = {key: float((scores - order[key]).mean()) for key, scores in row.items()}
+            low, high = difference_interval(*((row[key], order[key]) for key in row))
+            worst = min(gains, key=lambda key: gains[key])
+            both = [np.mean([gain for key, gain in gains.items() if key[1] == kind]) for kind in ("MiniLM", "LSA")]
+            rows.append(
+                [
+                    name + title,
+                    f"{np.mean(list(gains.values())):+.3f} [{low:+.3f}, {high:+.3f}]",
+                    *(f"{mean:+.3f}" for mean in both),
+                    f"{gains[worst]:+.3f} ({', '.join(worst)})",
+                ]
+            )
+    return markdown(("ranker", "less the order [95% interval]", "MiniLM", "LSA", "worst"), rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SafeDefault:
+    """Write the page of the default ranker without named subtopics."""
+
+    closed: bool = False
+    """Open the closed collections, too. Nothing may be chosen after that."""
+
+    def execute(self, output: Output) -> int:
+        """Rank and write."""
+        found = list(cells(data_root(), OPEN))
+        parts = [
+            ABOUT,
+            "## Near-duplicates",
+            duplicates(found),
+            "## Without scores",
+            without_scores(found, choose=True),
+        ]
+        parts += ["## With scores", with_scores(found)]
+        if self.closed:
+            opened = list(cells(data_root(), CLOSED))
+            parts += ["## Closed collections", duplicates(opened), without_scores(opened, choose=False)]
+        software = ", ".join(f"{name} {number}" for name, number in versions().items())
+        command = f"make safe-default{' ARGS=--closed' if self.closed else ''}"
+        parts.append(f"Made by `{command}` at commit {commit()} ({software}).")
+        with written_atomically(PAGE) as temporary:
+            temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        output.notice(str(PAGE))
+        return 0
+
+
+ABOUT = """# The safe default
+"""

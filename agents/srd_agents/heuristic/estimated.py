@@ -18,9 +18,9 @@ from srd_gym.topic import FloatArray, Topic
 
 _SPREAD = 1e-4
 """Cosines that differ less than this are taken as equal: rounding must not become an order."""
-_COMPARED = 64
+_COMPARED = 100
 """Candidates that each candidate is compared with for its density, at most."""
-_NEAREST = 5
+_NEAREST = 10
 """Of these, how many count."""
 _CONSIDERED = 1000
 """Candidates whose density is known, at most; those of lower cosines come after them."""
@@ -32,7 +32,7 @@ class EstimatedConfig(TradeOffConfig):
 
     query: NotNegative = 1.5
     """Weight of the standard score of the cosine with the query."""
-    dense: NotNegative = 0.2
+    dense: NotNegative = 0.3
     """Weight of the standard score of the mean cosine with the nearest candidates."""
     skewness: float = -1.0
     """The cosine with the query counts where its skewness over the candidates is at least this."""
@@ -42,11 +42,11 @@ class Estimated(DPP):
     """Greedy inference for a determinantal point process whose relevance needs no scores.
 
     With z_q and z_n the standard scores, over the candidates, of the cosine with the query and of the mean cosine with
-    the 5 nearest candidates, rel(d) = query * z_q(d) + dense * z_n(d): candidates count for being near the query, and
+    the 10 nearest candidates, rel(d) = query * z_q(d) + dense * z_n(d): candidates count for being near the query, and
     against being unlike all others. Where the cosines with the query are skewed to the left, none stands out, and the
     query does not count; nor where there is none.
 
-    Of more than 64 candidates, the nearest are sought among 64 that stand at equal distances in the order of the
+    Of more than 100 candidates, the nearest are sought among 100 that stand at equal distances in the order of the
     cosines (with the query, or without one with the mean of all). Of more than 1,000 only those with the highest
     cosines are considered; the others follow, in the order of the cosines.
 

@@ -104,7 +104,7 @@ class Cautious:
         return f"diversified as far as asked, by ranker {name_of(ranker)!r}"
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
-        """As many documents as the ranking has, near copies after all others; it is ranked on where some are moved."""
+        """As many documents as the ranking has, near-duplicates last; where some are moved, it is ranked on."""
         vectors = topic.require_vectors(f"ranker {self.name!r}")
         if self.config.copies is None:
             return ranking
@@ -124,7 +124,7 @@ def _made(kind: type[Ranker]) -> Ranker:
 
 
 def near_copies(vectors: FloatArray, limit: float) -> BoolArray:
-    """Which documents are near copies of an earlier one that is none itself: [P] bool.
+    """Which documents are near-duplicates of an earlier one that is none itself: [P] bool.
 
     Args:
         vectors: [P, F] float32, in the order in which the documents are shown.

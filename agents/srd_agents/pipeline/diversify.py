@@ -31,6 +31,8 @@ DEFAULT_RANKER = "cautious"
 
 
 class _Chosen(NamedTuple):
+    """The tuple of a result."""
+
     indices: IntArray
     """[K] or [B, K] int64, positions among the documents given; -1 where fewer than K of a batch's topic are shown."""
     scores: ScoreArray
@@ -50,6 +52,7 @@ class Diversified(_Chosen):
     notes: tuple[str, ...]
 
     def __new__(cls, indices: IntArray, scores: ScoreArray, notes: Sequence[str] = ()) -> Diversified:
+        """A tuple of two, with its notes beside them."""
         made = super().__new__(cls, indices, scores)
         made.notes = tuple(notes)
         return made
@@ -67,7 +70,9 @@ class Diversified(_Chosen):
         if self.indices.ndim == 1:
             return [self]
         filled = (self.indices >= 0).sum(axis=1).tolist()
-        return [Diversified(self.indices[b, :n], self.scores[b, :n], self.notes[b : b + 1]) for b, n in enumerate(filled)]
+        return [
+            Diversified(self.indices[b, :n], self.scores[b, :n], self.notes[b : b + 1]) for b, n in enumerate(filled)
+        ]
 
 
 def diversify(
@@ -135,10 +140,10 @@ def diversify(
         query_text: the query as typed, for a function as `subtopics`. Subtopics that are texts and hold none of its
             words are embedded as "query: subtopic" (`srd_agents.pipeline.naming.about`).
         texts: of the documents, in their order, for a function that asks for them.
-        diversity: from 0 (exactly the order of relevance, near copies included) to 1 (difference only), for the
+        diversity: from 0 (exactly the order of relevance, near-duplicates included) to 1 (difference only), for the
             rankers of `srd_agents.pipeline.diversity.TAKE_IT`; None lets the ranker decide.
-        copies: cosine from which on a document is a near copy of one shown before it; unless diversity is 0, near
-            copies come last. None: they come wherever the ranker puts them.
+        copies: cosine from which on a document is a near-duplicate of one shown before it; unless diversity is 0,
+            near-duplicates come last. None: they come wherever the ranker puts them.
         groups: an id (text or whole number) of each document: its site, its author, the text it is a passage of.
         max_per_group: documents that may be shown of each group, those in `shown` among them.
         costs: of each document, at least 0, such as its tokens.
@@ -231,7 +236,7 @@ class Chooser:
 
     Args:
         ranker: as for `diversify`.
-        limits: of all topics; rankings at diversity 0 are left as they are, near copies included.
+        limits: of all topics; rankings at diversity 0 are left as they are, near-duplicates included.
         diversity: as for `diversify`.
         subtopics: whether any are named.
 

@@ -21,12 +21,15 @@ def topic_of(cosines: list[float], query: bool = True) -> Topic:
     )
 
 
-@pytest.mark.parametrize(("cosines", "counts"), [
-    ([0.9, 0.8] + [0.1] * 8, True),  # two stand out
-    ([0.5] * 5 + [0.1] * 5, True),
-    ([0.6] * 9 + [0.0], False),  # one stands out as unlike the query
-    ([0.5] * 10, True),  # all alike: there is nothing to decide
-])
+@pytest.mark.parametrize(
+    ("cosines", "counts"),
+    [
+        ([0.9, 0.8] + [0.1] * 8, True),  # two stand out
+        ([0.5] * 5 + [0.1] * 5, True),
+        ([0.6] * 9 + [0.0], False),  # one stands out as unlike the query
+        ([0.5] * 10, True),  # all alike: there is nothing to decide
+    ],
+)
 def test_the_query_counts_where_documents_stand_out(cosines: list[float], counts: bool) -> None:
     topic = topic_of(cosines)
     assert ("near the query" in Estimated().explain(topic)) == counts

@@ -93,14 +93,17 @@ def test_what_a_near_copy_is_can_be_chosen() -> None:
     assert make_ranker("cautious", copies=0.6).rank(topic, 2).tolist() == [0, 3]
 
 
-@pytest.mark.parametrize(("cosine", "copies", "last"), [
-    (1.0, {}, True),
-    (0.99995, {}, True),
-    (0.9995, {}, False),  # such as two passages that differ in one fact
-    (0.995, {}, False),
-    (0.995, {"copies": 0.99}, True),
-    (1.0, {"copies": None}, False),
-])
+@pytest.mark.parametrize(
+    ("cosine", "copies", "last"),
+    [
+        (1.0, {}, True),
+        (0.99995, {}, True),
+        (0.9995, {}, False),  # such as two passages that differ in one fact
+        (0.995, {}, False),
+        (0.995, {"copies": 0.99}, True),
+        (1.0, {"copies": None}, False),
+    ],
+)
 def test_by_default_only_the_same_vector_comes_last(cosine: float, copies: dict[str, float], last: bool) -> None:
     topic = replace(drawn(3, 0, width=2), doc_vectors=[[1, 0], [cosine, (1 - cosine**2) ** 0.5], [0, 1]])
     wanted = [0, 2, 1] if last else [0, 1, 2]
@@ -117,12 +120,15 @@ def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_array_equal(near_copies(topic.doc_vectors, 0.98), wanted)
 
 
-@pytest.mark.parametrize(("kind", "sentence"), [
-    ("scores", "kept the order of the scores: "),
-    ("query", "diversified: documents near the query count as relevant"),
-    ("vectors", "diversified: there are neither scores nor a query vector"),
-    ("subtopics", "diversified: the named subtopics are covered"),
-])
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("scores", "kept the order of the scores: "),
+        ("query", "diversified: documents near the query count as relevant"),
+        ("vectors", "diversified: there are neither scores nor a query vector"),
+        ("subtopics", "diversified: the named subtopics are covered"),
+    ],
+)
 def test_it_says_what_it_did_and_why(kind: str, sentence: str) -> None:
     topic = drawn(30, 1, kind)
     assert RANKER.explain(topic).startswith(sentence)
@@ -137,20 +143,23 @@ VECTORS = np.random.default_rng(0).standard_normal((40, 6))
 QUERY = np.random.default_rng(1).standard_normal(6)
 
 
-@pytest.mark.parametrize(("query", "documents", "scores", "wanted"), [
-    (QUERY, VECTORS[:1], None, [0]),
-    (QUERY, VECTORS[:1], [0.5], [0]),
-    (QUERY, np.ones((6, 4))[:, [0, 1, 2, 3, 3, 3]], None, [0, 1, 2]),  # all alike: as they stand
-    (None, np.ones((6, 4)), None, [0, 1, 2]),
-    (np.zeros(6), VECTORS, None, None),  # a query without words that the model knows
-    (None, VECTORS, None, None),
-    (QUERY, np.zeros((5, 6)), None, [0, 1, 2]),
-    (QUERY, VECTORS, np.ones(40), [0, 1, 2]),
-    (QUERY, VECTORS, -np.arange(1, 41), [0, 1, 2]),  # ranks, turned round
-    (QUERY, VECTORS, np.arange(40) - 100.0, [39, 38, 37]),  # logarithms of probabilities
-    (QUERY, VECTORS, 0.5**np.arange(40.0), [0, 1, 2]),  # probabilities
-    (None, VECTORS, np.arange(40), [39, 38, 37]),
-])
+@pytest.mark.parametrize(
+    ("query", "documents", "scores", "wanted"),
+    [
+        (QUERY, VECTORS[:1], None, [0]),
+        (QUERY, VECTORS[:1], [0.5], [0]),
+        (QUERY, np.ones((6, 4))[:, [0, 1, 2, 3, 3, 3]], None, [0, 1, 2]),  # all alike: as they stand
+        (None, np.ones((6, 4)), None, [0, 1, 2]),
+        (np.zeros(6), VECTORS, None, None),  # a query without words that the model knows
+        (None, VECTORS, None, None),
+        (QUERY, np.zeros((5, 6)), None, [0, 1, 2]),
+        (QUERY, VECTORS, np.ones(40), [0, 1, 2]),
+        (QUERY, VECTORS, -np.arange(1, 41), [0, 1, 2]),  # ranks, turned round
+        (QUERY, VECTORS, np.arange(40) - 100.0, [39, 38, 37]),  # logarithms of probabilities
+        (QUERY, VECTORS, 0.5 ** np.arange(40.0), [0, 1, 2]),  # probabilities
+        (None, VECTORS, np.arange(40), [39, 38, 37]),
+    ],
+)
 def test_odd_input(query: Any, documents: Any, scores: Any, wanted: list[int] | None) -> None:
     found = diversify(query, documents, 3, scores=scores).indices.tolist()
     assert found == wanted if wanted is not None else len(set(found)) == 3

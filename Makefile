@@ -22,7 +22,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named learned-choice curves models clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named safe-default curves models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -36,7 +36,7 @@ help:
 	@echo "make pretrain  the weights of relational-pretrained, made again; its options: ARGS=--help"
 	@echo "make speed   the speed table; its options: ARGS=--help"
 	@echo "make named           the table of what named subtopics bring, of judges and of a language model"
-	@echo "make learned-choice  a learned choice of ranker, on collections that it has not seen"
+	@echo "make safe-default    the default ranker without named subtopics, on collections that it was not chosen on"
 	@echo "make models  train what the README's table shows, a folder each in models/"
 	@echo "make curves  train with the other libraries, and draw how soon they become good"
 	@echo "make test-third-party  install the other libraries beside .venv, and learn and rank with each of them"
@@ -132,12 +132,12 @@ results: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies claims $(ARGS)
 
 # The experiments behind pages of the documentation; ARGS are their options (ARGS=--help).
-pretrain speed: $(READY)
+pretrain safe-default speed: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
 
-# They read the real files, below $SRD_DATA_DIR, and write the pages of these names in docs/results.
-named learned-choice: $(READY)
-	PYTHONPATH=.:agents:train $(BIN)/python -m studies.$(subst -,_,$@)
+# It reads the real files, below $SRD_DATA_DIR, and writes the page of its name in docs/results.
+named: $(READY)
+	PYTHONPATH=.:agents:train $(BIN)/python -m studies.$@
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist docs/_build

@@ -20,7 +20,7 @@ with library("llama_index", "llama-index-core"):
 class DiversePostprocessor(BaseNodePostprocessor):
     """Keeps the top_n nodes to show of those retrieved: relevant, and different from one another.
 
-    Without `mmr_threshold` the order of the scores stays and near copies come last (`srd_agents.pipeline.cautious`),
+    Without `mmr_threshold` the order of the scores stays and repeats come last (`srd_agents.pipeline.cautious`),
     unless another ranker is named. Nodes without scores count in the order in which they came; where the ranker weighs
     relevance (MMR, MSD, DPP) and the query's embedding is known, by their cosine with it.
 

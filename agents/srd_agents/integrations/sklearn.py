@@ -28,7 +28,7 @@ class DiverseNeighbors(BaseEstimator):
     """The documents to show for a query: near to it by their cosine, and different from one another.
 
     `fit` takes the documents, `kneighbors` and `predict` the queries, as rows of numbers. The `n_candidates` nearest
-    documents of each query are ranked. Without `diversity` the nearest come first, near copies last
+    documents of each query are ranked. Without `diversity` the nearest come first, repeats last
     (`srd_agents.pipeline.cautious`), unless another ranker is named. At the end of a pipeline that begins with texts:
     `make_pipeline(TfidfVectorizer(), TruncatedSVD(100), DiverseNeighbors()).fit(texts).predict(queries)`.
 

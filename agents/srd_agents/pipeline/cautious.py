@@ -1,4 +1,4 @@
-"""The ranker for topics without judgments: it keeps what order there is, and shows nothing twice.
+"""The ranker for topics without judgments: it keeps the order of scores if there are any, and shows nothing twice.
 
 Shapes: N candidates, F vector width, P ranked documents.
 """
@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.heuristic.estimated import Estimated
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
@@ -20,8 +21,7 @@ from srd_agents.heuristic.relevance import ByRelevance
 from srd_agents.heuristic.stepwise import PartialRanking, progress_of
 from srd_agents.heuristic.trade_off import MMR
 from srd_agents.pipeline.capabilities import with_diversity
-from srd_agents.relational.ranker import Pretrained, PretrainedConfig
-from srd_gym.checks import check_integer, check_number, check_positive
+from srd_gym.checks import check_integer, check_number, check_positive, name_of
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
@@ -30,8 +30,6 @@ _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
 """What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
-_UNORDERED = PretrainedConfig(novelty=0.5)
-"""For topics without scores (docs/results/learned-choice.md)."""
 EQUAL = 1 - 1e-6
 """A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
 
@@ -40,8 +38,10 @@ EQUAL = 1 - 1e-6
 class CautiousConfig:
     """Options of the cautious ranker."""
 
-    copies: float | None = 0.98
-    """Cosine from which on a document is a near copy of one shown before it; above 0, at most 1. None: off."""
+    copies: float | None = 0.9999
+    """Cosine from which on a document is a near-duplicate of one shown before it; above 0, at most 1. None: off. By
+    default only documents with the same vector are, such as the same text twice: passages that differ in one fact may
+    have a cosine above 0.99 (docs/results/safe-default.md)."""
 
     def __post_init__(self) -> None:
         if self.copies is None:
@@ -51,19 +51,18 @@ class CautiousConfig:
 
 
 class Cautious:
-    """Does what did no harm on the real texts tried, for topics without judgments, and shows near copies last.
+    """Ranks topics without judgments by what did no harm on the real texts tried, the same document twice last.
 
     A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
     irrelevant and repeated subtopics and weigh the order of the scores beside them (docs/results/named.md). Else one
-    with retrieval scores keeps its order. Else the relational ranker ranks it, with or without a query vector, and what
-    is chosen should be new, too: of the rankers tried on real texts whose scores were taken away it is nowhere below a
-    random order (docs/results/texts.md).
+    with retrieval scores keeps its order: no rule tried gains enough on all collections to leave it. Else
+    `srd_agents.heuristic.estimated` ranks it, with or without a query vector (both: docs/results/safe-default.md).
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all
-    others, in their order. A zero vector is no copy of anything.
+    others, in their order. A zero vector is no near-duplicate of anything.
 
     Args:
-        config: what a near copy is.
+        config: what a near-duplicate is.
         diversity: above 0, at which what ranks a topic ranks it, MMR in the place of the order of the scores; None lets
             it decide.
     """
@@ -77,7 +76,7 @@ class Cautious:
 
     @property
     def copies(self) -> float | None:
-        """Cosine from which on a document is a near copy."""
+        """Cosine from which on a document is a near-duplicate."""
         return self.config.copies
 
     def with_copies(self, copies: float | None) -> Ranker:
@@ -119,10 +118,21 @@ class Cautious:
             return _made(self._diversity, XQuAD)
         if topic.retrieval_scores is not None:
             return _made(self._diversity, RetrievalOrder if self._diversity is None else MMR)
-        return _made(self._diversity, Pretrained, _UNORDERED)
+        return _made(self._diversity, Estimated)
+
+    def explain(self, topic: Topic) -> str:
+        """A sentence on what decides the ranking of the topic."""
+        ranker = self.ranker_of(topic)
+        if isinstance(ranker, RetrievalOrder):
+            return "kept the order of the scores: without named subtopics nothing tried is safely better"
+        if isinstance(ranker, XQuAD):
+            return "diversified: the named subtopics are covered, likely ones first"
+        if isinstance(ranker, Estimated):
+            return ranker.explain(topic)
+        return f"diversified as far as asked, by ranker {name_of(ranker)!r}"
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
-        """As many documents as the ranking has, near copies after all others; it is ranked on where some are moved."""
+        """As many documents as the ranking has, near-duplicates last; where some are moved, it is ranked on."""
         vectors = topic.require_vectors(f"ranker {self.name!r}")
         if self.config.copies is None:
             return ranking
@@ -136,13 +146,13 @@ class Cautious:
 
 
 @lru_cache(maxsize=64)
-def _made(diversity: float | None, kind: type[Ranker], *options: PretrainedConfig) -> Ranker:
-    """The ranker of a kind: one for all topics, so that weights are read once and batches stay together."""
-    return with_diversity(kind(*options), diversity)
+def _made(diversity: float | None, kind: type[Ranker]) -> Ranker:
+    """The ranker of a kind: one for all topics, so that batches stay together."""
+    return with_diversity(kind(), diversity)
 
 
 def near_copies(vectors: FloatArray, limit: float) -> BoolArray:
-    """Which documents are near copies of an earlier one that is none itself: [P] bool.
+    """Which documents are near-duplicates of an earlier one that is none itself: [P] bool.
 
     Args:
         vectors: [P, F] float32, in the order in which the documents are shown.
@@ -174,6 +184,6 @@ def _all_apart(vectors: FloatArray, limit: float) -> bool:
 
 
 def _suspects(units: FloatArray, start: int, limit: float) -> NDArray[np.int64]:
-    """Documents of the block from `start` on that a later one may be a near copy of, in order."""
+    """Documents of the block from `start` on that a later one may be a near-duplicate of, in order."""
     close = units[start : start + _BLOCK] @ units[start:].T >= limit
     return start + np.flatnonzero(np.triu(close, k=1).any(axis=1))

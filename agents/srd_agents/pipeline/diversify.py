@@ -19,7 +19,7 @@ from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
 from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of
 from srd_agents.registry import load_ranker
-from srd_gym.checks import check_integer, falling, refuse_class
+from srd_gym.checks import check_integer, falling, name_of, refuse_class
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
@@ -30,14 +30,37 @@ DEFAULT_RANKER = "cautious"
 """What ranks where no other ranker is named: it needs no labels, and neither a query vector, scores nor subtopics."""
 
 
-class Diversified(NamedTuple):
-    """Documents chosen, best first: of one topic, or of the topics of a batch, one a row."""
+class _Chosen(NamedTuple):
+    """The tuple of a result."""
 
     indices: IntArray
     """[K] or [B, K] int64, positions among the documents given; -1 where fewer than K of a batch's topic are shown."""
     scores: ScoreArray
     """[K] or [B, K] float64, 1 / rank (ranks from 1), and 0 beside -1. They fall along the ranking, so that whatever
     sorts by score keeps it; a ranker says which document comes next, not how good it is, and no more do they."""
+
+
+class Diversified(_Chosen):
+    """Documents chosen, best first: of one topic, or of the topics of a batch, one a row.
+
+    Args:
+        indices: [K] or [B, K].
+        scores: [K] or [B, K].
+        notes: a sentence on each topic: what decided its ranking.
+    """
+
+    notes: tuple[str, ...]
+
+    def __new__(cls, indices: IntArray, scores: ScoreArray, notes: Sequence[str] = ()) -> Diversified:
+        """A tuple of two, with its notes beside them."""
+        made = super().__new__(cls, indices, scores)
+        made.notes = tuple(notes)
+        return made
+
+    @property
+    def note(self) -> str:
+        """What decided the ranking, in a sentence; of a batch, each sentence once."""
+        return "; ".join(dict.fromkeys(self.notes))
 
     def __repr__(self) -> str:
         return f"Diversified(indices={np.array2string(self.indices, separator=', ', threshold=20)}, scores=1/rank)"
@@ -47,7 +70,9 @@ class Diversified(NamedTuple):
         if self.indices.ndim == 1:
             return [self]
         filled = (self.indices >= 0).sum(axis=1).tolist()
-        return [Diversified(self.indices[b, :n], self.scores[b, :n]) for b, n in enumerate(filled)]
+        return [
+            Diversified(self.indices[b, :n], self.scores[b, :n], self.notes[b : b + 1]) for b, n in enumerate(filled)
+        ]
 
 
 def diversify(
@@ -115,10 +140,10 @@ def diversify(
         query_text: the query as typed, for a function as `subtopics`. Subtopics that are texts and hold none of its
             words are embedded as "query: subtopic" (`srd_agents.pipeline.naming.about`).
         texts: of the documents, in their order, for a function that asks for them.
-        diversity: from 0 (exactly the order of relevance, near copies included) to 1 (difference only), for the
+        diversity: from 0 (exactly the order of relevance, near-duplicates included) to 1 (difference only), for the
             rankers that take it (`srd_agents.pipeline.capabilities`); None lets the ranker decide.
-        copies: cosine from which on a document is a near copy of one shown before it; unless diversity is 0, near
-            copies come last. None: they come wherever the ranker puts them.
+        copies: cosine from which on a document is a near-duplicate of one shown before it; unless diversity is 0,
+            near-duplicates come last. None: they come wherever the ranker puts them.
         groups: an id (text or whole number) of each document: its site, its author, the text it is a passage of.
         max_per_group: documents that may be shown of each group, those in `shown` among them.
         costs: of each document, at least 0, such as its tokens.
@@ -127,7 +152,7 @@ def diversify(
             them as from documents chosen earlier, and they cost nothing.
 
     Returns:
-        Indices and scores, best first.
+        Indices and scores, best first; `note` says what decided the ranking.
 
     Raises:
         TypeError: k is no whole number, something holds no numbers, or ranker is none of the above.
@@ -170,8 +195,9 @@ def diversify(
     if named:
         each["subtopics"] = embedded(each["subtopics"], embed, each["subtopic_scores"], each["query_text"])
     given = (Given(str(b), None, *parts) for b, parts in enumerate(zip(*each.values(), strict=True)))
-    rows = chooser.choose(given, k)
-    return _stacked(rows) if dimensions == 3 else Diversified(rows[0], _falling(len(rows[0])))
+    chosen = chooser.explained(given, k)
+    rows, notes = [row for row, _ in chosen], [note for _, note in chosen]
+    return _stacked(rows, notes) if dimensions == 3 else Diversified(rows[0], _falling(len(rows[0])), notes)
 
 
 class Given(NamedTuple):
@@ -210,7 +236,7 @@ class Chooser:
 
     Args:
         ranker: as for `diversify`.
-        limits: of all topics; rankings at diversity 0 are left as they are, near copies included.
+        limits: of all topics; rankings at diversity 0 are left as they are, near-duplicates included.
         diversity: as for `diversify`.
         subtopics: whether any are named.
         option: what the caller calls the diversity, for errors.
@@ -245,6 +271,10 @@ class Chooser:
             TypeError: something holds no numbers.
             ValueError: shapes that do not match, no documents, numbers that are not finite, or what the ranker refuses.
         """
+        return [ranking for ranking, _ in self.explained(given, k)]
+
+    def explained(self, given: Iterable[Given], k: int) -> list[tuple[IntArray, str]]:
+        """`choose`, and for each topic a sentence on what decided: the ranker's `explain(topic)`, or its name."""
         topics, orders, limits = [], [], []
         for one in given:
             topic, order = _retrieved(one)
@@ -252,7 +282,11 @@ class Chooser:
             orders.append(order)
             limits.append(self.limits.of(topic, order, one.groups, one.costs, one.shown))
         rankings = show(self.ranker, topics, k, limits)
-        return [ranking if order is None else order[ranking] for ranking, order in zip(rankings, orders, strict=True)]
+        explain = getattr(self.ranker, "explain", lambda topic: f"ranked by {name_of(self.ranker)}")
+        return [
+            (ranking if order is None else order[ranking], explain(topic))
+            for ranking, order, topic in zip(rankings, orders, topics, strict=True)
+        ]
 
 
 def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
@@ -365,7 +399,7 @@ def _each(name: str, value: Any, count: int) -> Sequence[Any]:
     return entries
 
 
-def _stacked(rows: Sequence[IntArray]) -> Diversified:
+def _stacked(rows: Sequence[IntArray], notes: Sequence[str]) -> Diversified:
     """Rankings of a batch side by side: [B, K], filled up with -1."""
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     width = int(lengths.max(initial=0))
@@ -373,7 +407,7 @@ def _stacked(rows: Sequence[IntArray]) -> Diversified:
     indices = np.full(filled.shape, -1, dtype=np.int64)
     if rows:
         indices[filled] = np.concatenate(rows)
-    return Diversified(indices, np.where(filled, _falling(width), 0.0))
+    return Diversified(indices, np.where(filled, _falling(width), 0.0), notes)
 
 
 def _falling(count: int) -> ScoreArray:

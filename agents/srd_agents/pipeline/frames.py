@@ -47,7 +47,7 @@ class FrameRanker:
         query_texts: the column that holds the query's text, where a function names its subtopics.
         doc_texts: the column that holds each document's text, where such a function asks for them.
         diversity: as for `srd_agents.diversify`, and so are the following.
-        copies: cosine from which on a document is a near copy.
+        copies: cosine from which on a document is a near-duplicate of one shown before it.
         groups: the column of ids of each document's group.
         max_per_group: documents that may be shown of a query's group.
         costs: the column of costs.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srd_agents import make_ranker
+from srd_agents import diversify, make_ranker
+from srd_agents.heuristic.estimated import Estimated
 from srd_agents.pipeline import cautious
 from srd_agents.pipeline.cautious import near_copies
 from srd_gym.testing import check_ranker
@@ -17,11 +19,11 @@ from srd_gym.topic import Topic
 
 RANKER = make_ranker("cautious")
 KINDS = {
-    "scores": "retrieval-order",
-    "query": "relational-pretrained",
-    "vectors": "relational-pretrained",
-    "subtopics": "xquad",
-    "subtopics, scores": "xquad",
+    "scores": make_ranker("retrieval-order"),
+    "query": Estimated(),
+    "vectors": Estimated(),
+    "subtopics": make_ranker("xquad"),
+    "subtopics, scores": make_ranker("xquad"),
 }
 
 
@@ -46,11 +48,10 @@ def drawn(n: int, seed: int, kind: str = "scores", copied: int = 0, width: int =
 
 def without_copies(topic: Topic, kind: str) -> list[int]:
     """What it ranks before copies are moved, all of it."""
-    options = {"novelty": 0.5} if KINDS[kind] == "relational-pretrained" else {}
-    return make_ranker(KINDS[kind], **options).rank(topic, topic.n_candidates).tolist()
+    return KINDS[kind].rank(topic, topic.n_candidates).tolist()
 
 
-def plain_copies_last(topic: Topic, ranking: list[int], limit: float = 0.98) -> list[int]:
+def plain_copies_last(topic: Topic, ranking: list[int], limit: float = 0.9999) -> list[int]:
     """The rule, pair by pair."""
     vectors = topic.doc_vectors.astype(float)
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
@@ -92,6 +93,24 @@ def test_what_a_near_copy_is_can_be_chosen() -> None:
     assert make_ranker("cautious", copies=0.6).rank(topic, 2).tolist() == [0, 3]
 
 
+@pytest.mark.parametrize(
+    ("cosine", "copies", "last"),
+    [
+        (1.0, {}, True),
+        (0.99995, {}, True),
+        (0.9995, {}, False),  # such as two passages that differ in one fact
+        (0.995, {}, False),
+        (0.995, {"copies": 0.99}, True),
+        (1.0, {"copies": None}, False),
+    ],
+)
+def test_by_default_only_the_same_vector_comes_last(cosine: float, copies: dict[str, float], last: bool) -> None:
+    topic = replace(drawn(3, 0, width=2), doc_vectors=[[1, 0], [cosine, (1 - cosine**2) ** 0.5], [0, 1]])
+    wanted = [0, 2, 1] if last else [0, 1, 2]
+    assert make_ranker("cautious", **copies).rank(topic, 3).tolist() == wanted
+    assert diversify(None, topic.doc_vectors, 3, scores=[3, 2, 1], **copies).indices.tolist() == wanted
+
+
 @pytest.mark.parametrize("block", [1, 4, 256])
 def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = drawn(40, 5, copied=60)
@@ -99,3 +118,70 @@ def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> N
     assert wanted.any()
     monkeypatch.setattr(cautious, "_BLOCK", block)
     np.testing.assert_array_equal(near_copies(topic.doc_vectors, 0.98), wanted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("scores", "kept the order of the scores: "),
+        ("query", "diversified: documents near the query count as relevant"),
+        ("vectors", "diversified: there are neither scores nor a query vector"),
+        ("subtopics", "diversified: the named subtopics are covered"),
+    ],
+)
+def test_it_says_what_it_did_and_why(kind: str, sentence: str) -> None:
+    topic = drawn(30, 1, kind)
+    assert RANKER.explain(topic).startswith(sentence)
+    given = {"subtopics": topic.subtopic_vectors} if kind == "subtopics" else {}
+    found = diversify(topic.query_vector, topic.doc_vectors, 5, scores=topic.retrieval_scores, **given)
+    assert found.note.startswith(sentence)
+    batch = diversify([topic.query_vector] * 2, [topic.doc_vectors] * 2, 5, scores=[topic.retrieval_scores] * 2)
+    assert [part.note for part in batch.topics()] == [batch.note] * 2
+
+
+VECTORS = np.random.default_rng(0).standard_normal((40, 6))
+QUERY = np.random.default_rng(1).standard_normal(6)
+
+
+@pytest.mark.parametrize(
+    ("query", "documents", "scores", "wanted"),
+    [
+        (QUERY, VECTORS[:1], None, [0]),
+        (QUERY, VECTORS[:1], [0.5], [0]),
+        (QUERY, np.ones((6, 4))[:, [0, 1, 2, 3, 3, 3]], None, [0, 1, 2]),  # all alike: as they stand
+        (None, np.ones((6, 4)), None, [0, 1, 2]),
+        (np.zeros(6), VECTORS, None, None),  # a query without words that the model knows
+        (None, VECTORS, None, None),
+        (QUERY, np.zeros((5, 6)), None, [0, 1, 2]),
+        (QUERY, VECTORS, np.ones(40), [0, 1, 2]),
+        (QUERY, VECTORS, -np.arange(1, 41), [0, 1, 2]),  # ranks, turned round
+        (QUERY, VECTORS, np.arange(40) - 100.0, [39, 38, 37]),  # logarithms of probabilities
+        (QUERY, VECTORS, 0.5 ** np.arange(40.0), [0, 1, 2]),  # probabilities
+        (None, VECTORS, np.arange(40), [39, 38, 37]),
+    ],
+)
+def test_odd_input(query: Any, documents: Any, scores: Any, wanted: list[int] | None) -> None:
+    found = diversify(query, documents, 3, scores=scores).indices.tolist()
+    assert found == wanted if wanted is not None else len(set(found)) == 3
+    assert sorted(diversify(query, documents, 50, scores=scores).indices.tolist()) == list(range(len(documents)))
+
+
+def test_a_query_of_another_model_does_no_harm() -> None:
+    """Its cosines say nothing, and of two groups of documents both are among the first, as without a query."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.eye(6)[:2], 30, axis=0) + 0.1 * rng.standard_normal((60, 6))
+    for _ in range(20):
+        shown = diversify(rng.standard_normal(6) * [0, 0, 1, 1, 1, 1], groups, 4).indices
+        assert set((shown < 30).tolist()) == {True, False}
+    with pytest.raises(ValueError, match="query_vector"):
+        diversify(rng.standard_normal(5), groups, 4)
+
+
+def test_of_very_many_candidates_those_near_the_query_are_considered() -> None:
+    rng = np.random.default_rng(0)
+    documents = rng.standard_normal((100_000, 16)).astype(np.float32)
+    query = rng.standard_normal(16)
+    cosines = documents @ query / np.linalg.norm(documents, axis=1)
+    assert set(diversify(query, documents, 10).indices.tolist()) <= set(np.argsort(-cosines)[:1000].tolist())
+    few = diversify(query, documents[:1200], 1200).indices
+    assert few[1000:].tolist() == np.argsort(-cosines[:1200], kind="stable")[1000:].tolist()

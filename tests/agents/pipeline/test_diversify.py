@@ -58,7 +58,7 @@ def test_it_is_the_ranker_and_scores_may_come_in_any_order(name: str, n: int, k:
     scores = scores if scored else None
     given_ = topic(query, documents[order], None if scores is None else scores[order])
     wanted = order[make_ranker(name).rank(given_, k)]
-    copies = 0.98 if name == DEFAULT_RANKER else None
+    copies = 0.9999 if name == DEFAULT_RANKER else None
     found = diversify(query, documents, k, name, scores=scores, copies=copies)
     assert found.indices.tolist() == wanted.tolist()
     assert len(found.indices) == min(k, n)
@@ -183,7 +183,7 @@ def test_subtopics_may_come_with_scores_of_the_documents(ranker: str) -> None:
         "k": 6,
         "ranker": ranker,
         "scores": scores,
-        "copies": 0.98 if ranker == "cautious" else None,
+        "copies": 0.9999 if ranker == "cautious" else None,
     }
     wanted = order[make_ranker(ranker).rank(rated, 6)].tolist()
     for named in ({}, {"subtopics": []}, {"subtopics": ["cat", "car"]}):

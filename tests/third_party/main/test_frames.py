@@ -146,7 +146,7 @@ def test_scores_of_subtopics_are_a_column_of_documents_and_may_be_missing() -> N
     found = FrameRanker("pm2", k=5, subtopic_scores="ratings").transform(given)
     for qid, rows in found.groupby("qid"):
         table = [[np.nan] * 2 if row is None else row for row in given[given["qid"] == qid]["ratings"]]
-        assert rows["docno"].tolist() == expected(given, str(qid), 5, "pm2", subtopic_scores=table, copies=0.98)
+        assert rows["docno"].tolist() == expected(given, str(qid), 5, "pm2", subtopic_scores=table, copies=0.9999)
     none = frame().assign(ratings=pd.Series([None] * 12, index=frame().index, dtype=object))
     found = FrameRanker(k=5, subtopic_scores="ratings").transform(none)
     pd.testing.assert_frame_equal(found.drop(columns="ratings"), FrameRanker(k=5).transform(frame()))

@@ -62,8 +62,7 @@ class Estimated(DPP):
     def _relevance(self, topic: Topic) -> FloatArray:
         rows = rows_of(topic.require_vectors("the default ranker"))
         query = _query(topic)
-        centre: FloatArray = (rows.scale @ rows.vectors / len(rows.scale)).astype(np.float32)
-        cosines = rows.project(centre if query is None else query)
+        cosines = rows.project(_mean(rows) if query is None else query)
         order = np.argsort(-cosines, kind="stable")
         considered, others = order[:_CONSIDERED], order[_CONSIDERED:]
         relevance = np.empty(len(cosines))
@@ -92,6 +91,12 @@ def _query(topic: Topic) -> FloatArray | None:
     if topic.query_vector is None or not topic.query_vector.any():
         return None
     return rows_of(topic.query_vector[None]).unit(0)
+
+
+def _mean(rows: Rows) -> FloatArray:
+    """[F] mean of the unit vectors."""
+    mean: FloatArray = (rows.scale @ rows.vectors / len(rows.scale)).astype(np.float32)
+    return mean
 
 
 def _density(rows: Rows, considered: np.ndarray) -> FloatArray:

@@ -43,7 +43,7 @@ class Named(Own):
 class LastItself(Own):
     """Puts what it takes for a copy last: here always the last but one document."""
 
-    def __init__(self, copies: float | None = 0.98) -> None:
+    def __init__(self, copies: float | None = 0.9999) -> None:
         self.copies = copies
         super().__init__(lambda topic, k: np.array([0, 1, 2, 4, 3] if copies else range(5))[:k])
 

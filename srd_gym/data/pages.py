@@ -12,10 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
+from srd_gym.data.arrow import pa, pc, pq
 from srd_gym.files import for_arrow
 
 _ROW_GROUPS, _COLUMNS, _COLUMN = 4, 1, 3

@@ -221,9 +221,9 @@ def test_an_unknown_column_is_ignored_with_a_notice(written: Path) -> None:
 
 
 def test_the_docstring_lists_every_column() -> None:
-    for name in parquet.SCHEMA.names:
+    for name in parquet.schema_of_topics().names:
         assert f"`{name}`" in parquet.__doc__
-    assert set(parquet.SCHEMA.names) - {"vector_width"} == set(TOPIC_FIELDS)
+    assert set(parquet.schema_of_topics().names) - {"vector_width"} == set(TOPIC_FIELDS)
 
 
 # Vectors that stay on disk: the same topics, other memory
@@ -368,7 +368,7 @@ def test_what_is_counted_is_what_is_read(tmp_path: Path) -> None:
     topics = generate("serp", n_topics=30, seed=0)
     write_topics(tmp_path / "t.parquet", topics)
     with pq.ParquetFile(tmp_path / "t.parquet") as file:
-        counted = sum(pages.unfolded_bytes(file, tmp_path / "t.parquet", 0, parquet.SCHEMA.names))
+        counted = sum(pages.unfolded_bytes(file, tmp_path / "t.parquet", 0, parquet.schema_of_topics().names))
         vectors_only = sum(pages.unfolded_bytes(file, tmp_path / "t.parquet", 0, ["doc_vectors"]))
     size = sum(topic.doc_vectors.nbytes for topic in topics)
     assert size <= vectors_only < 1.1 * size + 10 * 1024

@@ -18,12 +18,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srd_gym.data.parquet import SCHEMA, SCHEMA_VERSION, record_batch
+from srd_gym.data.parquet import SCHEMA_VERSION, record_batch, schema_of_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.files import written_atomically
 
 CANDIDATES, WIDTH = 100, 384
-_VECTORS = SCHEMA.get_field_index("doc_vectors")
+_VECTORS = schema_of_topics().get_field_index("doc_vectors")
 _GROUP = 200
 _PROGRAM = "import sys\nfrom srd_train.cli import main\nsys.exit(main(sys.argv[1:]))"
 _FIGURES = ("VmHWM", "RssAnon")
@@ -33,7 +33,7 @@ def write_large(path: Path, topics: int, *, candidates: int = CANDIDATES, width:
     """Write generated topics, 200 a row group, with document vectors in half precision."""
     about = {"schema_version": SCHEMA_VERSION, "name": path.stem, "simulated": True}
     half = pa.field("doc_vectors", pa.list_(pa.float16()))
-    schema = SCHEMA.set(_VECTORS, half).with_metadata({"srd_gym": json.dumps(about)})
+    schema = schema_of_topics().set(_VECTORS, half).with_metadata({"srd_gym": json.dumps(about)})
     with (
         written_atomically(path) as temporary,
         pq.ParquetWriter(temporary, schema, compression="none", use_dictionary=False, write_statistics=False) as writer,
@@ -41,7 +41,7 @@ def write_large(path: Path, topics: int, *, candidates: int = CANDIDATES, width:
         for start in range(0, topics, _GROUP):
             count = min(_GROUP, topics - start)
             made = generate("web", n_topics=count, seed=start, width=width, candidates=(candidates, candidates))
-            batch = record_batch(list(made), SCHEMA)
+            batch = record_batch(list(made), schema_of_topics())
             writer.write_batch(batch.set_column(_VECTORS, half, batch.column(_VECTORS).cast(half.type)))
 
 

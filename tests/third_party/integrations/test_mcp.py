@@ -85,6 +85,10 @@ def test_results_are_those_of_diversify() -> None:
             diversify(None, VECTORS, 2, subtopic_scores=[[1, np.nan], [1, 0], [0, 1], [np.nan, 1], [0, 0]]),
         ),
         (
+            {"doc_vectors": VECTORS, "scores": SCORES, "costs": SCORES, "budget": 6, "per_cost": True},
+            diversify(None, VECTORS, 10, scores=SCORES, costs=SCORES, budget=6, per_cost=True),
+        ),
+        (
             {"doc_vectors": VECTORS, "subtopics": VECTORS[:2], "k": 2},
             diversify(None, VECTORS, 2, subtopics=VECTORS[:2]),
         ),
@@ -112,6 +116,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"texts": TEXTS, "subtopics": ["cars", [1, 2]]}, "got both"),
     ({"texts": TEXTS, "subtopic_scores": 3}, "expected (5, S)"),
     ({"texts": TEXTS, "costs": SCORES}, "costs and budget belong together"),
+    ({"texts": TEXTS, "costs": SCORES, "budget": 6, "per_cost": "yes"}, "per_cost must be True or False"),
     ({"texts": TEXTS, "already_shown": [9]}, "names document 9"),
     ({"texts": TEXTS, "k": "three"}, "k must be a whole number"),
     ({"texts": TEXTS, "diversity": 2}, "between 0 and 1"),

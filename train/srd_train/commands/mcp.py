@@ -48,6 +48,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "max_per_group": _one("integer", "Results shown of a group at most.", minimum=1),
     "costs": _list("number", "What each result costs, such as its tokens."),
     "budget": _one("number", "What the results chosen may cost in all.", minimum=0),
+    "per_cost": _one("boolean", "Whether to choose what is worth most for the budget, by value per cost."),
     "already_shown": _list("integer", "Positions of results shown before; they are not shown again."),
     "k": _one("integer", "Results wanted.", minimum=1, default=10),
     "diversity": _one("number", "0: order of relevance, 1: difference only; left out: safe.", minimum=0, maximum=1),

@@ -273,7 +273,8 @@ def json_value(text: str | bytes) -> Any:
         RecursionError: nested too deeply.
     """
     value = json.loads(text, object_pairs_hook=_each_key_once)
-    if (b"\\ud" if isinstance(text, bytes) else "\\ud") in text.lower():  # type: ignore[operator]
+    slash, half = (b"\\", b"\\ud") if isinstance(text, bytes) else ("\\", "\\ud")
+    if slash in text and half in text.lower():  # type: ignore[operator]  # one character is found much faster
         json.dumps(value, ensure_ascii=False).encode()  # half of a character, which no file can hold, is refused
     return value
 

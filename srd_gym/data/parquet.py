@@ -38,16 +38,15 @@ import contextlib
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from srd_gym.data.arrow import pa, pc, pq
 from srd_gym.data.mapped import MappedFile
 from srd_gym.data.notices import notice
 from srd_gym.files import PathLike, written_atomically
@@ -75,14 +74,18 @@ _FLOATS = (*_VECTORS, "retrieval_scores", "subtopic_weights", "subtopic_scores",
 _GRADES = ("judgments", "pool")
 _REQUIRED = ("query_id", "doc_ids")
 
-SCHEMA = pa.schema(
-    [pa.field("query_id", pa.string(), nullable=False), pa.field("query_text", pa.string())]
-    + [pa.field(name, pa.list_(pa.string()), nullable=name != "doc_ids") for name in _STRINGS]
-    + [pa.field("vector_width", pa.int32())]
-    + [pa.field(name, pa.list_(pa.float32())) for name in _FLOATS]
-    + [pa.field(name, pa.list_(pa.int8())) for name in _GRADES]
-)
-"""The columns as written."""
+
+@cache
+def schema_of_topics() -> pa.Schema:
+    """The columns as written."""
+    return pa.schema(
+        [pa.field("query_id", pa.string(), nullable=False), pa.field("query_text", pa.string())]
+        + [pa.field(name, pa.list_(pa.string()), nullable=name != "doc_ids") for name in _STRINGS]
+        + [pa.field("vector_width", pa.int32())]
+        + [pa.field(name, pa.list_(pa.float32())) for name in _FLOATS]
+        + [pa.field(name, pa.list_(pa.int8())) for name in _GRADES]
+    )
+
 
 _GROUP_ROWS = 1024  # a file's index, which is read whole, grows with the number of its row groups
 _GROUP_BYTES = 32 * 2**20
@@ -122,7 +125,7 @@ def write_topics(
     # Nobody looks for topics by the range of their vectors, and every range makes the file's index larger.
     how: dict[str, Any] = {"compression": "zstd", "use_dictionary": False, "write_statistics": ["query_id"]}
     with written_atomically(path) as temporary, opened_for_arrow(temporary, "wb") as target:
-        schema = SCHEMA.with_metadata({_METADATA_KEY: json.dumps(about, ensure_ascii=False).encode()})
+        schema = schema_of_topics().with_metadata({_METADATA_KEY: json.dumps(about, ensure_ascii=False).encode()})
         with pq.ParquetWriter(target, schema, **how) as writer:
             for group in _row_groups(topics):
                 writer.write_batch(record_batch(group, schema))
@@ -253,9 +256,9 @@ def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:
     """The columns to read: ours that are there; of others a notice."""
     present = file.schema_arrow.names
     for name in present:
-        if name not in SCHEMA.names:
+        if name not in schema_of_topics().names:
             notice(f"{_WHAT}: {path}: column {name!r} is not one of a topic set's and is ignored")
-    return [name for name in SCHEMA.names if name in present]
+    return [name for name in schema_of_topics().names if name in present]
 
 
 def record_batch(topics: list[Topic], schema: pa.Schema) -> pa.RecordBatch:
@@ -288,7 +291,7 @@ def _topics_of(batch: pa.RecordBatch, path: PathLike, first_row: int, aside: Map
 def _values(batch: pa.RecordBatch, name: str, path: PathLike) -> list[Any]:
     """One column as a list with a Python value or a flat array a row."""
     column = batch.column(name)
-    expected = SCHEMA.field(name).type
+    expected = schema_of_topics().field(name).type
     try:
         if name in _FLOATS or name in _GRADES:
             return number_rows(column, expected.value_type, may_lack=name == "subtopic_scores")

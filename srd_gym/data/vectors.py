@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from srd_gym.data.arrow import pa
 from srd_gym.data.folders import with_optional_gz
 from srd_gym.data.parquet import number_rows, opened_parquet, read_batches
 from srd_gym.files import PathLike

@@ -29,6 +29,7 @@ WITHOUT_TORCH = [
 @pytest.mark.parametrize(("modules", "unwanted"), [
     pytest.param(PROBLEM, OPTIONAL, id="no module of the problem imports an optional library"),
     pytest.param(["srd_gym"], {"pyarrow", "pettingzoo", "defusedxml", "pandas"}, id="the import is light"),
+    pytest.param([*PROBLEM, "srd_agents"], {"pyarrow"}, id="readers of Parquet import pyarrow when they read"),
     pytest.param(WITHOUT_TORCH, OPTIONAL, id="heuristics, registry and numpy rankers need no torch"),
     pytest.param(["srd_train.cli"], OPTIONAL, id="the command starts without torch", marks=needs_tyro),
 ])  # fmt: skip
@@ -36,6 +37,34 @@ def test_a_fresh_interpreter_loads_nothing_unwanted(modules: list[str], unwanted
     code = f"import sys, importlib\nfor name in {modules!r}: importlib.import_module(name)\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {name.partition(".")[0] for name in done.stdout.split()} & unwanted
+
+
+WITHOUT_PYARROW = """
+import sys
+sys.modules.update(dict.fromkeys(("pyarrow", "pyarrow.compute", "pyarrow.parquet")))
+import gymnasium, srd_agents, srd_gym
+from srd_gym import scoring_v0
+from srd_gym.data import VectorTable, load_topics, read_vectors
+environment = gymnasium.make("SRD-v0", topics="synthetic:tiny:20")
+environment.reset(seed=0)
+environment.step(0)
+scoring_v0.parallel_env("synthetic:tiny:20").reset(seed=0)
+assert len(srd_agents.diversify(None, [[1, 0], [0, 1]], 2).indices) == 2
+written = load_topics("synthetic:tiny:9")
+for use in (lambda: load_topics("words"), lambda: srd_gym.data.write_topics(sys.argv[1], written)):
+    try:
+        use()
+    except ImportError as error:
+        print(error)
+"""
+
+
+def test_without_pyarrow_all_but_parquet_works(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", WITHOUT_PYARROW, str(tmp_path / "t.parquet")]
+    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(told) == 2
+    assert all('pip install "srd-gym[parquet]"' in line for line in told)
+    assert not list(tmp_path.iterdir())
 
 
 # Gains: nobody but `srd_gym.measures` reads the arrays that they are made of

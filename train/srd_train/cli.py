@@ -65,6 +65,7 @@ TREE = Group(
         ),
         "train": Leaf("srd_train.commands.train", "train a ranker on a topic file"),
         "rank": Leaf("srd_train.commands.rank", "rank topics into a TREC run, or JSON lines as they come"),
+        "mcp": Leaf("srd_train.commands.mcp", "a tool for assistants (Model Context Protocol)", "Mcp"),
         "evaluate": Leaf(
             "srd_train.commands.evaluate", "score a TREC run by diversity qrels or a topic file", "Evaluate"
         ),

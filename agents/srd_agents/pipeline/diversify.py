@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from srd_agents.pipeline.capabilities import PutsCopiesLast, check_uses_subtopics, with_diversity
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
 from srd_agents.pipeline.naming import Namer, Names, named_by
+from srd_agents.pipeline.per_cost import PerCost, per_cost_of
 from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of
 from srd_agents.registry import load_ranker
 from srd_gym.checks import check_integer, falling, name_of, refuse_class
@@ -94,6 +95,7 @@ def diversify(
     max_per_group: int | None = None,
     costs: ArrayLike | Sequence[ArrayLike | None] | None = None,
     budget: float | None = None,
+    per_cost: bool = False,
     shown: ArrayLike | Sequence[ArrayLike | None] | None = None,
 ) -> Diversified:
     """The k documents to show of those retrieved: relevant, and different from one another.
@@ -148,6 +150,8 @@ def diversify(
         max_per_group: documents that may be shown of each group, those in `shown` among them.
         costs: of each document, at least 0, such as its tokens.
         budget: what the documents chosen may cost in all; a document that no longer fits is passed over.
+        per_cost: choose what is worth most within the budget, by value per cost, in place of a ranker; diversity says
+            how much a document counts for those like it (None: 0.5). See `srd_agents.pipeline.per_cost.PerCost`.
         shown: positions of documents that were shown before: they are not shown again, what is chosen differs from
             them as from documents chosen earlier, and they cost nothing.
 
@@ -167,7 +171,11 @@ def diversify(
     check_integer("k", k, 1)
     limits = Limits.asked(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
     named = subtopics is not None or subtopic_scores is not None
-    chooser = Chooser(ranker, limits, diversity=diversity, subtopics=named)
+    if per_cost:
+        ranker, limits = per_cost_of(per_cost, ranker, limits, costs, diversity)
+        chooser = Chooser(ranker, limits, diversity=None, subtopics=False)
+    else:
+        chooser = Chooser(ranker, limits, diversity=diversity, subtopics=named)
     dimensions = _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(
@@ -281,8 +289,9 @@ class Chooser:
             topics.append(topic)
             orders.append(order)
             limits.append(self.limits.of(topic, order, one.groups, one.costs, one.shown))
-        rankings = show(self.ranker, topics, k, limits)
-        explain = getattr(self.ranker, "explain", lambda topic: f"ranked by {name_of(self.ranker)}")
+        ranker = self.ranker
+        rankings = ranker.show(topics, k, limits) if isinstance(ranker, PerCost) else show(ranker, topics, k, limits)
+        explain = getattr(ranker, "explain", lambda topic: f"ranked by {name_of(ranker)}")
         return [
             (ranking if order is None else order[ranking], explain(topic))
             for ranking, order, topic in zip(rankings, orders, topics, strict=True)

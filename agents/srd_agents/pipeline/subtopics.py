@@ -73,4 +73,6 @@ def texts_of(entry: Any) -> list[str]:
     rows = isinstance(entry, Sequence) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
     if not rows or not any(isinstance(each, str) for each in entry):
         return []
+    if (other := next((each for each in entry if not isinstance(each, str)), None)) is not None:
+        raise TypeError(f"subtopics must be texts or vectors, got both: {shown(other)} beside texts")
     return list(entry)

@@ -20,7 +20,7 @@ from srd_agents.integrations.ranking import best_first, chooser_of
 from srd_agents.pipeline.diversify import DEFAULT_RANKER
 from srd_gym.data import generate
 from srd_gym.topic import Topic
-from srd_train.serving.json_lines import topic_of
+from srd_train.serving.json_lines import content_of, topic_of
 
 
 def vectors(n: int = 9, width: int = 4, seed: int = 0) -> tuple[Any, Any, Any]:
@@ -316,7 +316,7 @@ def by_adapter(scores: Any) -> list[int]:
 def by_line(scores: Any) -> list[int]:
     plain = scores if isinstance(scores, list) else [float(score) for score in scores]
     line = json.dumps({"query_id": "1", "doc_ids": list("01234"), "retrieval_scores": plain})
-    return [int(name) for name in topic_of(line).doc_ids]
+    return [int(name) for name in topic_of(content_of(line))[0].doc_ids]
 
 
 @pytest.mark.parametrize("way", [

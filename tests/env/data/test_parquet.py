@@ -224,9 +224,9 @@ def test_an_unknown_column_is_ignored_with_a_notice(written: Path) -> None:
 
 
 def test_the_docstring_lists_every_column() -> None:
-    for name in parquet.SCHEMA.names:
+    for name in parquet.schema_of_topics().names:
         assert f"`{name}`" in parquet.__doc__
-    assert set(parquet.SCHEMA.names) - {"vector_width"} == set(TOPIC_FIELDS)
+    assert set(parquet.schema_of_topics().names) - {"vector_width"} == set(TOPIC_FIELDS)
 
 
 # Vectors that stay on disk: the same topics, other memory

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import io
 import json
 import re
@@ -10,12 +11,13 @@ import numpy as np
 import pytest
 from run_srd import Srd
 
+from srd_agents import diversify
 from srd_agents.registry import load_ranker, make_ranker
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.trec_files import read_run
 
-LINE = {
+LINE: dict[str, Any] = {
     "query_id": "q",
     "doc_ids": ["a", "b", "c"],
     "doc_vectors": [[1, 0], [1, 0.1], [0, 1]],
@@ -86,7 +88,21 @@ def test_candidates_with_scores_are_put_into_retrieval_order(srd: Srd, feed: Any
     ({**LINE, "doc_vector": []}, "Did you mean doc_vectors"),
     ({**LINE, "doc_vectors": [[1, 0], [1], [0, 1]]}, "vectors of one width"),
     ({**LINE, "doc_vectors": [[1, None], [1, 0], [0, 1]]}, "NaN or infinity"),
-    ({**LINE, "doc_ids": [1, 2, 3]}, "must be text"),
+    ({**LINE, "doc_ids": [1.5, 2, 3]}, "doc_ids must be text or whole numbers, got 1.5 (float)"),
+    ({**LINE, "doc_ids": [1, "1", 2]}, "holds '1' twice"),
+    ({**LINE, "query_id": True}, "query_id must be text or whole numbers"),
+    ({**LINE, "doc_vectors": "A?=="}, "not base64 of little-endian float32, rows of one width for 3 documents"),
+    ({**LINE, "doc_vectors": "AAAAAAAAAAA="}, "rows of one width for 3 documents"),
+    ({**LINE, "doc_vectors": ["AAAAAAAAAAA=", "AAAAAAAAAAA=", "AAAAAA=="]}, "rows of several lengths"),
+    ({**LINE, "doc_vectors": {"float64": "AAAA"}}, 'expected numbers, base64 of float32, or {"float16": base64}'),
+    ({**LINE, "query_vector": "AADAfwAAwH8="}, "NaN or infinity"),
+    ({**LINE, "already_shown": ["z"]}, "'z' is not among doc_ids"),
+    ({**LINE, "already_shown": "a"}, "expected a list of document ids"),
+    ({**LINE, "groups": [1, 1, 2]}, "groups and max_per_group belong together"),
+    ({**LINE, "costs": [1, "x", 2], "budget": 2}, "costs must hold numbers"),
+    ({**LINE, "diversity": "much"}, "diversity must be a number, got 'much'"),
+    ({**LINE, "subtopics": [[1, 0]]}, "ranker 'mmr' cannot use subtopics"),
+    ({**LINE, "user": 7}, "--pass-through KEY"),
     ({**LINE, "doc_ids": "abc"}, "expected a list"),
     ({"query_id": "q", "doc_ids": ["a"]}, "vectors"),
 ])  # fmt: skip
@@ -97,6 +113,103 @@ def test_a_bad_line_is_named_and_those_before_it_answered(srd: Srd, feed: Any, l
     assert "error: line 2: " in done.err
     assert expected in done.err
     assert len(done.out.splitlines()) == 1
+
+
+def test_lines_say_all_that_diversify_takes(srd: Srd, feed: Any) -> None:
+    """Each line is ranked as `diversify` ranks it, but for near-duplicates, which only `cautious` moves."""
+    generator = np.random.default_rng(0)
+    query, vectors = generator.normal(size=6).tolist(), generator.normal(size=(8, 6)).tolist()
+    scores, senses = generator.normal(size=8).tolist(), generator.normal(size=(3, 6)).tolist()
+    ratings = [[1, None, 0], *generator.uniform(size=(7, 3)).tolist()]
+    ids = [7, "b", 5, "d", "e", 9, "g", 3]
+    costs, sites = [3, 1, 2, 2, 1, 3, 1, 2], ["x", "x", "y", "y", "x", "z", "z", "y"]
+    cases: list[dict[str, Any]] = [
+        {"subtopics": senses},
+        {"subtopics": senses, "subtopic_weights": [3, 1, 2]},
+        {"subtopics": ["cat", "car", "system"], "subtopic_scores": ratings},
+        {"subtopics": None, "subtopic_scores": ratings},
+        {"subtopics": senses, "groups": sites, "max_per_group": 1},
+        {"subtopics": senses, "costs": costs, "budget": 4},
+        {"subtopics": senses, "already_shown": [9, "b"]},
+        {"subtopics": senses, "diversity": 0},
+        {"diversity": 0.7, "subtopics": senses, "costs": costs, "budget": 4, "already_shown": ["g"]},
+    ]
+    base = {"query_id": 4, "doc_ids": ids, "doc_vectors": vectors, "query_vector": query, "retrieval_scores": scores}
+    feed(*({**base, **case} for case in cases))
+    answers = [json.loads(line) for line in srd.works("rank", "pm2", "--k", "4").out.splitlines()]
+    for answer, case in zip(answers, cases, strict=True):
+        given = {name: value for name, value in case.items() if name != "already_shown"}
+        if "already_shown" in case:
+            given["shown"] = [ids.index(each) for each in case["already_shown"]]
+        if "subtopic_scores" in case:
+            given["subtopic_scores"] = [[np.nan if one is None else one for one in row] for row in ratings]
+        expected = diversify(query, vectors, 4, "pm2", scores, copies=None, **given)
+        assert answer == {"query_id": 4, "ranking": [ids[i] for i in expected.indices]}, case
+
+
+def encoded(values: Any, kind: str = "<f4") -> str:
+    return base64.b64encode(np.asarray(values, kind).tobytes()).decode()
+
+
+@pytest.mark.parametrize("vectors", [
+    {"doc_vectors": encoded(LINE["doc_vectors"]), "query_vector": encoded(LINE["query_vector"])},
+    {"doc_vectors": [encoded(row) for row in LINE["doc_vectors"]]},
+    {"doc_vectors": {"float32": encoded(LINE["doc_vectors"])}},
+    {"doc_vectors": {"float16": encoded(LINE["doc_vectors"], "<f2")}},
+    {"doc_vectors": {"float16": [encoded(row, "<f2") for row in LINE["doc_vectors"]]}, "query_vector": [1, 0.2]},
+])  # fmt: skip
+def test_vectors_may_be_base64(srd: Srd, feed: Any, vectors: dict[str, Any]) -> None:
+    feed(LINE, {**LINE, **vectors})
+    first, second = srd.works("rank", "mmr", "--lambda", "0.5").out.splitlines()
+    assert first == second
+
+
+def test_base64_of_subtopics_has_the_width_of_the_documents(srd: Srd, feed: Any) -> None:
+    senses = [[0, 1], [1, 0]]
+    feed({**LINE, "subtopics": senses}, {**LINE, "subtopics": {"float16": encoded(senses, "<f2")}})
+    first, second = srd.works("rank", "pm2").out.splitlines()
+    assert first == second
+
+
+def test_names_of_subtopics_are_embedded_by_the_models_vectoriser(srd: Srd, feed: Any, texts_file: Path) -> None:
+    model = texts_file.parent / "vectorised"
+    srd.works("train", "xquad", "--topics", texts_file, "--out", model, "--vectors", "lsa", "--width", "5")
+    line = {"query_id": "q", "query_text": "bank", "doc_ids": ["a", "b"], "doc_texts": ["river bank", "money bank"]}
+    feed({**line, "subtopics": ["money"]}, {**line, "subtopics": ["river"]})
+    firsts = [json.loads(answer)["ranking"][0] for answer in srd.works("rank", model).out.splitlines()]
+    assert firsts == ["b", "a"]
+    feed({**LINE, "subtopics": ["money"]})
+    assert "subtopics are texts: give their embeddings" in srd.fails("rank", "pm2")
+
+
+@pytest.mark.parametrize("choice", ["skip", "record"])
+def test_a_stream_goes_on_after_lines_that_cannot_be_ranked(srd: Srd, feed: Any, choice: str) -> None:
+    half = LINE | {"doc_vectors": [[1, 0], [1], [0, 1]], "query_id": 7, "user": {"name": "x"}}
+    feed(LINE, "{", half, "[" * 100_000, {**LINE, "typo": 1}, {**LINE, "user": "last"})
+    done = srd("rank", "mmr", "--on-error", choice, "--pass-through", "user", "session")
+    assert done.code == 1, "done, with findings"
+    answers = [json.loads(line) for line in done.out.splitlines()]
+    ranked = [answer for answer in answers if "ranking" in answer]
+    assert ranked == [{"query_id": "q", "ranking": ["b", "c", "a"]}, {**ranked[0], "user": "last"}]
+    if choice == "skip":
+        assert len(answers) == 2
+        assert [line.partition(" is skipped: ")[0] for line in done.err.splitlines()] == [
+            f"line {n}" for n in range(2, 6)
+        ]
+        return
+    assert answers[0] == ranked[0]
+    assert answers[-1] == ranked[1]
+    assert [(each["line"], each["query_id"]) for each in answers[1:-1]] == [(2, None), (3, 7), (4, None), (5, "q")]
+    assert "vectors of one width" in answers[2]["error"]
+    assert answers[2]["user"] == {"name": "x"}
+    assert not done.err
+
+
+def test_bytes_that_are_no_text_are_recorded_too(srd: Srd, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.BytesIO(b"\xff\xfe\n" + json.dumps(LINE).encode() + b"\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(stream))
+    first, second = map(json.loads, srd("rank", "mmr", "--on-error", "record").out.splitlines())
+    assert (first["line"], second["query_id"]) == (1, "q")
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +279,8 @@ def test_wrong_uses_are_explained(srd: Srd, tiny_file: Path, tmp_path: Path) -> 
         ((tmp_path, *topics, *out), "holds no trained ranker"),
         ((tmp_path / "bad", *topics, *out), "has schema version None"),
         (("mmr", "--engine", "ray"), "--engine ray needs --topics"),
+        (("mmr", *topics, *out, "--on-error", "skip"), "are for JSON lines"),
+        (("mmr", "--pass-through", "groups"), "'groups' cannot be passed through"),
     ):
         assert said in srd.fails("rank", *words)
 

@@ -15,7 +15,7 @@ from srd_agents.registry import RANKERS, find_untrained, import_own
 from srd_agents.training.options import CONFIG_FILE
 from srd_gym.trec_files import write_run
 from srd_train.commands.console import Output, SomeFile, overview, parsed, parsed_with_ranker
-from srd_train.serving.json_lines import rank_lines
+from srd_train.serving.json_lines import OnError, rank_lines
 from srd_train.serving.models import Model, load_model, ranking_options
 from srd_train.serving.ranking import TopicStream, rank_on_ray, rank_stream, topic_stream
 
@@ -31,7 +31,8 @@ class Rank:
     every topic). Without --topics, JSON lines are read from standard input and answered one by one:
     {"query_id": "7", "doc_ids": ["a", "b"], "doc_vectors": [[0.1, 0.2], [0.3, 0.1]]} and optional query_vector,
     retrieval_scores (and query_text, doc_texts for a model with a vectoriser) give
-    {"query_id": "7", "ranking": ["b", "a"]}.
+    {"query_id": "7", "ranking": ["b", "a"]}. Further keys: subtopics, subtopic_weights, subtopic_scores, groups with
+    max_per_group, costs with budget, already_shown (ids), diversity. Vectors may be base64 of float32.
 
     Examples:
       srd rank model --topics topics.parquet --k 10 --out model.run
@@ -39,6 +40,7 @@ class Rank:
       srd rank model --decoding beam --topics topics.parquet --out beam.run
       srd rank model --all --topics 'parts/*.parquet' --out parts.run --engine ray
       srd rank model --k 10 < candidates.jsonl > rankings.jsonl
+      srd rank cautious --on-error record --pass-through user < candidates.jsonl > rankings.jsonl
     """
 
     topics: Annotated[str | None, tyro.conf.arg(metavar="FILE|synthetic:PRESET")] = None
@@ -54,6 +56,11 @@ class Rank:
     """Random seed of a ranker that samples (random)."""
     engine: Literal["local", "ray"] = "local"
     """"ray" ranks the files with Ray Data, on the cluster that RAY_ADDRESS names or that runs here."""
+    on_error: OnError = "stop"
+    """A JSON line that cannot be ranked ends the command (stop), is left out with a notice (skip), or is answered by an
+    object with the line's number and the error (record); with skip and record the exit code is then 1."""
+    pass_through: Annotated[Sequence[str], tyro.conf.arg(metavar="KEY...", constructor=list)] = ()
+    """Further keys that JSON lines may have; answers repeat them."""
     trust: bool = False
     """Let a ranker run code: "module:Class" of one's own, a folder trained from such, or a file that can run any (sb3:
     a zip file of Stable-Baselines3). Only for what you or people you trust have made."""
@@ -109,6 +116,8 @@ class RankCommand:
             raise ValueError(f"--k must be at least 1, got {options.k}")
         if (options.topics is None) != (options.out is None):
             raise ValueError("give both --topics FILE and --out FILE, or neither: JSON lines have answers, not a run")
+        if options.topics is not None and (options.on_error != "stop" or options.pass_through):
+            raise ValueError("--on-error and --pass-through are for JSON lines, not for --topics")
         if options.engine == "ray" and options.topics is None:
             raise ValueError("--engine ray needs --topics FILES; JSON lines are answered by this process")
         # Workers of Ray stand in folders of their own.
@@ -121,9 +130,10 @@ class RankCommand:
             )
         if options.topics is None or options.out is None:
             # Bytes, as JSON is UTF-8 whatever the locale says (text without bytes behind it comes from tests).
-            rank_lines(model, getattr(sys.stdin, "buffer", sys.stdin), output.text, options.k)
-        else:
-            self._rank_topics(load, model, topic_stream(options.topics), options.out, output)
+            lines = getattr(sys.stdin, "buffer", sys.stdin)
+            choices: Any = {"on_error": options.on_error, "pass_through": options.pass_through}
+            return int(rank_lines(model, lines, output.text, options.k, notice=output.notice, **choices) > 0)
+        self._rank_topics(load, model, topic_stream(options.topics), options.out, output)
         return 0
 
     def _rank_topics(

@@ -2,53 +2,100 @@
 
 from __future__ import annotations
 
+import binascii
 import dataclasses
 import json
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
-from srd_agents.pipeline.limits import row_of
+from srd_agents.pipeline.capabilities import PutsCopiesLast
+from srd_agents.pipeline.diversify import Chooser
+from srd_agents.pipeline.limits import Limits, row_of, show
+from srd_agents.pipeline.subtopics import texts_of
 from srd_gym.checks import falling, unknown
-from srd_gym.reading import json_value
-from srd_gym.topic import Topic
+from srd_gym.dtypes import IntArray
+from srd_gym.reading import json_value, shown
+from srd_gym.topic import Topic, TopicSet
 from srd_train.serving.models import Model
-from srd_train.serving.ranking import rank_stream
 
 REQUIRED = ("query_id", "doc_ids")
-OPTIONAL = ("doc_vectors", "query_vector", "retrieval_scores", "query_text", "doc_texts")
+_OF_TOPIC = (
+    "doc_vectors",
+    "query_vector",
+    "retrieval_scores",
+    "query_text",
+    "doc_texts",
+    "subtopics",
+    "subtopic_weights",
+    "subtopic_scores",
+)
+_LIMITS = ("groups", "max_per_group", "costs", "budget", "already_shown", "diversity")
+OPTIONAL = (*_OF_TOPIC, *_LIMITS)
+"""Further keys of a line."""
+OnError = Literal["stop", "skip", "record"]
+"""What becomes of a line that cannot be ranked: the end, a notice, or an object with its number and the error."""
+_NOTHING: Mapping[str, Any] = dict.fromkeys(_LIMITS)
+_ENCODED = ("float32", "float16")
 
 
-def rank_lines(model: Model, lines: Iterable[str | bytes], answer: Callable[[str], None], k: int) -> None:
+def rank_lines(
+    model: Model,
+    lines: Iterable[str | bytes],
+    answer: Callable[[str], None],
+    k: int,
+    *,
+    on_error: OnError = "stop",
+    notice: Callable[[str], None] = lambda _: None,
+    pass_through: Collection[str] = (),
+) -> int:
     """Answer each line before the next is read, so that a service can talk through a pipe.
 
     Args:
         model: what ranks.
         lines: JSON objects with `REQUIRED` and some of `OPTIONAL` keys, bytes in UTF-8; blank lines are passed over.
-        answer: takes `{"query_id": ..., "ranking": [document ids, best first]}`.
+        answer: takes `{"query_id": ..., "ranking": [document ids, best first]}`, ids as they came.
         k: documents per ranking.
+        on_error: what becomes of a line that cannot be ranked; "record": `{"line": number, "error": ...}`, with the
+            query id where there is one.
+        notice: takes the errors of lines that are skipped.
+        pass_through: further keys that a line may have, which its answer repeats.
+
+    Returns:
+        How many lines could not be ranked.
 
     Raises:
-        ValueError: a line that cannot be ranked; the message gives its number. Lines before it are answered.
+        ValueError: a line that cannot be ranked, where `on_error` is "stop"; the message gives its number. Lines before
+            it are answered. Or a key to pass through that has a meaning here.
     """
+    if taken := [key for key in pass_through if key in (*REQUIRED, *OPTIONAL, "ranking", "line", "error")]:
+        raise ValueError(f"the key {shown(taken[0])} cannot be passed through: it has a meaning here")
+    ranker, refused = _LineRanker(model, k, pass_through), 0
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
+        content: dict[str, Any] = {}
         try:
-            topic = topic_of(line.decode("utf-8-sig") if isinstance(line, bytes) else line)
-            ((query_id, ranking),) = rank_stream(model, [topic], k)
+            content = content_of(line.decode("utf-8-sig") if isinstance(line, bytes) else line)
+            result = {"query_id": content.get("query_id"), "ranking": ranker.rank(content)}
         except (ValueError, TypeError) as error:
-            raise ValueError(f"line {number}: {error}") from error
-        answer(json.dumps({"query_id": query_id, "ranking": ranking}))
+            if on_error == "stop":
+                raise ValueError(f"line {number}: {error}") from error
+            refused += 1
+            if on_error == "skip":
+                notice(f"line {number} is skipped: {error}")
+                continue
+            result = {"line": number, "query_id": content.get("query_id"), "error": str(error)}
+        answer(json.dumps(result | {key: content[key] for key in pass_through if key in content}))
+    return refused
 
 
-def topic_of(line: str) -> Topic:
-    """The topic in one line; candidates with retrieval scores are put into retrieval order.
+def content_of(line: str) -> dict[str, Any]:
+    """The object in a line.
 
     Raises:
-        TypeError: retrieval scores that are no numbers.
-        ValueError: not a JSON object, a missing or unknown key, or values that do not make a topic.
+        ValueError: not a JSON object.
     """
     try:
         content = json_value(line)
@@ -56,38 +103,184 @@ def topic_of(line: str) -> Topic:
         raise ValueError(f"not JSON ({error})") from error
     if not isinstance(content, dict):
         raise ValueError(f"expected a JSON object with {', '.join(REQUIRED)}, got {type(content).__name__}")
-    missing = [key for key in REQUIRED if content.get(key) is None]
-    if missing:
-        raise ValueError(
-            f"no {' and no '.join(missing)}; expected {', '.join(REQUIRED)} and optional {', '.join(OPTIONAL)}"
-        )
-    for key in content:
-        if key not in (*REQUIRED, *OPTIONAL):
-            raise unknown("key", key, (*REQUIRED, *OPTIONAL))
+    return content
+
+
+class _LineRanker:
+    """Ranks the documents of lines.
+
+    Args:
+        model: what ranks.
+        k: documents per ranking.
+        pass_through: keys of lines that say nothing here.
+    """
+
+    def __init__(self, model: Model, k: int, pass_through: Collection[str]) -> None:
+        self._model, self._k, self._pass_through = model, k, pass_through
+        self._plain = Chooser(model.ranker, self._asked(_NOTHING), diversity=None, subtopics=False)
+
+    def rank(self, content: Mapping[str, Any]) -> list[str | int]:
+        """Ids of the documents to show, best first, as they came.
+
+        Raises:
+            ValueError, TypeError: a missing or unknown key, values that do not make a topic, or what the ranker
+                refuses.
+        """
+        given = self._known(content)
+        limits = {key: given.pop(key, None) for key in _LIMITS}
+        topic, order = topic_of(given)
+        if self._model.vectorizer is not None:
+            (topic,) = self._model.vectorizer.apply(TopicSet([topic], name="topics"))
+        elif topic.subtopic_texts is not None and topic.subtopic_scores is None:
+            raise ValueError("subtopics are texts: give their embeddings, or subtopic_scores for each document")
+        shown_before = _positions(given["doc_ids"], limits["already_shown"])
+        chooser = self._plain
+        if topic.n_subtopics or limits != _NOTHING:
+            chooser = Chooser(
+                self._model.ranker, self._asked(limits), diversity=limits["diversity"], subtopics=topic.n_subtopics > 0
+            )
+        limit = chooser.limits.of(topic, order, limits["groups"], limits["costs"], shown_before)
+        (ranking,) = show(chooser.ranker, [topic], self._k, [limit])
+        ids = given["doc_ids"]
+        return [ids[i] for i in (ranking if order is None else order[ranking]).tolist()]
+
+    def _asked(self, limits: Mapping[str, Any]) -> Limits:
+        """The limits of a line that do not depend on its documents."""
+        ranker = self._model.ranker
+        copies = ranker.copies if isinstance(ranker, PutsCopiesLast) else None
+        named = ("groups", "max_per_group", "costs", "budget")
+        return Limits.asked(copies=copies, **{key: limits[key] for key in named})
+
+    def _known(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """What a line gives, without nulls and what is passed through.
+
+        Raises:
+            ValueError: a missing or unknown key.
+        """
+        given = {key: value for key, value in content.items() if value is not None and key not in self._pass_through}
+        if missing := [key for key in REQUIRED if key not in given]:
+            raise ValueError(
+                f"no {' and no '.join(missing)}; expected {', '.join(REQUIRED)} and optional {', '.join(OPTIONAL)}"
+            )
+        for key in given:
+            if key not in (*REQUIRED, *OPTIONAL):
+                raise unknown(
+                    "key", key, (*REQUIRED, *OPTIONAL), "--pass-through KEY lets answers repeat one of yours."
+                )
+        return given
+
+
+def topic_of(content: Mapping[str, Any]) -> tuple[Topic, IntArray | None]:
+    """The topic of a line; candidates with retrieval scores are put into retrieval order.
+
+    Args:
+        content: `REQUIRED` and some of the keys that describe a topic.
+
+    Returns:
+        The topic, and for each of its candidates its position in the line (None: the same).
+
+    Raises:
+        TypeError: ids that are neither text nor whole numbers, or something that holds no numbers.
+        ValueError: values that do not make a topic.
+    """
+    values = dict(content)
     for key in ("doc_ids", "doc_texts"):
-        if content.get(key) is not None and not isinstance(content[key], list):
-            raise ValueError(f"{key}: expected a list of texts, got {type(content[key]).__name__}")
-    values: dict[str, Any] = {key: value for key, value in content.items() if value is not None}
-    for key in ("doc_vectors", "query_vector"):
-        if key in values:
-            values[key] = _array(key, values[key])
+        if key in values and not isinstance(values[key], list):
+            raise ValueError(f"{key}: expected a list of texts, got {type(values[key]).__name__}")
+    values["query_id"] = _id("query_id", values["query_id"])
+    values["doc_ids"] = [_id("doc_ids", each) for each in values["doc_ids"]]
+    count = len(values["doc_ids"])
+    if "doc_vectors" in values:
+        values["doc_vectors"] = _array("doc_vectors", values["doc_vectors"], (count, -1))
+    if "query_vector" in values:
+        values["query_vector"] = _array("query_vector", values["query_vector"], (-1,))
+    values |= _subtopics(values.pop("subtopics", None), values.pop("subtopic_scores", None), values)
     scores = values.pop("retrieval_scores", None)
     topic = Topic(**values)
-    return topic if scores is None else _in_retrieval_order(topic, scores)
-
-
-def _in_retrieval_order(topic: Topic, scores: Any) -> Topic:
-    """The topic with its candidates sorted by falling score; equal ones keep their order."""
-    row = row_of(topic.query_id, "retrieval_scores", scores, topic.n_candidates)
+    if scores is None:
+        return topic, None
+    row = row_of(topic.query_id, "retrieval_scores", scores, topic.n_candidates, "fiubO")
     if (order := falling(row)) is not None:
         topic, row = topic.take(order), row[order]
-    return dataclasses.replace(topic, retrieval_scores=row)
+    return dataclasses.replace(topic, retrieval_scores=row), order
 
 
-def _array(key: str, value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Numbers as an array."""
+def _subtopics(subtopics: Any, scores: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a topic that say what its subtopics are.
+
+    Args:
+        subtopics: texts, or vectors of the documents' width; None where there are none.
+        scores: [N, S], or None.
+        values: the topic's other fields.
+    """
+    found: dict[str, Any] = {}
+    if texts := texts_of(subtopics):
+        found["subtopic_texts"] = texts
+    elif subtopics:
+        width = np.shape(values.get("doc_vectors", ()))[-1:]
+        found["subtopic_vectors"] = _array("subtopics", subtopics, (-1, *width))
+    if scores is not None:
+        rated = found["subtopic_scores"] = _array("subtopic_scores", scores, (len(values["doc_ids"]), -1))
+        if not (texts or subtopics) and rated.ndim == 2:
+            found["subtopic_ids"] = [str(s) for s in range(rated.shape[1])]
+    return found
+
+
+def _id(key: str, value: Any) -> str:
+    """An id as topics have it: text."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise TypeError(f"{key} must be text or whole numbers, got {shown(value)} ({type(value).__name__})")
+    return str(value)
+
+
+def _positions(doc_ids: Sequence[str | int], already_shown: Any) -> list[int] | None:
+    """Where in the line the documents shown before stand."""
+    if already_shown is None:
+        return None
+    if not isinstance(already_shown, list):
+        raise ValueError(f"already_shown: expected a list of document ids, got {type(already_shown).__name__}")
+    place = {str(doc_id): position for position, doc_id in enumerate(doc_ids)}
+    named = [_id("already_shown", each) for each in already_shown]
+    if absent := [each for each in named if each not in place]:
+        raise ValueError(f"already_shown: {shown(absent[0])} is not among doc_ids")
+    return [place[each] for each in named]
+
+
+def _array(key: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[Any]]:
+    """Numbers as an array: lists of them, or base64 of little-endian float32, or of {"float16": ...}.
+
+    Args:
+        key: for errors.
+        value: as it came; null among numbers is NaN.
+        shape: of what is written in base64, -1 for one length that is not known.
+    """
+    kind, encoded = "float32", value
+    if isinstance(value, dict):
+        if len(value) != 1 or (kind := next(iter(value))) not in _ENCODED:
+            raise ValueError(
+                f'{key}: expected numbers, base64 of float32, or {{"float16": base64}}, got {shown(value)}'
+            )
+        encoded = value[kind]
+    each_encoded = isinstance(encoded, list) and bool(encoded) and all(isinstance(one, str) for one in encoded)
+    if isinstance(encoded, str) or each_encoded:
+        return _decoded(key, encoded, kind, shape)
     try:
-        return np.array(value, dtype=np.float64)
+        return np.array(encoded, dtype=np.float64)
     except (ValueError, TypeError, OverflowError) as error:
-        shape = "a list of vectors of one width" if key == "doc_vectors" else "a list of numbers"
-        raise ValueError(f"{key}: expected {shape} ({error})") from error
+        wanted = "a list of numbers" if len(shape) == 1 else "a list of vectors of one width"
+        raise ValueError(f"{key}: expected {wanted} ({error})") from error
+
+
+def _decoded(key: str, encoded: str | list[str], kind: str, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[Any]]:
+    """Numbers from base64: of all rows, or a list of rows."""
+    try:
+        parts = [
+            binascii.a2b_base64(part, strict_mode=True) for part in ([encoded] if isinstance(encoded, str) else encoded)
+        ]
+        if len({len(part) for part in parts}) > 1:
+            raise ValueError("rows of several lengths")
+        flat = np.frombuffer(b"".join(parts), dtype=np.dtype(kind).newbyteorder("<"))
+        return flat.reshape(shape)
+    except ValueError as error:
+        rows = "" if len(shape) == 1 else f", rows of one width for {shape[0]} documents" if shape[0] > 0 else ""
+        raise ValueError(f"{key}: not base64 of little-endian {kind}{rows} ({error})") from error

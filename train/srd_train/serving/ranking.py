@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-import pyarrow as pa
-
 from srd_agents.training.learner import tell_foreign
 from srd_gym.checks import checked_rankings
 from srd_gym.data import WORDS, load_topics
+from srd_gym.data.arrow import pa
 from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, read_origin
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic, TopicSet

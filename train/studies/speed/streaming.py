@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srd_gym.data.parquet import SCHEMA, SCHEMA_VERSION, record_batch
+from srd_gym.data.parquet import SCHEMA_VERSION, record_batch, schema_of_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.files import written_atomically
 
@@ -29,16 +29,17 @@ _FIGURES = ("VmHWM", "RssAnon")
 def write_large(path: Path, topics: int, *, candidates: int = 100, width: int = 384) -> None:
     """Write generated topics, 200 a row group, with document vectors in half precision."""
     about = {"schema_version": SCHEMA_VERSION, "name": path.stem, "simulated": True}
-    half, vectors = pa.field("doc_vectors", pa.list_(pa.float16())), SCHEMA.get_field_index("doc_vectors")
-    schema = SCHEMA.set(vectors, half).with_metadata({"srd_gym": json.dumps(about)})
+    schema = schema_of_topics()
+    half, vectors = pa.field("doc_vectors", pa.list_(pa.float16())), schema.get_field_index("doc_vectors")
+    halved = schema.set(vectors, half).with_metadata({"srd_gym": json.dumps(about)})
     with (
         written_atomically(path) as temporary,
-        pq.ParquetWriter(temporary, schema, compression="none", use_dictionary=False, write_statistics=False) as writer,
+        pq.ParquetWriter(temporary, halved, compression="none", use_dictionary=False, write_statistics=False) as writer,
     ):
         for start in range(0, topics, _GROUP):
             count = min(_GROUP, topics - start)
             made = generate("web", n_topics=count, seed=start, width=width, candidates=(candidates, candidates))
-            batch = record_batch(list(made), SCHEMA)
+            batch = record_batch(list(made), schema)
             writer.write_batch(batch.set_column(vectors, half, batch.column(vectors).cast(half.type)))
 
 

@@ -1,0 +1,209 @@
+"""`srd mcp`, asked by the client of the protocol's own SDK over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+from mcp import ClientSession, StdioServerParameters, stdio_client
+from mcp.types import CallToolResult
+
+from srd_agents import diversify
+from srd_agents.pipeline.words import embed_by_words
+from srd_train.commands.mcp import ARGUMENTS, TOOL, diversify_results
+
+T = TypeVar("T")
+WORDS = [sys.executable, "-c", "import sys; from srd_train.__main__ import main; sys.exit(main())", "mcp"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+TEXTS = [
+    "Jaguar, the big cat of the rain forest",
+    "Jaguar, the big cat of the rain forest!",
+    "The jaguar, a big cat, swims",
+    "Used Jaguar cars and their prices",
+    "Mac OS X Jaguar, the operating system",
+]
+SCORES = [5, 4, 3, 2, 1]
+VECTORS = np.random.default_rng(0).normal(size=(5, 8)).round(3).tolist()
+
+
+def asked(work: Callable[[ClientSession], Awaitable[T]]) -> T:
+    """What a client comes to that talks to a server of its own; nothing may take a minute."""
+
+    async def session() -> T:
+        server = StdioServerParameters(command=WORDS[0], args=WORDS[1:], env=ENVIRONMENT)
+        async with stdio_client(server) as streams, ClientSession(*streams) as client:
+            await client.initialize()
+            return await work(client)
+
+    return asyncio.run(asyncio.wait_for(session(), 60))
+
+
+def call(*arguments: dict[str, Any]) -> list[CallToolResult]:
+    async def work(client: ClientSession) -> list[CallToolResult]:
+        return [await client.call_tool(TOOL, each) for each in arguments]
+
+    return asked(work)
+
+
+def test_the_one_tool_says_what_it_takes() -> None:
+    async def work(client: ClientSession) -> Any:
+        return await client.list_tools()
+
+    (tool,) = asked(work).tools
+    assert tool.name == TOOL
+    assert tool.input_schema["properties"] == ARGUMENTS
+    assert not tool.input_schema["additionalProperties"]
+
+
+def test_results_are_those_of_diversify() -> None:
+    embed = embed_by_words(TEXTS)
+    query, vectors = np.asarray(embed(["jaguar"]))[0], embed(TEXTS)
+    senses = ["cars", "operating system"]
+    limits: dict[str, Any] = {"groups": ["a", "a", "b", "b", "c"], "max_per_group": 1, "costs": SCORES, "budget": 7}
+    cases: list[tuple[dict[str, Any], Any]] = [
+        ({"texts": TEXTS, "scores": SCORES}, diversify(None, vectors, 10, scores=SCORES)),
+        ({"texts": TEXTS, "query_text": "jaguar", "diversity": 0.5}, diversify(query, vectors, 10, diversity=0.5)),
+        (
+            {"texts": TEXTS, "query_text": "jaguar", "scores": SCORES, "subtopics": senses, "k": 3},
+            diversify(query, vectors, 3, scores=SCORES, subtopics=senses, embed=embed, query_text="jaguar"),
+        ),
+        (
+            {"doc_vectors": VECTORS, "query_vector": VECTORS[0], "k": 3, "already_shown": [2], **limits},
+            diversify(VECTORS[0], VECTORS, 3, shown=[2], **limits),
+        ),
+        (
+            {"doc_vectors": VECTORS, "subtopic_scores": [[1, None], [1, 0], [0, 1], [None, 1], [0, 0]], "k": 2},
+            diversify(None, VECTORS, 2, subtopic_scores=[[1, np.nan], [1, 0], [0, 1], [np.nan, 1], [0, 0]]),
+        ),
+        (
+            {"doc_vectors": VECTORS, "scores": SCORES, "costs": SCORES, "budget": 6, "per_cost": True},
+            diversify(None, VECTORS, 10, scores=SCORES, costs=SCORES, budget=6, per_cost=True),
+        ),
+        (
+            {"doc_vectors": VECTORS, "subtopics": VECTORS[:2], "k": 2},
+            diversify(None, VECTORS, 2, subtopics=VECTORS[:2]),
+        ),
+    ]
+    for found, (_, expected) in zip(call(*(arguments for arguments, _ in cases)), cases, strict=True):
+        assert not found.is_error
+        assert found.structured_content == {"indices": expected.indices.tolist()}
+    assert diversify_results({"texts": TEXTS, "scores": SCORES})[-1] == 1, "the near-duplicate comes last"
+    assert diversify_results(cases[2][0])[0] in (3, 4), "a named sense comes first"
+    assert diversify_results({"texts": []}) == []
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({}, "give texts or doc_vectors"),
+    ({"text": TEXTS}, "Did you mean texts"),
+    ({"texts": "jaguar"}, "must be a list of texts"),
+    ({"texts": [1, 2]}, "got 1 (int) at position 0"),
+    ({"texts": ["a", "b"]}, "fewer than two different words"),
+    ({"texts": TEXTS, "query_vector": [1]}, "belongs to doc_vectors"),
+    ({"texts": TEXTS, "query_text": 7}, "query_text must be text"),
+    ({"texts": TEXTS, "scores": [1, float("nan"), 3, 4, 5]}, "must hold numbers"),  # the client writes null for NaN
+    ({"texts": TEXTS, "scores": ["5", "4", "3", "2", "1"]}, "must hold numbers"),
+    ({"texts": TEXTS, "scores": [1, 2]}, "expected (5,)"),
+    ({"texts": TEXTS, "subtopics": "cars"}, "got one text"),
+    ({"texts": TEXTS, "subtopics": ["cars", [1, 2]]}, "got both"),
+    ({"texts": TEXTS, "subtopic_scores": 3}, "expected (5, S)"),
+    ({"texts": TEXTS, "costs": SCORES}, "costs and budget belong together"),
+    ({"texts": TEXTS, "costs": SCORES, "budget": 6, "per_cost": "yes"}, "per_cost must be True or False"),
+    ({"texts": TEXTS, "already_shown": [9]}, "names document 9"),
+    ({"texts": TEXTS, "k": "three"}, "k must be a whole number"),
+    ({"texts": TEXTS, "diversity": 2}, "between 0 and 1"),
+    ({"doc_vectors": [[1, 0], [1]]}, "embeddings of one width"),
+    ({"doc_vectors": [["a", "b"], ["c", "d"]]}, "must hold numbers"),
+    ({"doc_vectors": "AAAA"}, "embeddings of one width"),
+    ({"doc_vectors": [VECTORS]}, "embeddings of one width"),
+    ({"doc_vectors": [[1e39, 1]]}, "float32 cannot represent"),
+    ({"doc_vectors": VECTORS, "subtopics": ["cars"]}, "must be embeddings"),
+    ({"doc_vectors": VECTORS, "query_vector": [1]}, "expected (8,)"),
+]
+
+
+def test_bad_arguments_are_told_plainly_and_the_next_call_is_answered() -> None:
+    *found, last = call(*(arguments for arguments, _ in BAD), {"texts": TEXTS, "scores": SCORES, "k": 2})
+    for answer, (arguments, said) in zip(found, BAD, strict=True):
+        (content,) = answer.content
+        assert answer.is_error, arguments
+        assert said in content.text, arguments  # type: ignore[union-attr]
+        assert "topic '0'" not in content.text  # type: ignore[union-attr]
+    assert last.structured_content == {"indices": [0, 2]}
+
+
+def test_another_tool_is_refused() -> None:
+    async def work(client: ClientSession) -> CallToolResult:
+        return await client.call_tool("diversify_result", {})
+
+    found = asked(work)
+    assert found.is_error
+    assert f"Did you mean {TOOL}" in found.content[0].text  # type: ignore[union-attr]
+
+
+def test_calls_of_one_client_may_overlap() -> None:
+    many = [{"doc_vectors": np.random.default_rng(seed).normal(size=(50, 16)).tolist(), "k": 5} for seed in range(64)]
+
+    async def work(client: ClientSession) -> list[CallToolResult]:
+        return await asyncio.gather(*(client.call_tool(TOOL, each) for each in many))
+
+    expected = [diversify(None, each["doc_vectors"], 5).indices.tolist() for each in many]
+    assert [found.structured_content["indices"] for found in asked(work)] == expected
+
+
+def started() -> subprocess.Popen[str]:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(WORDS, env=ENVIRONMENT, text=True, **pipes)
+
+
+def initialize() -> str:
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}) + "\n"
+
+
+def test_lines_that_are_no_messages_hang_nothing_and_its_end_ends_it() -> None:
+    tool = {"name": TOOL, "arguments": {"texts": TEXTS, "scores": [5, 4, 3, 2, 1]}}
+    with_nan = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": tool}).replace("[5,", "[NaN,")
+    ready = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n"
+    last = json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": tool})
+    with started() as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(initialize() + ready + "no JSON\n{}\n[\n" + with_nan + "\n" + last + "\n")
+        process.stdin.flush()
+        answers: dict[int, Any] = {}
+        while 3 not in answers:
+            line = process.stdout.readline()
+            assert line, "the server ended"
+            answer = json.loads(line)
+            answers[answer.get("id")] = answer
+        assert answers[3]["result"]["structuredContent"]["indices"][0] == 0
+        assert "result" not in answers.get(2, {}) or answers[2]["result"]["isError"], "NaN is no score"
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_at_once(number: signal.Signals) -> None:
+    with started() as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(initialize())
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(20) == -number
+
+
+def test_the_page_lists_every_argument() -> None:
+    page = Path(__file__).parents[3] / "docs" / "third_party" / "service.md"
+    table = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    assert [name for name in ARGUMENTS if not any(f"`{name}`" in line.split("|")[1] for line in table)] == []

@@ -1,0 +1,156 @@
+"""`srd mcp`: a tool for assistants, over the Model Context Protocol on standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from srd_agents import diversify
+from srd_agents.pipeline.subtopics import texts_of
+from srd_agents.pipeline.words import embed_by_words
+from srd_gym.checks import unknown
+from srd_train.commands.console import Output
+
+TOOL = "diversify_results"
+_ABOUT = """Re-rank search results so that the first ones are relevant and differ from one another.
+
+Call it with what a search returned: `texts` (or `doc_vectors`), and the search's `scores`. Name `subtopics`, what the
+query may mean or ask about: that helps most. Without subtopics and diversity, results with scores keep their order, and
+near-duplicates come last."""
+
+
+def _one(kind: str, about: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "description": about, **more}
+
+
+def _list(of: Any, about: str) -> dict[str, Any]:
+    return {"type": "array", "items": of if isinstance(of, dict) else {"type": of}, "description": about}
+
+
+_VECTOR = {"type": "array", "items": {"type": "number"}}
+_RATINGS = {"type": "array", "items": {"type": ["number", "null"]}}
+_TEXT_OR_VECTOR = {"anyOf": [{"type": "string"}, _VECTOR]}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "query_text": _one("string", "The query; with texts it tells relevance where there are no scores."),
+    "texts": _list("string", "The results' texts. Without doc_vectors they are compared by their words."),
+    "query_vector": _list("number", "The query's embedding, of the model of doc_vectors."),
+    "doc_vectors": _list(_VECTOR, "The results' embeddings, one each."),
+    "scores": _list("number", "The search's score of each result, higher is better."),
+    "subtopics": _list(_TEXT_OR_VECTOR, "Likeliest first: texts, or beside doc_vectors embeddings."),
+    "subtopic_scores": _list(_RATINGS, "Each result's rating for each subtopic, higher is more; null: not rated."),
+    "groups": _list(["string", "integer"], "The site, author or document of each result."),
+    "max_per_group": _one("integer", "Results shown of a group at most.", minimum=1),
+    "costs": _list("number", "What each result costs, such as its tokens."),
+    "budget": _one("number", "What the results chosen may cost in all.", minimum=0),
+    "per_cost": _one("boolean", "Whether to choose what is worth most for the budget, by value per cost."),
+    "already_shown": _list("integer", "Positions of results shown before; they are not shown again."),
+    "k": _one("integer", "Results wanted.", minimum=1, default=10),
+    "diversity": _one("number", "0: order of relevance, 1: difference only; left out: safe.", minimum=0, maximum=1),
+}
+_RESULT = {"indices": _list("integer", "Positions of the chosen results, from 0, best first.")}
+
+
+def diversify_results(arguments: Mapping[str, Any]) -> list[int]:
+    """Positions of the chosen results, best first.
+
+    Args:
+        arguments: some of `ARGUMENTS`; null is as if it were left out.
+
+    Raises:
+        ImportError, TypeError, ValueError: scikit-learn lacks, or what `srd_agents.diversify` refuses.
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    for name in given:
+        if name not in ARGUMENTS:
+            raise unknown(f"argument of {TOOL}:", name, ARGUMENTS)
+    texts: Any = given.get("texts")
+    query, vectors = given.pop("query_vector", None), given.pop("doc_vectors", None)
+    if texts is None and vectors is None:
+        raise ValueError(f"{TOOL} needs the results: give texts or doc_vectors, one a result")
+    if not (texts or vectors):
+        return []
+    if vectors is None:
+        if query is not None:
+            raise ValueError("query_vector belongs to doc_vectors, which are missing; give query_text beside texts")
+        given["embed"] = embed = embed_by_words(texts)
+        vectors, text = embed(texts), given.get("query_text")
+        query = np.asarray(embed([text]))[0] if isinstance(text, str) else None
+    elif _dimensions(vectors) != 2:
+        raise ValueError(
+            "doc_vectors must be a list of embeddings of one width, one a result: [[0.1, 0.2], [0.3, 0.4]]"
+        )
+    elif "subtopic_scores" not in given and texts_of(given.get("subtopics")):
+        raise ValueError(
+            "beside doc_vectors, subtopics must be embeddings of the same model, or rated: subtopic_scores"
+        )
+    if isinstance(rated := given.get("subtopic_scores"), list):
+        rows = [row if isinstance(row, list) else [row] for row in rated]
+        given["subtopic_scores"] = [[np.nan if one is None else one for one in row] for row in rows]
+    given["shown"] = given.pop("already_shown", None)
+    indices: list[int] = diversify(query, vectors, given.pop("k", 10), **given).indices.tolist()
+    return indices
+
+
+def _dimensions(value: Any) -> int:
+    """Dimensions of an array; 0 where rows have several lengths."""
+    with contextlib.suppress(ValueError):
+        return np.ndim(value)
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mcp:
+    """Serve the tool diversify_results to an assistant, over the Model Context Protocol on standard input and output.
+
+    Examples:
+      srd mcp                    (name it in the assistant's settings, which then starts it)
+    """
+
+    def execute(self, output: Output) -> int:
+        """Serve until standard input ends.
+
+        Raises:
+            ImportError: the package mcp is not installed.
+        """
+        try:
+            import mcp.server.stdio  # noqa: F401 - whether it is there
+        except ImportError as error:
+            raise ImportError('srd mcp needs the package mcp: pip install "srd-gym[mcp]"') from error
+        for number in (signal.SIGINT, signal.SIGTERM):  # a thread waits for a line, and nothing is half written
+            signal.signal(number, signal.SIG_DFL)
+        asyncio.run(_serve())
+        return 0
+
+
+async def _serve() -> None:
+    """Answer until standard input ends; a call is worked on in a thread, so that others are heard meanwhile."""
+    from mcp import types
+    from mcp.server.lowlevel import Server
+    from mcp.server.stdio import stdio_server
+
+    schema = {"type": "object", "properties": ARGUMENTS, "additionalProperties": False}
+    result = {"type": "object", "properties": _RESULT, "required": ["indices"]}
+    tool = types.Tool(name=TOOL, description=_ABOUT, input_schema=schema, output_schema=result)
+
+    async def listed(*_: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool])
+
+    async def called(_: Any, call: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            if call.name != TOOL:
+                raise unknown("tool", call.name, [TOOL])
+            found = {"indices": await asyncio.to_thread(diversify_results, call.arguments or {})}
+        except (ImportError, TypeError, ValueError) as error:
+            text = str(error).removeprefix("topic '0': ")
+            return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+        return types.CallToolResult(content=[types.TextContent(text=str(found["indices"]))], structured_content=found)
+
+    server = Server("srd", on_list_tools=listed, on_call_tool=called)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

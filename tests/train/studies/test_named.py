@@ -7,8 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from srd_agents.heuristic import named
 from srd_gym.data import generate
+from srd_train.report.results import write_scores
 from studies import named as study
+from studies.claims.stored import Stored
 
 
 @pytest.mark.parametrize(("kind", "right", "wrong"), [("all", 1, 0), ("half wrong", 0.5, 0.5), ("wrong", 0, 1)])
@@ -23,15 +26,58 @@ def test_what_is_named(kind: str, right: float, wrong: float) -> None:
         assert told.judgments is None
 
 
-def test_a_row_for_each_list_and_one_for_none() -> None:
-    topics = generate("tiny", n_topics=4, seed=0)
+def made(title: str = "made, MiniLM") -> study.Case:
+    topics = generate("tiny", n_topics=6, seed=0)
     lists = {study.JUDGES: [np.asarray(topic.subtopic_vectors) for topic in topics]}
-    rows = list(study.rows_of(study.Case(title="made", topics=topics, lists=lists)))
-    wanted = ["initial ranking", "no names", "judges", "judges, half wrong", "judges, wrong"]
-    assert [row[0] for row in rows] == wanted
-    for row in rows[2:]:
-        less, first = float(row[-1].split(" ")[0]), float(rows[0][1])
-        assert float(row[1].split(" ")[0]) - first == pytest.approx(less, abs=1.1e-3)
+    return study.Case(title=title, topics=topics, lists=lists)
+
+
+def test_scores_of_each_list_are_stored_and_shown(tmp_path: Path) -> None:
+    records = list(study.records_of(made()))
+    write_scores(tmp_path / "named.parquet", records)
+    stored = Stored(tmp_path)
+    wanted = ["no names", "judges", "judges, half wrong", "judges, wrong"]
+    assert [table.topics for table in stored.tables("named")] == [f"made, MiniLM, {name}" for name in wanted]
+    means = {record["ranker"]: record["measures"][study.MEASURE] for record in records[3:8]}
+    assert list(means) == [study.ORDER, study.MMR, *study.RANKERS]
+    _, head, _, first, none, judges, *_ = study.tables_of(stored.tables("named")).replace("\n\n", "\n").split("\n")
+    assert head == "| names | cautious | xquad | pm2 | cautious less the initial ranking |"
+    assert first == f"| initial ranking |{f' {means[study.ORDER]:.3f} |' * 3} - |"
+    assert none.startswith("| no names | ")
+    shown = [cell.split()[0] for cell in judges.split("|")[2:6]]
+    assert shown[:3] == [f"{means[ranker]:.3f}" for ranker in study.RANKERS]
+    assert float(shown[3]) == pytest.approx(means["cautious"] - means[study.ORDER], abs=1e-3)
+
+
+def test_lists_of_a_model_and_of_judges_are_averaged_over_collections() -> None:
+    names = [f"{name}, {rest}" for name in ("AMBIENT", "key-points") for rest in ("MiniLM, model", "MiniLM, judges")]
+    recipe = study.recipe_of([*names, "AMBIENT, LSA, model", "AMBIENT, MiniLM, model, half wrong"])
+    averages = [(entry.average, entry.collection) for entry in recipe.topics]
+    model, judges = study.AVERAGES.values()
+    assert averages == [
+        (model, "AMBIENT"),
+        (judges, "AMBIENT"),
+        (model, "key-points"),
+        (judges, "key-points"),
+        *averages[4:],
+    ]
+    assert [average for average, _ in averages[4:]] == ["", ""]
+
+
+def test_constants_are_chosen_without_what_they_are_held_against(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only point of the grid differs from the constants as they are, which are back afterwards."""
+    before = named._SHARPNESS
+    monkeypatch.setattr(study, "GRID", {"_SHARPNESS": (0.0,)})
+    monkeypatch.setattr(study, "DEVELOPMENT", ("one, MiniLM", "other, MiniLM"))
+    found = study.constants_of([made(title) for title in ("one, MiniLM", "other, MiniLM", "closed, MiniLM")])
+    assert before == named._SHARPNESS
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in found["table"].split("\n")[2:]]
+    assert [row[0] for row in rows] == ["one, MiniLM", "other, MiniLM", "one, MiniLM: judges", "other, MiniLM: judges"]
+    assert len({tuple(row[1:]) for row in rows}) == 1, "the collections are alike"
+    as_they_are, chosen, difference = map(float, rows[0][1:])
+    assert difference == pytest.approx(chosen - as_they_are, abs=1.1e-3)
+    assert difference < 0
+    assert found["worst"].startswith(f"{-difference:.3f} ")
 
 
 def test_texts_that_are_kept_are_not_embedded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

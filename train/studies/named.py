@@ -224,15 +224,19 @@ def _renamed(topic: Topic, vectors: FloatArray) -> Topic:
 
 def scores_of(topics: TopicSet, rankings: Sequence[IntArray]) -> Scores:
     """MEASURE of every topic: [T]."""
-    by_id = dict(zip(topics.query_ids, rankings, strict=True))
-    per_topic = evaluate(topics, by_id, [MEASURE]).per_topic
+    per_topic = _evaluated(topics, rankings).per_topic
     return np.array([per_topic[query_id][MEASURE] for query_id in topics.query_ids])
+
+
+def _evaluated(topics: TopicSet, rankings: Sequence[IntArray]) -> Evaluation:
+    return evaluate(topics, dict(zip(topics.query_ids, rankings, strict=True)), [MEASURE])
 
 
 def records_of(case: Case) -> Iterator[Record]:
     """A record for each ranker and list, and for no names, as `srd benchmark` keeps them of its cells."""
     plain = [_renamed(topic, np.empty((0, topic.vector_width or 0), np.float32)) for topic in case.topics]
-    ranked = {name: _ranked(case.topics, plain, ranker) for name, ranker in ((ORDER, ORDER), (MMR, "mmr"))}
+    first = [np.arange(min(10, topic.n_candidates)) for topic in plain]
+    ranked = {ORDER: (_evaluated(case.topics, first), 0.0), MMR: _ranked(case.topics, plain, "mmr")}
     lists = {NONE: plain}
     for title, vectors in case.lists.items():
         for kind in ("all", "half wrong", "wrong") if title in (JUDGES, "model", "titles seen") else ("all",):
@@ -248,7 +252,7 @@ def _ranked(topics: TopicSet, told: Sequence[Topic], ranker: str) -> tuple[Evalu
     begun = time.process_time()
     rankings = make_ranker(ranker).rank_batch(told, 10)
     seconds = time.process_time() - begun
-    return evaluate(topics, dict(zip(topics.query_ids, rankings, strict=True)), [MEASURE]), seconds
+    return _evaluated(topics, rankings), seconds
 
 
 def _record(name: str, topics: TopicSet, ranker: str, scored: Evaluation, seconds: float) -> Record:

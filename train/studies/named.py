@@ -72,9 +72,10 @@ They were chosen on AMBIENT, `key-points`, the claims of `perspectives` with eve
 and nothing was changed then. While the second choice was made, means over all queries on this page but those of
 `word-senses` were looked at: the odd claims are not unseen.
 
-Each line below leaves a collection or a list out: of a grid of {{points}} points around the constants as they are
-({{grid}}) it takes the one with the largest mean gain on the others, and gives its gain on what was left out, over the
-list and its half wrong one. What was left out loses {{loss}} on average, and {{worst}} at worst.
+Each line below leaves a collection or a list out. Of a grid of {{points}} points around the constants as they are it
+takes the one with the largest mean gain on the others, and gives its gain on what was left out, over the list and its
+half wrong one. What was left out loses {{loss}} on average, and {{worst}} at worst.
+The grid: {{grid}}.
 
 {{table}}"""
 BARE = (

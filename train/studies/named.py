@@ -19,7 +19,6 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.heuristic import named
 from srd_agents.registry import make_ranker
@@ -30,23 +29,17 @@ from srd_gym.measures import Evaluation, evaluate
 from srd_gym.protocols import IntArray
 from srd_gym.topic import FloatArray, Topic, TopicSet
 from srd_train.experiment.fit import commit
-from srd_train.experiment.recipe import RankerEntry, Recipe
 from srd_train.experiment.records import Record
-from srd_train.experiment.sources import TopicsEntry, data_root
+from srd_train.experiment.sources import data_root
 from srd_train.report.markup import markdown, write_text
 from srd_train.report.results import write_scores
-from srd_train.report.significance import difference_interval, paired_test
-from srd_train.report.tables import SIGNIFICANT, ResultTable, complete_tables
+from srd_train.report.significance import Scores
+from srd_train.report.tables import ResultTable, complete_tables
+from studies.named_tables import JUDGES, MEASURE, MMR, NAME, ORDER, RANKERS, recipe_of, tables_of
 
-NAME = "named"
 PAGE = Path(__file__).parents[2] / "docs" / "results" / f"{NAME}.md"
-MEASURE = "alpha_nDCG@10"
-ORDER, MMR = "retrieval-order", "mmr, as it comes"
-RANKERS = ("cautious", "xquad", "pm2")
-JUDGES = "judges"
 MEDICAL = 400
 """Queries of `medical-questions`, the first ones."""
-Scores = NDArray[np.float64]
 ABOUT = f"""# Named subtopics
 
 What a list of subtopics brings, {MEASURE}, by default options. The judges' own lists are an upper bound: nobody has
@@ -107,8 +100,6 @@ GRID: dict[str, tuple[float, ...]] = {
 }
 """Constants of `srd_agents.heuristic.named`, and what else they might be."""
 NONE = "no names"
-AVERAGES = {"model": "a model's lists", JUDGES: "judges' lists"}
-AVERAGED = ("AMBIENT", "key-points", "perspectives", "medical-questions")
 Embed = Callable[[list[str]], FloatArray]
 Names = dict[str, list[str]]
 """Texts by query id."""
@@ -280,53 +271,6 @@ def _record(name: str, topics: TopicSet, ranker: str, scored: Evaluation, second
         "view": None,
         "history": None,
     }
-
-
-def tables_of(tables: Sequence[ResultTable]) -> str:
-    """A table for each collection and kind of vectors, a row for each list, from stored scores."""
-    cases: dict[str, list[tuple[str, ResultTable]]] = {}
-    for table in tables:
-        collection, vectors, title = table.topics.split(", ", 2)
-        cases.setdefault(f"{collection}, {vectors}", []).append((title, table))
-    parts = []
-    for case, own in cases.items():
-        before = own[0][1].scores[MEASURE][ORDER]
-        rows = [["initial ranking", *[f"{before.mean():.3f}"] * len(RANKERS), "-"]]
-        for title, table in own:
-            found = {name: scores for name, scores in table.scores[MEASURE].items() if name in RANKERS}
-            cells = [_cell(found[name], before) if name in found else "-" for name in RANKERS]
-            rows.append([title, *cells, _difference(found[RANKERS[0]], before)])
-        parts.append(f"**{case} vectors, {own[0][1].tested} queries**")
-        parts.append(markdown(("names", *RANKERS, f"{RANKERS[0]} less the initial ranking"), rows))
-    return "\n\n".join(parts)
-
-
-def _cell(scores: Scores, before: Scores) -> str:
-    less = float((scores - before).mean())
-    clear = less != 0 and paired_test((scores, before)) < SIGNIFICANT
-    return f"{scores.mean():.3f}" + (" ▲" if clear and less > 0 else " ▼" if clear else "")
-
-
-def _difference(scores: Scores, before: Scores) -> str:
-    low, high = difference_interval((scores, before))
-    return f"{(scores - before).mean():+.3f} [{low:+.3f}, {high:+.3f}]"
-
-
-def recipe_of(names: Sequence[str]) -> Recipe:
-    """What tables and macro-averages are made by, of topic sets by these names; no benchmark runs it.
-
-    Args:
-        names: "COLLECTION, VECTORS, LIST" each. With MiniLM's vectors, all lists that a model wrote without having seen
-            results are part of one average, all judges' of another, the collections with both.
-    """
-    entries = []
-    for name in dict.fromkeys(names):
-        collection, vectors, title = name.split(", ", 2)
-        average = AVERAGES.get(title, "") if vectors == "MiniLM" and collection in AVERAGED else ""
-        entries.append(TopicsEntry(name=name, source=f"{NAME}.parquet", average=average, collection=collection))
-    mmr = RankerEntry(ranker="mmr", name=MMR)
-    rankers = (RankerEntry(ranker=ORDER), mmr, *(RankerEntry(ranker=name) for name in RANKERS))
-    return Recipe(name=NAME, title="Named subtopics", topics=tuple(entries), rankers=rankers, reference=ORDER)
 
 
 def constants_of(found: Sequence[Case]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from srd_agents.heuristic import named
 from srd_gym.data import generate
 from srd_train.report.results import write_scores
 from studies import named as study
+from studies import named_tables
 from studies.claims.stored import Stored
 
 
@@ -28,7 +29,7 @@ def test_what_is_named(kind: str, right: float, wrong: float) -> None:
 
 def made(title: str = "made, MiniLM") -> study.Case:
     topics = generate("tiny", n_topics=6, seed=0)
-    lists = {study.JUDGES: [np.asarray(topic.subtopic_vectors) for topic in topics]}
+    lists = {named_tables.JUDGES: [np.asarray(topic.subtopic_vectors) for topic in topics]}
     return study.Case(title=title, topics=topics, lists=lists)
 
 
@@ -38,22 +39,23 @@ def test_scores_of_each_list_are_stored_and_shown(tmp_path: Path) -> None:
     stored = Stored(tmp_path)
     wanted = ["no names", "judges", "judges, half wrong", "judges, wrong"]
     assert [table.topics for table in stored.tables("named")] == [f"made, MiniLM, {name}" for name in wanted]
-    means = {record["ranker"]: record["measures"][study.MEASURE] for record in records[3:8]}
-    assert list(means) == [study.ORDER, study.MMR, *study.RANKERS]
-    _, head, _, first, none, judges, *_ = study.tables_of(stored.tables("named")).replace("\n\n", "\n").split("\n")
+    means = {record["ranker"]: record["measures"][named_tables.MEASURE] for record in records[3:8]}
+    assert list(means) == [named_tables.ORDER, named_tables.MMR, *named_tables.RANKERS]
+    lines = named_tables.tables_of(stored.tables("named")).split("\n")
+    _, head, _, first, none, judges, *_ = filter(None, lines)
     assert head == "| names | cautious | xquad | pm2 | cautious less the initial ranking |"
-    assert first == f"| initial ranking |{f' {means[study.ORDER]:.3f} |' * 3} - |"
+    assert first == f"| initial ranking |{f' {means[named_tables.ORDER]:.3f} |' * 3} - |"
     assert none.startswith("| no names | ")
-    shown = [cell.split()[0] for cell in judges.split("|")[2:6]]
-    assert shown[:3] == [f"{means[ranker]:.3f}" for ranker in study.RANKERS]
-    assert float(shown[3]) == pytest.approx(means["cautious"] - means[study.ORDER], abs=1e-3)
+    cells = [cell.split()[0] for cell in judges.split("|")[2:6]]
+    assert cells[:3] == [f"{means[ranker]:.3f}" for ranker in named_tables.RANKERS]
+    assert float(cells[3]) == pytest.approx(means["cautious"] - means[named_tables.ORDER], abs=1e-3)
 
 
 def test_lists_of_a_model_and_of_judges_are_averaged_over_collections() -> None:
     names = [f"{name}, {rest}" for name in ("AMBIENT", "key-points") for rest in ("MiniLM, model", "MiniLM, judges")]
-    recipe = study.recipe_of([*names, "AMBIENT, LSA, model", "AMBIENT, MiniLM, model, half wrong"])
+    recipe = named_tables.recipe_of([*names, "AMBIENT, LSA, model", "AMBIENT, MiniLM, model, half wrong"])
     averages = [(entry.average, entry.collection) for entry in recipe.topics]
-    model, judges = study.AVERAGES.values()
+    model, judges = named_tables.AVERAGES.values()
     assert averages == [
         (model, "AMBIENT"),
         (judges, "AMBIENT"),

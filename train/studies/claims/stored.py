@@ -20,7 +20,7 @@ from srd_train.report.macro import averaged, collection_scores, macro_markdown, 
 from srd_train.report.results import AS_JSON, KEY, VERSION
 from srd_train.report.significance import Scores
 from srd_train.report.tables import ResultTable, Row, complete_tables
-from studies import named
+from studies.named_tables import NAME, recipe_of, tables_of
 
 
 class Stored:
@@ -50,15 +50,15 @@ class Stored:
             raise unknown("recipe with stored scores", recipe, self.recipes, "`srd benchmark --scores` writes them.")
         if recipe not in self._tables:
             records = read_scores(self.folder / f"{recipe}.parquet")
-            names = (record["topic_set"]["name"] for record in records)
-            self._recipes[recipe] = named.recipe_of(list(names)) if recipe == named.NAME else load_recipe(recipe)
+            names = [record["topic_set"]["name"] for record in records]
+            self._recipes[recipe] = recipe_of(names) if recipe == NAME else load_recipe(recipe)
             self._tables[recipe], _ = complete_tables(records, self._recipes[recipe])
         return self._tables[recipe]
 
     def markdown(self, recipe: str) -> str:
         """All tables of a recipe's page."""
         tables = self.tables(recipe)
-        return named.tables_of(tables) if recipe == named.NAME else page_markdown(tables, self._recipes[recipe])
+        return tables_of(tables) if recipe == NAME else page_markdown(tables, self._recipes[recipe])
 
     def averages(self, recipes: Sequence[str]) -> str:
         """The macro-averages of several recipes together: those of one name are one, over the collections of all."""

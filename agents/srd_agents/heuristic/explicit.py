@@ -76,11 +76,13 @@ class Explicit(Greedy):
         # Scores alone are in no unit in which the query's cosines could be compared with them.
         query = None if rows is None or topic.subtopic_vectors is None else topic.query_vector
         told = subtopics if query is None else np.vstack([subtopics, query])
+        unit = rows_of(told).unit(slice(None))
         evidence = _rated(topic, _cosines(rows, told, topic.n_candidates))
         ranked = topic.retrieval_scores is not None
         estimated = estimate(
             evidence[: len(subtopics)],
             None if query is None else evidence[-1],
+            about=None if query is None else np.vecdot(unit[:-1], unit[-1]),
             ranked=ranked,
             weights=topic.subtopic_weights,
             ordered=config.ordered,

@@ -1,7 +1,8 @@
 """How far candidates cover named subtopics, where names may be missing, wrong, repeated, or about more than was asked.
 
 Everything is measured in spreads of the candidates themselves, so that one set of constants serves any encoder, and
-ratings. docs/results/named.md shows on what they were chosen, and what they bring.
+ratings; only whether a name is about the query is a matter of cosines as they are, of which 0 means nothing in common.
+docs/results/named.md shows on what the constants were chosen, and what they bring.
 
 Shapes: N candidates, S subtopics.
 """
@@ -15,23 +16,32 @@ from numpy.typing import NDArray
 
 from srd_gym.topic import FloatArray
 
-_SHARPNESS = 2.5
+_SHARPNESS = 3.0
 """Of the softmax over names: one that is a spread nearer than another gets e to the power of this more."""
-_MARGIN, _ALLOWED = 0.5, 2.0
-"""Spreads by which the query must be nearer than any name for a candidate to belong to none of them, and by how much
-more this may be where the query is nearer than every name."""
-_PEAK, _FALL = 3.0, 0.6
+_ALLOWED = 2.0
+"""Spreads by which, at most, the query may be nearer than any name, where it is nearer than every name, before a
+candidate belongs to none of them."""
+_PEAK, _FALL = 3.0, 0.55
 """A candidate with this standard score (or the largest that so few can have) is all about a name; what each one less
 takes, in powers of e."""
-_DOUBT, _NEAREST = 0.5, 3
+_DOUBT, _NEAREST = 0.55, 3
 """What each spread by which the query comes nearer than a name takes from the name's weight, in powers of e; how many
 candidates show how near either comes."""
+_FOREIGN, _ABOUT = 3.0, 0.6
+"""How much more it takes from a name that is not about the query, for each part of the nearest candidates' cosine with
+the query by which the name's is below this one."""
+_OWN = 8.0
+"""A name loses weight where less than one part in this many of its evidence is not the query's."""
 _POSITION = -0.25
 """Power of its position that is the weight of a listed name."""
 _BESIDE, _RANK, _RANK_COVERED = 0.37, -0.2, -0.05
 """Weight of the order beside a name; powers of the rank in it, and in what a candidate covers."""
 _TRUSTED, _TRUSTED_COVERED = 0.5, 0.2
 """What each standard score of the query's cosine below the best takes from both where it is trusted, in powers of e."""
+_SHORT, _LONG = 0.5, 1.2
+"""Skewness of the query's cosines below which no candidate stands out, and above which some do."""
+_IDLE = 0.75
+"""What an order loses that only repeats the query's cosines, where no candidate stands out."""
 
 
 class Named(NamedTuple):
@@ -51,6 +61,7 @@ def estimate(
     evidence: FloatArray,
     query: FloatArray | None = None,
     *,
+    about: FloatArray | None = None,
     ranked: bool,
     weights: FloatArray | None = None,
     ordered: bool = True,
@@ -59,14 +70,16 @@ def estimate(
 
     A candidate is shared among the names that it is near to (a softmax), the query one of them: what is nearer to the
     query than to any name is about none. It covers its names as far as it stands out of the candidates. A name that
-    no candidate comes as near to as to the query counts less: it is wrong, or nobody speaks of it. The order counts
-    a little, and the more, the better it follows the query's cosines, if these have a long tail: where few candidates
-    stand out, they are what was asked for.
+    no candidate comes as near to as to the query counts less, above all if it is not about the query: it is wrong, or
+    nobody speaks of it. So does one whose evidence is the query's alone. The order counts a little, and the more, the
+    better it follows the query's cosines, if these have a long tail: where few candidates stand out, they are what was
+    asked for. Where none stands out, an order that follows them tells nothing: it counts less, and names are believed.
 
     Args:
         evidence: [S, N] how near each candidate is to each name: cosines, or ratings standardised for each name. NaN:
             not known, taken as the name's mean.
         query: [N] how near each candidate is to the query, in the same unit; None: not known.
+        about: [S] cosine of each name with the query, where `query` are cosines; None: not known.
         ranked: whether the candidates stand in an order of relevance.
         weights: [S] of the names, above 0; None: by position, or all alike.
         ordered: without weights: whether names are listed likeliest first.
@@ -78,26 +91,29 @@ def estimate(
     counts = np.asarray(given, dtype=np.float64) / np.mean(given, dtype=np.float64)
     ranks = np.log(np.arange(1, near.shape[1] + 1)) * ranked
     # At most 0, so that the best of all is worth 1.
-    order, covered, trust = _RANK * ranks, _RANK_COVERED * ranks, 0.0
+    order, covered, beside, trust = _RANK * ranks, _RANK_COVERED * ranks, _BESIDE, 0.0
     near /= spread
     if query is None:
         shares = _softmax(near)
     else:
-        known = _filled(query[None])
-        gaps = (_nearest(known / spread) - _nearest(near)).astype(np.float64)
-        counts = counts * np.exp(-_DOUBT * np.maximum(gaps, 0.0))
-        margin = _MARGIN + float(np.clip(np.percentile(gaps, 10), 0.0, _ALLOWED))
-        shares = _softmax(np.vstack([near, known / spread - np.float32(margin)]))[:-1]
+        known = _filled(query[None]) / np.float32(spread)
         relevance = _standardised(known)[0][0]
-        trust = _trust(relevance, ranks if ranked else None)
+        trust, idle = _trust(relevance, ranks if ranked else None)
+        nearest = float(_nearest(known)[0])
+        gaps = nearest - _nearest(near).astype(np.float64)
+        alien = np.zeros(1) if about is None or nearest <= 0 else np.maximum(_ABOUT - about / (spread * nearest), 0.0)
+        counts *= np.exp(-(_DOUBT * (1.0 - idle) + _FOREIGN * alien) * np.maximum(gaps, 0.0)) * _own(apart, relevance)
+        allowed = float(np.clip(np.percentile(gaps, 10), 0.0, _ALLOWED))
+        shares = _softmax(np.vstack([near, known - np.float32(allowed)]))[:-1]
         below = trust * (relevance - relevance.max())
         order, covered = order + _TRUSTED * below, covered + _TRUSTED_COVERED * below
+        beside *= 1.0 - _IDLE * idle
     apart -= np.float32(min(_PEAK, np.sqrt(near.shape[1] - 1)))
     np.minimum(apart, 0.0, out=apart)
     apart *= np.float32(_FALL)
     apart += covered.astype(np.float32)
     shares *= np.exp(apart, out=apart)
-    return Named(shares, counts.astype(np.float32), (_BESIDE * np.exp(order)).astype(np.float32), trust)
+    return Named(shares, counts.astype(np.float32), (beside * np.exp(order)).astype(np.float32), trust)
 
 
 def _filled(evidence: FloatArray) -> FloatArray:
@@ -139,11 +155,26 @@ def _softmax(rows: FloatArray) -> FloatArray:
     return powers
 
 
-def _trust(relevance: FloatArray, ranks: NDArray[np.float64] | None) -> float:
-    """How far standardised cosines with the query are trusted: as their tail is long, and as an order follows them."""
+def _own(apart: FloatArray, relevance: FloatArray) -> FloatArray:
+    """How far each name says anything that the query does not, 0 to 1: [S], from standardised evidence of both."""
+    n = len(relevance)
+    if n < 3:
+        return np.ones(len(apart), dtype=np.float32)
+    follows = np.maximum(np.vecdot(apart, relevance) / n, 0.0)
+    # Of few candidates some part follows the query's by chance.
+    left: FloatArray = np.clip(_OWN * (1.0 - follows**2) * (n - 1) / (n - 2), 0.0, 1.0) ** 2
+    return left
+
+
+def _trust(relevance: FloatArray, ranks: NDArray[np.float64] | None) -> tuple[float, float]:
+    """How far standardised cosines with the query are trusted, as their tail is long, and as an order follows them.
+
+    And how far the order is idle: it follows them where they have no tail.
+    """
     wide = relevance.astype(np.float64)
-    tail = float(np.clip(2.0 * np.mean(wide**3) - 1.5, 0.0, 1.0))
-    if ranks is None or not tail:
-        return tail
+    tail = float(np.clip((np.mean(wide**3) - _SHORT) / (_LONG - _SHORT), 0.0, 1.0))
+    if ranks is None:
+        return tail, 0.0
     falling = ranks.mean() - ranks
-    return tail * max(0.0, float(np.vecdot(wide, falling) / (len(wide) * (falling.std() or 1.0))))
+    follows = max(0.0, float(np.vecdot(wide, falling) / (len(wide) * (falling.std() or 1.0))))
+    return tail * follows, (1.0 - tail) * follows

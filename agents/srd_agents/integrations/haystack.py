@@ -137,7 +137,7 @@ class DiverseRanker:
                 of some documents only, subtopics that cannot be named or embedded, or what the ranker refuses.
         """
         told = self._subtopics.of(query, *_told(documents)) if documents else None
-        vectors = self._subtopics.vectors(told, query, self._embed if self.embedder is not None else None)
+        vectors, query_embedding = self._vectors(told, query, query_embedding)
         return self._shown(documents, query_embedding, top_k, diversity, query, vectors)
 
     @component.output_types(documents=list[Document])
@@ -151,9 +151,16 @@ class DiverseRanker:
     ) -> dict[str, list[Document]]:
         """`run` for asynchronous pipelines, which are not held up while a model names subtopics."""
         told = await self._subtopics.later(query, *_told(documents)) if documents else None
-        embed = self._embed if self.embedder is not None else None
-        vectors = await asyncio.to_thread(self._subtopics.vectors, told, query, embed)
+        vectors, query_embedding = await asyncio.to_thread(self._vectors, told, query, query_embedding)
         return await asyncio.to_thread(self._shown, documents, query_embedding, top_k, diversity, query, vectors)
+
+    def _vectors(self, told: Any, query: str | None, query_embedding: Any) -> tuple[Any, Any]:
+        """Embeddings of the subtopics and of the query, which is embedded as they are where its own is not given."""
+        embed = None if self.embedder is None else self._embed
+        vectors = self._subtopics.vectors(told, query, embed)
+        if vectors is not None and query and query_embedding is None and embed is not None:
+            query_embedding = embed([query])[0]
+        return vectors, query_embedding
 
     def _embed(self, texts: list[str]) -> Any:
         """Vectors of texts, by the embedder."""

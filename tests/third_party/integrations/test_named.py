@@ -302,6 +302,15 @@ def test_haystacks_embedders_generators_and_yaml(embedder: Any) -> None:
     )
 
 
+def test_haystacks_embedder_embeds_the_query_where_its_embedding_is_not_given() -> None:
+    asked: list[str] = []
+    ranker = DiverseRanker(3, subtopics=names_of, embedder=lambda texts: asked.extend(texts) or embed(texts))
+    documents = [HaystackDocument(content=text, embedding=embed_one(text)) for text in TEXTS]
+    ranker.run(documents, query=QUERY)
+    ranker.run(documents, query=QUERY, query_embedding=embed_one(QUERY))
+    assert asked == [*NAMES, QUERY, *NAMES]
+
+
 def test_llama_indexes_models_go_through_a_dictionary() -> None:
     made = DiversePostprocessor(top_n=3, embed_model=Embedding(), subtopics="senses")
     assert made.to_dict()["subtopics"] == "senses"

@@ -20,6 +20,7 @@ from srd_train.report.macro import averaged, collection_scores, macro_markdown, 
 from srd_train.report.results import AS_JSON, KEY, VERSION
 from srd_train.report.significance import Scores
 from srd_train.report.tables import ResultTable, Row, complete_tables
+from studies.named_tables import NAME, recipe_of, tables_of
 from studies.sources import RECIPES
 
 
@@ -45,14 +46,17 @@ class Stored:
             raise unknown("recipe with stored scores", recipe, self.recipes, "`srd benchmark --scores` writes them.")
         if recipe not in self._tables:
             records = read_scores(self.folder / f"{recipe}.parquet")
+            names = [record["topic_set"]["name"] for record in records]
             own = RECIPES / f"{recipe}{SUFFIX}"
-            self._recipes[recipe] = load_recipe(str(own) if own.is_file() else recipe)
+            stored = str(own) if own.is_file() else recipe
+            self._recipes[recipe] = recipe_of(names) if recipe == NAME else load_recipe(stored)
             self._tables[recipe], _ = complete_tables(records, self._recipes[recipe])
         return self._tables[recipe]
 
     def markdown(self, recipe: str) -> str:
         """All tables of a recipe's page."""
-        return page_markdown(self.tables(recipe), self._recipes[recipe])
+        tables = self.tables(recipe)
+        return tables_of(tables) if recipe == NAME else page_markdown(tables, self._recipes[recipe])
 
     def averages(self, recipes: Sequence[str]) -> str:
         """The macro-averages of several recipes together: those of one name are one, over the collections of all."""

@@ -1,0 +1,67 @@
+"""Tables of what named subtopics bring, from the stored scores of `studies.named`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from srd_train.experiment.recipe import RankerEntry, Recipe
+from srd_train.experiment.sources import TopicsEntry
+from srd_train.report.markup import markdown
+from srd_train.report.significance import Scores, difference_interval, paired_test
+from srd_train.report.tables import SIGNIFICANT, ResultTable
+
+NAME = "named"
+"""Of the page and its scores."""
+MEASURE = "alpha_nDCG@10"
+ORDER, MMR = "retrieval-order", "mmr, as it comes"
+RANKERS = ("cautious", "xquad", "pm2")
+JUDGES = "judges"
+AVERAGES = {"model": "a model's lists", JUDGES: "judges' lists"}
+AVERAGED = ("AMBIENT", "key-points", "perspectives", "medical-questions")
+
+
+def tables_of(tables: Sequence[ResultTable]) -> str:
+    """A table for each collection and kind of vectors, a row for each list, from stored scores."""
+    cases: dict[str, list[tuple[str, ResultTable]]] = {}
+    for table in tables:
+        collection, vectors, title = table.topics.split(", ", 2)
+        cases.setdefault(f"{collection}, {vectors}", []).append((title, table))
+    parts = []
+    for case, own in cases.items():
+        before = own[0][1].scores[MEASURE][ORDER]
+        rows = [["initial ranking", *[f"{before.mean():.3f}"] * len(RANKERS), "-"]]
+        for title, table in own:
+            found = {name: scores for name, scores in table.scores[MEASURE].items() if name in RANKERS}
+            cells = [_cell(found[name], before) if name in found else "-" for name in RANKERS]
+            rows.append([title, *cells, _difference(found[RANKERS[0]], before)])
+        parts.append(f"**{case} vectors, {own[0][1].tested} queries**")
+        parts.append(markdown(("names", *RANKERS, f"{RANKERS[0]} less the initial ranking"), rows))
+    return "\n\n".join(parts)
+
+
+def _cell(scores: Scores, before: Scores) -> str:
+    less = float((scores - before).mean())
+    clear = less != 0 and paired_test((scores, before)) < SIGNIFICANT
+    return f"{scores.mean():.3f}" + (" ▲" if clear and less > 0 else " ▼" if clear else "")
+
+
+def _difference(scores: Scores, before: Scores) -> str:
+    low, high = difference_interval((scores, before))
+    return f"{(scores - before).mean():+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
+def recipe_of(names: Sequence[str]) -> Recipe:
+    """What tables and macro-averages are made by, of topic sets by these names; no benchmark runs it.
+
+    Args:
+        names: "COLLECTION, VECTORS, LIST" each. With MiniLM's vectors, all lists that a model wrote without having seen
+            results are part of one average, all judges' of another, the collections with both.
+    """
+    entries = []
+    for name in dict.fromkeys(names):
+        collection, vectors, title = name.split(", ", 2)
+        average = AVERAGES.get(title, "") if vectors == "MiniLM" and collection in AVERAGED else ""
+        entries.append(TopicsEntry(name=name, source=f"{NAME}.parquet", average=average, collection=collection))
+    mmr = RankerEntry(ranker="mmr", name=MMR)
+    rankers = (RankerEntry(ranker=ORDER), mmr, *(RankerEntry(ranker=name) for name in RANKERS))
+    return Recipe(name=NAME, title="Named subtopics", topics=tuple(entries), rankers=rankers, reference=ORDER)

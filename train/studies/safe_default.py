@@ -1,7 +1,6 @@
 """`python -m studies safe-default`: what the default ranker does without named subtopics, and what it was chosen from.
 
-It reads `ambient`, `texts` and `wordnet` below the folder that SRD_DATA_DIR names, and writes
-docs/results/safe-default.md anew. Shapes: T topics.
+It reads `ambient`, `texts` and `wordnet` below SRD_DATA_DIR and writes docs/results/safe-default.md. T: topics.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import TradeOffConfig
 from srd_agents.heuristic.estimated import Estimated, EstimatedConfig
+from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.trade_off import DPP, relevance_of, standardised
 from srd_agents.registry import make_ranker
 from srd_agents.training.options import versions
@@ -33,19 +33,17 @@ from srd_train.report.significance import difference_interval
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "safe-default.md"
 MEASURE = "alpha_nDCG@10"
-MOST = 100
-"""Queries of a collection, at most; spread over it."""
+MOST = 100  # queries of a collection, spread over it
 OPEN = ("AMBIENT", "key-points", "perspectives", "medical-questions", "reference-lists", "wordnet")
 CLOSED = ("author-names", "word-senses", "perspectives, odd")
 THRESHOLDS = (0.9, 0.95, 0.98, 0.99, 0.995, 0.9999)
 Scores = NDArray[np.float64]
 
 
-class Corrected:
+class Corrected(RetrievalOrder):
     """DPP whose relevance is the score plus the cosine with the query, both standardised.
 
-    The cosine, with this weight beside the score's 1, and the diversity count where the correlation of scores and
-    cosines is above `least`, and fully where it is 0.3 above.
+    The cosine, of this weight, and the diversity count where the correlation of both is above `least`; fully 0.3 above.
     """
 
     def __init__(self, cosine: float, least: float = -2.0, lambda_: float = 0.6) -> None:
@@ -61,10 +59,6 @@ class Corrected:
         again, order = _ordered(topic, mixed)
         return order[ranker.rank(again, k)]
 
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic."""
-        return [self.rank(topic, k) for topic in topics]
-
 
 SINGLE: dict[str, Ranker] = {
     "random": make_ranker("random"),
@@ -72,7 +66,7 @@ SINGLE: dict[str, Ranker] = {
     "dpp": make_ranker("dpp"),
     "relational-pretrained": make_ranker("relational-pretrained", novelty=0.5),
 }
-OPTIONS = product((1.0, 1.5), (0.1, 0.2, 0.3), (-99.0, -1.0, -0.75))
+OPTIONS = product((1.0, 1.5), (0.1, 0.2), (-99.0, -1.0, -0.75))
 ESTIMATES = {f"{q}, {d}, {s}": Estimated(EstimatedConfig(query=q, dense=d, skewness=s)) for q, d, s in OPTIONS}
 WITH_SCORES: dict[str, Ranker] = {
     "the order": make_ranker("retrieval-order"),
@@ -84,10 +78,8 @@ WITH_SCORES: dict[str, Ranker] = {
     "the same, nearer to the order": Corrected(0.5, 0.3, 0.8),
 }
 
-Key = tuple[str, str]
-"""Collection and kind of vectors."""
+Key = tuple[str, str]  # collection, vectors
 Cell = tuple[Key, TopicSet]
-"""Topics, candidates in the order of one first stage."""
 Table = dict[str, dict[Key, Scores]]
 """Ranker -> key -> MEASURE by query and first stage, [T]."""
 
@@ -164,10 +156,7 @@ def table_of(found: Sequence[Cell], rankers: Mapping[str, Ranker], change: Calla
 
 
 def left_out(table: Table, names: Sequence[str], baselines: Sequence[str]) -> dict[Key, str]:
-    """For each collection and kind of vectors, what is chosen without the collection and without these vectors.
-
-    It has the highest sum of mean and lowest gain over the better of the baselines.
-    """
+    """For each key what is chosen without them, by the sum of mean and lowest gain over the best of the baselines."""
 
     def worth(name: str, key: Key) -> float:
         others = [k for k in table[name] if k[0] != key[0] and (k[1] != key[1] or key[0] == "wordnet")]
@@ -230,15 +219,22 @@ engine's order; WordNet: BM25. Vectors: MiniLM, and LSA (width 100) fitted on th
 **Near-duplicates**: gains over the order when documents from this cosine on come last, by `copies=`.
 
 **Without scores** candidates stand shuffled. *left out*: of cosine, DPP, `relational-pretrained` and {len(ESTIMATES)}
-settings of `cautious`, the one that is chosen without the collection and without these vectors, by the sum of mean and
-lowest gain over the better of cosine and DPP. With averaged word vectors, tried too, all that uses the query is below
-random on AMBIENT and `key-points`. A choice between DPP and `relational-pretrained`, learned from features of the
-topic, was wrong on collections that it had not seen.
+settings of `cautious`, the one chosen without the collection and without these vectors, by the sum of mean and lowest
+gain over the better of cosine and DPP. Left out, AMBIENT is ranked with the query: that it does not count where no
+document stands out by it was chosen on AMBIENT itself, where all else is below random, and costs the others little.
+With averaged word vectors all that uses the query is below random on AMBIENT and `key-points`. A learned choice between
+DPP and `relational-pretrained` by features of the topic was wrong on collections not seen.
 
 **With scores** the order stays. What gains over it does so by adding the query's cosine to BM25 or to noise, and loses
 where the vectors are poor or an engine knows more than they do. Tried without a table, and worse: a number per query
 that says how far to go, learned from how scores fall and agree with cosines, how alike the top is, and density;
 relevance by rank; DPP within ties; isolated documents later. No weights were trained anew."""
+
+
+OPENED = """## Closed collections
+
+Opened once, when all was chosen: `author-names` and `word-senses` (all candidates are relevant, in a fixed shuffle) and
+the claims of `perspectives` with odd ids."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,10 +251,10 @@ class SafeDefault:
         parts += [without_scores(found, choose=True), "## With scores", with_scores(found)]
         if self.closed:
             opened = list(cells(data_root(), CLOSED))
-            parts += ["## Closed collections", duplicates(opened), without_scores(opened, choose=False)]
+            parts += [OPENED, duplicates(opened), without_scores(opened, choose=False)]
+        arguments = " ARGS=--closed" if self.closed else ""
         software = ", ".join(f"{name} {number}" for name, number in versions().items())
-        command = f"make safe-default{' ARGS=--closed' if self.closed else ''}"
-        parts.append(f"Made by `{command}` at commit {commit()} ({software}).")
+        parts.append(f"Made by `make safe-default{arguments}` at commit {commit()} ({software}).")
         with written_atomically(PAGE) as temporary:
             temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
         output.notice(str(PAGE))

@@ -1,7 +1,6 @@
 """`python -m studies safe-default`: what the default ranker does without named subtopics, and what it was chosen from.
 
-It reads `ambient`, `texts` and `wordnet` below SRD_DATA_DIR and writes docs/results/safe-default.md. T: topics.
-"""
+It reads `ambient`, `texts` and `wordnet` below SRD_DATA_DIR, and writes its page. T: topics."""
 
 from __future__ import annotations
 
@@ -37,14 +36,10 @@ MOST = 100  # queries of a collection, spread over it
 OPEN = ("AMBIENT", "key-points", "perspectives", "medical-questions", "reference-lists", "wordnet")
 CLOSED = ("author-names", "word-senses", "perspectives, odd")
 THRESHOLDS = (0.9, 0.95, 0.98, 0.99, 0.995, 0.9999)
-Scores = NDArray[np.float64]
 
 
 class Corrected(RetrievalOrder):
-    """DPP whose relevance is the score plus the cosine with the query, both standardised.
-
-    The cosine, of this weight, and the diversity count where the correlation of both is above `least`; fully 0.3 above.
-    """
+    """DPP by score plus weighted cosine with the query; cosine and diversity count from a correlation of both on."""
 
     def __init__(self, cosine: float, least: float = -2.0, lambda_: float = 0.6) -> None:
         self.cosine, self.least, self.lambda_ = cosine, least, lambda_
@@ -80,8 +75,7 @@ WITH_SCORES: dict[str, Ranker] = {
 
 Key = tuple[str, str]  # collection, vectors
 Cell = tuple[Key, TopicSet]
-Table = dict[str, dict[Key, Scores]]
-"""Ranker -> key -> MEASURE by query and first stage, [T]."""
+Table = dict[str, dict[Key, NDArray[np.float64]]]  # by ranker: MEASURE by query and first stage, [T]
 
 
 def cells(root: Path, names: Sequence[str]) -> Iterator[Cell]:
@@ -89,10 +83,8 @@ def cells(root: Path, names: Sequence[str]) -> Iterator[Cell]:
     for name in names:
         folder = root / (name.lower() if name in ("AMBIENT", "wordnet") else f"texts/{name.split(',')[0]}")
         file: Any = folder / "minilm-384.npz"
-        if name == "wordnet":
-            found = [load_wordnet(folder, words=300)]
-        elif name == "AMBIENT":
-            found = [load_ambient(folder, vectors=file)]
+        if name in ("AMBIENT", "wordnet"):
+            found = [load_ambient(folder, vectors=file) if name == "AMBIENT" else load_wordnet(folder, words=300)]
         else:
             stages: Any = ("none",) if name in CLOSED[:2] else ("bm25", "cosine")
             found = [load_texts(folder, vectors=file, retrieve=stage) for stage in stages]
@@ -168,8 +160,7 @@ def left_out(table: Table, names: Sequence[str], baselines: Sequence[str]) -> di
 
 def duplicates(found: Sequence[Cell]) -> str:
     """What demoting near-duplicates costs or brings, by threshold."""
-    rankers = {"off": make_ranker("cautious", copies=None)}
-    rankers |= {str(threshold): make_ranker("cautious", copies=threshold) for threshold in THRESHOLDS}
+    rankers = {str(copies or "off"): make_ranker("cautious", copies=copies) for copies in (None, *THRESHOLDS)}
     table = table_of(found, rankers, scored)
     rows = [
         [*key, *(f"{(table[name][key] - off).mean():+.4f}" for name in rankers if name != "off")]
@@ -182,11 +173,10 @@ def without_scores(found: Sequence[Cell], *, choose: bool) -> str:
     """The default beside what a user would try first, and what is chosen without the collection and the vectors."""
     rankers = {**SINGLE, "cautious": make_ranker("cautious"), **(ESTIMATES if choose else {})}
     table = table_of(found, rankers, shuffled)
-    columns = [*SINGLE, "cautious"]
+    columns = [*SINGLE, "cautious", *(["left out"] if choose else [])]
     if choose:
         picked = left_out(table, [*list(SINGLE)[1:], *ESTIMATES], ("cosine", "dpp"))
         table["left out"] = {key: table[name][key] for key, name in picked.items()}
-        columns.append("left out")
     rows = [[*key, *(f"{table[name][key].mean():.3f}" for name in columns)] for key in table["random"]]
     means = (np.mean([scores.mean() for scores in table[name].values()]) for name in columns)
     return markdown(("collection", "vectors", *columns), [*rows, ["mean", "", *(f"{mean:.3f}" for mean in means)]])
@@ -220,10 +210,10 @@ engine's order; WordNet: BM25. Vectors: MiniLM, and LSA (width 100) fitted on th
 
 **Without scores** candidates stand shuffled. *left out*: of cosine, DPP, `relational-pretrained` and {len(ESTIMATES)}
 settings of `cautious`, the one chosen without the collection and without these vectors, by the sum of mean and lowest
-gain over the better of cosine and DPP. Left out, AMBIENT is ranked with the query: that it does not count where no
-document stands out by it was chosen on AMBIENT itself, where all else is below random, and costs the others little.
-With averaged word vectors all that uses the query is below random on AMBIENT and `key-points`. A learned choice between
-DPP and `relational-pretrained` by features of the topic was wrong on collections not seen.
+gain over the better of cosine and DPP. Left out, AMBIENT is ranked with the query, and the mean is that of DPP: that
+the query does not count where no document stands out by it was chosen on AMBIENT itself, where all that uses it is
+below random, and costs the others little. With averaged word vectors all that uses the query is below random on
+AMBIENT and `key-points`. A learned choice between DPP and `relational-pretrained` was wrong on collections not seen.
 
 **With scores** the order stays. What gains over it does so by adding the query's cosine to BM25 or to noise, and loses
 where the vectors are poor or an engine knows more than they do. Tried without a table, and worse: a number per query
@@ -234,7 +224,7 @@ relevance by rank; DPP within ties; isolated documents later. No weights were tr
 OPENED = """## Closed collections
 
 Opened once, when all was chosen: `author-names` and `word-senses` (all candidates are relevant, in a fixed shuffle) and
-the claims of `perspectives` with odd ids."""
+the claims of `perspectives` with odd ids. Where all is relevant, the default trails DPP, and does not reach random."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,8 +240,8 @@ class SafeDefault:
         parts = [ABOUT, "## Near-duplicates", duplicates(found), "## Without scores"]
         parts += [without_scores(found, choose=True), "## With scores", with_scores(found)]
         if self.closed:
-            opened = list(cells(data_root(), CLOSED))
-            parts += [OPENED, duplicates(opened), without_scores(opened, choose=False)]
+            found = list(cells(data_root(), CLOSED))
+            parts += [OPENED, duplicates(found), without_scores(found, choose=False)]
         arguments = " ARGS=--closed" if self.closed else ""
         software = ", ".join(f"{name} {number}" for name, number in versions().items())
         parts.append(f"Made by `make safe-default{arguments}` at commit {commit()} ({software}).")

@@ -1,7 +1,6 @@
 """`python -m studies safe-default`: what the default ranker does without named subtopics, and what it was chosen from.
 
-It reads `ambient`, `texts` and `wordnet` below the folder that SRD_DATA_DIR names, and writes
-docs/results/safe-default.md anew. Shapes: T topics.
+It reads `ambient`, `texts` and `wordnet` below SRD_DATA_DIR, and writes its page. T: topics.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import TradeOffConfig
 from srd_agents.heuristic.estimated import Estimated, EstimatedConfig
+from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.relevance import relevance_of
 from srd_agents.heuristic.trade_off import DPP, standardised
 from srd_agents.registry import make_ranker
@@ -36,20 +36,14 @@ from studies.sources.wordnet import load_wordnet
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "safe-default.md"
 MEASURE = "alpha_nDCG@10"
-MOST = 100
-"""Queries of a collection, at most; spread over it."""
+MOST = 100  # queries of a collection, spread over it
 OPEN = ("AMBIENT", "key-points", "perspectives", "medical-questions", "reference-lists", "wordnet")
 CLOSED = ("author-names", "word-senses", "perspectives, odd")
 THRESHOLDS = (0.9, 0.95, 0.98, 0.99, 0.995, 0.9999)
-Scores = NDArray[np.float64]
 
 
-class Corrected:
-    """DPP whose relevance is the score plus the cosine with the query, both standardised.
-
-    The cosine, with this weight beside the score's 1, and the diversity count where the correlation of scores and
-    cosines is above `least`, and fully where it is 0.3 above.
-    """
+class Corrected(RetrievalOrder):
+    """DPP by score plus weighted cosine with the query; cosine and diversity count from a correlation of both on."""
 
     def __init__(self, cosine: float, least: float = -2.0, lambda_: float = 0.6) -> None:
         self.cosine, self.least, self.lambda_ = cosine, least, lambda_
@@ -64,10 +58,6 @@ class Corrected:
         again, order = _ordered(topic, mixed)
         return order[ranker.rank(again, k)]
 
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic."""
-        return [self.rank(topic, k) for topic in topics]
-
 
 SINGLE: dict[str, Ranker] = {
     "random": make_ranker("random"),
@@ -75,7 +65,7 @@ SINGLE: dict[str, Ranker] = {
     "dpp": make_ranker("dpp"),
     "relational-pretrained": make_ranker("relational-pretrained", novelty=0.5),
 }
-OPTIONS = product((1.0, 1.5), (0.1, 0.2, 0.3), (-99.0, -1.0, -0.75))
+OPTIONS = product((1.0, 1.5), (0.1, 0.2), (-99.0, -1.0, -0.75))
 ESTIMATES = {f"{q}, {d}, {s}": Estimated(EstimatedConfig(query=q, dense=d, skewness=s)) for q, d, s in OPTIONS}
 WITH_SCORES: dict[str, Ranker] = {
     "the order": make_ranker("retrieval-order"),
@@ -87,12 +77,9 @@ WITH_SCORES: dict[str, Ranker] = {
     "the same, nearer to the order": Corrected(0.5, 0.3, 0.8),
 }
 
-Key = tuple[str, str]
-"""Collection and kind of vectors."""
+Key = tuple[str, str]  # collection, vectors
 Cell = tuple[Key, TopicSet]
-"""Topics, candidates in the order of one first stage."""
-Table = dict[str, dict[Key, Scores]]
-"""Ranker -> key -> MEASURE by query and first stage, [T]."""
+Table = dict[str, dict[Key, NDArray[np.float64]]]  # by ranker: MEASURE by query and first stage, [T]
 
 
 def cells(root: Path, names: Sequence[str]) -> Iterator[Cell]:
@@ -100,10 +87,8 @@ def cells(root: Path, names: Sequence[str]) -> Iterator[Cell]:
     for name in names:
         folder = root / (name.lower() if name in ("AMBIENT", "wordnet") else f"texts/{name.split(',')[0]}")
         file: Any = folder / "minilm-384.npz"
-        if name == "wordnet":
-            found = [load_wordnet(folder, words=300)]
-        elif name == "AMBIENT":
-            found = [load_ambient(folder, vectors=file)]
+        if name in ("AMBIENT", "wordnet"):
+            found = [load_ambient(folder, vectors=file) if name == "AMBIENT" else load_wordnet(folder, words=300)]
         else:
             stages: Any = ("none",) if name in CLOSED[:2] else ("bm25", "cosine")
             found = [load_texts(folder, vectors=file, retrieve=stage) for stage in stages]
@@ -167,10 +152,7 @@ def table_of(found: Sequence[Cell], rankers: Mapping[str, Ranker], change: Calla
 
 
 def left_out(table: Table, names: Sequence[str], baselines: Sequence[str]) -> dict[Key, str]:
-    """For each collection and kind of vectors, what is chosen without the collection and without these vectors.
-
-    It has the highest sum of mean and lowest gain over the better of the baselines.
-    """
+    """For each key what is chosen without them, by the sum of mean and lowest gain over the best of the baselines."""
 
     def worth(name: str, key: Key) -> float:
         others = [k for k in table[name] if k[0] != key[0] and (k[1] != key[1] or key[0] == "wordnet")]
@@ -182,8 +164,7 @@ def left_out(table: Table, names: Sequence[str], baselines: Sequence[str]) -> di
 
 def duplicates(found: Sequence[Cell]) -> str:
     """What demoting near-duplicates costs or brings, by threshold."""
-    rankers = {"off": make_ranker("cautious", copies=None)}
-    rankers |= {str(threshold): make_ranker("cautious", copies=threshold) for threshold in THRESHOLDS}
+    rankers = {str(copies or "off"): make_ranker("cautious", copies=copies) for copies in (None, *THRESHOLDS)}
     table = table_of(found, rankers, scored)
     rows = [
         [*key, *(f"{(table[name][key] - off).mean():+.4f}" for name in rankers if name != "off")]
@@ -196,11 +177,10 @@ def without_scores(found: Sequence[Cell], *, choose: bool) -> str:
     """The default beside what a user would try first, and what is chosen without the collection and the vectors."""
     rankers = {**SINGLE, "cautious": make_ranker("cautious"), **(ESTIMATES if choose else {})}
     table = table_of(found, rankers, shuffled)
-    columns = [*SINGLE, "cautious"]
+    columns = [*SINGLE, "cautious", *(["left out"] if choose else [])]
     if choose:
         picked = left_out(table, [*list(SINGLE)[1:], *ESTIMATES], ("cosine", "dpp"))
         table["left out"] = {key: table[name][key] for key, name in picked.items()}
-        columns.append("left out")
     rows = [[*key, *(f"{table[name][key].mean():.3f}" for name in columns)] for key in table["random"]]
     means = (np.mean([scores.mean() for scores in table[name].values()]) for name in columns)
     return markdown(("collection", "vectors", *columns), [*rows, ["mean", "", *(f"{mean:.3f}" for mean in means)]])
@@ -233,15 +213,22 @@ engine's order; WordNet: BM25. Vectors: MiniLM, and LSA (width 100) fitted on th
 **Near-duplicates**: gains over the order when documents from this cosine on come last, by `copies=`.
 
 **Without scores** candidates stand shuffled. *left out*: of cosine, DPP, `relational-pretrained` and {len(ESTIMATES)}
-settings of `cautious`, the one that is chosen without the collection and without these vectors, by the sum of mean and
-lowest gain over the better of cosine and DPP. With averaged word vectors, tried too, all that uses the query is below
-random on AMBIENT and `key-points`. A choice between DPP and `relational-pretrained`, learned from features of the
-topic, was wrong on collections that it had not seen.
+settings of `cautious`, the one chosen without the collection and without these vectors, by the sum of mean and lowest
+gain over the better of cosine and DPP. Left out, AMBIENT is ranked with the query, and the mean is that of DPP: that
+the query does not count where no document stands out by it was chosen on AMBIENT itself, where all that uses it is
+below random, and costs the others little. With averaged word vectors all that uses the query is below random on
+AMBIENT and `key-points`. A learned choice between DPP and `relational-pretrained` was wrong on collections not seen.
 
 **With scores** the order stays. What gains over it does so by adding the query's cosine to BM25 or to noise, and loses
 where the vectors are poor or an engine knows more than they do. Tried without a table, and worse: a number per query
 that says how far to go, learned from how scores fall and agree with cosines, how alike the top is, and density;
 relevance by rank; DPP within ties; isolated documents later. No weights were trained anew."""
+
+
+OPENED = """## Closed collections
+
+Opened once, when all was chosen: `author-names` and `word-senses` (all candidates are relevant, in a fixed shuffle) and
+the claims of `perspectives` with odd ids. Where all is relevant, the default trails DPP, and does not reach random."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,11 +244,11 @@ class SafeDefault:
         parts = [ABOUT, "## Near-duplicates", duplicates(found), "## Without scores"]
         parts += [without_scores(found, choose=True), "## With scores", with_scores(found)]
         if self.closed:
-            opened = list(cells(data_root(), CLOSED))
-            parts += ["## Closed collections", duplicates(opened), without_scores(opened, choose=False)]
+            found = list(cells(data_root(), CLOSED))
+            parts += [OPENED, duplicates(found), without_scores(found, choose=False)]
+        arguments = " ARGS=--closed" if self.closed else ""
         software = ", ".join(f"{name} {number}" for name, number in versions().items())
-        command = f"make safe-default{' ARGS=--closed' if self.closed else ''}"
-        parts.append(f"Made by `{command}` at commit {commit()} ({software}).")
+        parts.append(f"Made by `make safe-default{arguments}` at commit {commit()} ({software}).")
         with written_atomically(PAGE) as temporary:
             temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
         output.notice(str(PAGE))

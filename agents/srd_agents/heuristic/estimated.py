@@ -13,7 +13,7 @@ from srd_agents.heuristic.config import TradeOffConfig
 from srd_agents.heuristic.greedy import Rows, rows_of
 from srd_agents.heuristic.trade_off import DPP
 from srd_agents.training.options import NotNegative
-from srd_gym.dtypes import ScoreArray
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
 _SPREAD = 1e-4
@@ -32,8 +32,10 @@ class EstimatedConfig(TradeOffConfig):
 
     query: NotNegative = 1.5
     """Weight of the standard score of the cosine with the query."""
-    dense: NotNegative = 0.3
+    dense: NotNegative = 0.1
     """Weight of the standard score of the mean cosine with the nearest candidates."""
+    alone: NotNegative = 0.3
+    """The same where the query does not count."""
     skewness: float = -1.0
     """The cosine with the query counts where its skewness over the candidates is at least this."""
 
@@ -44,7 +46,7 @@ class Estimated(DPP):
     With z_q and z_n the standard scores, over the candidates, of the cosine with the query and of the mean cosine with
     the 10 nearest candidates, rel(d) = query * z_q(d) + dense * z_n(d): candidates count for being near the query, and
     against being unlike all others. Where the cosines with the query are skewed to the left, none stands out, and the
-    query does not count; nor where there is none.
+    query does not count, nor where there is none: rel(d) = alone * z_n(d).
 
     Of more than 100 candidates, the nearest are sought among 100 that stand at equal distances in the order of the
     cosines (with the query, or without one with the mean of all). Of more than 1,000 only those with the highest
@@ -66,10 +68,11 @@ class Estimated(DPP):
         order = np.argsort(-cosines, kind="stable")
         considered, others = order[:_CONSIDERED], order[_CONSIDERED:]
         relevance = np.empty(len(cosines))
-        relevance[considered] = self.config.dense * _standard(_density(rows, considered))
-        scores = _standard(cosines)
-        if query is not None and _skewness(scores) >= self.config.skewness:
-            relevance[considered] += self.config.query * scores[considered]
+        scores, density = _standard(cosines), _standard(_density(rows, considered))
+        if query is None or _skewness(scores) < self.config.skewness:
+            relevance[considered] = self.config.alone * density
+        else:
+            relevance[considered] = self.config.query * scores[considered] + self.config.dense * density
         relevance[others] = relevance[considered].min() - 1000.0 - np.arange(len(others))
         return relevance.astype(np.float32)
 
@@ -94,12 +97,13 @@ def _query(topic: Topic) -> FloatArray | None:
 
 
 def _mean(rows: Rows) -> FloatArray:
-    """[F] mean of the unit vectors."""
-    mean: FloatArray = (rows.scale @ rows.vectors / len(rows.scale)).astype(np.float32)
+    """[F] of the unit vectors."""
+    mean: FloatArray = rows.scale @ rows.vectors
+    mean /= np.float32(len(rows.scale))
     return mean
 
 
-def _density(rows: Rows, considered: np.ndarray) -> FloatArray:
+def _density(rows: Rows, considered: IntArray) -> FloatArray:
     """Mean cosine of each of these candidates, in an order that says how they are spread, with the nearest of them."""
     count = len(considered)
     if count == 1:
@@ -111,8 +115,7 @@ def _density(rows: Rows, considered: np.ndarray) -> FloatArray:
     nearest = min(_NEAREST, len(places) - 1)
     highest = np.partition(cosines, -nearest, axis=1)[:, -nearest:]
     # The last bits of a matrix product depend on where a row stands.
-    mean: FloatArray = np.round(highest.mean(axis=1), 5)
-    return mean
+    return np.asarray(highest.mean(axis=1).round(5))
 
 
 def _standard(cosines: FloatArray) -> ScoreArray:

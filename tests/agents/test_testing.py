@@ -55,7 +55,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "reinforce of all ranks": ("reinforce", {"horizon": None}),
     "reinforce of directions": ("reinforce", {"parts": "directions"}),
     "reinforce pruned": ("reinforce", {"pruning": "knn:0.3"}),
-    "reinforce samples": ("reinforce", {"decoding": "samples", "sequences": 3}),
     "vdn three rollouts, two updates": ("vdn", {"rollouts": 3, "updates": 2}),
     "relational from the start": ("relational", {"init": "random", "average": 0.9, "units": 4, "second": 4}),
     "ntn-div margin": ("ntn-div", {"loss": "margin", "negative_below": 0.95}),

@@ -43,8 +43,7 @@ SMALL: dict[str, dict[str, Any]] = {
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "mcts uniform": ("mcts", {"init": "uniform", "rank_by": "value"}),
     "mcts search": ("mcts", {"rank_by": "search"}),
-    "mcts noise": ("mcts", {"root": "puct", "dirichlet_fraction": 0.25, "rank_by": "search"}),
-    "mcts attention": ("mcts", {"attention": 4}),
+    "mcts by the paper's rule": ("mcts", {"root": "puct", "rank_by": "search"}),
     "mcts of one rank": ("mcts", {"horizon": 1}),
     "mcts of many ranks": ("mcts", {"horizon": 30}),
     "mdp-div of one rank": ("mdp-div", {"horizon": 1}),

@@ -43,8 +43,7 @@ SMALL: dict[str, dict[str, Any]] = {
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "mcts uniform": ("mcts", {"init": "uniform", "rank_by": "value"}),
     "mcts search": ("mcts", {"rank_by": "search"}),
-    "mcts noise": ("mcts", {"root": "puct", "dirichlet_fraction": 0.25, "rank_by": "search"}),
-    "mcts attention": ("mcts", {"attention": 4}),
+    "mcts by the paper's rule": ("mcts", {"root": "puct", "rank_by": "search"}),
     "mcts of one rank": ("mcts", {"horizon": 1}),
     "mcts of many ranks": ("mcts", {"horizon": 30}),
     "mdp-div of one rank": ("mdp-div", {"horizon": 1}),
@@ -55,7 +54,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "reinforce of all ranks": ("reinforce", {"horizon": None}),
     "reinforce of directions": ("reinforce", {"parts": "directions"}),
     "reinforce pruned": ("reinforce", {"pruning": "knn:0.3"}),
-    "reinforce samples": ("reinforce", {"decoding": "samples", "sequences": 3}),
     "vdn three rollouts, two updates": ("vdn", {"rollouts": 3, "updates": 2}),
     "relational from the start": ("relational", {"init": "random", "average": 0.9, "units": 4, "second": 4}),
     "ntn-div margin": ("ntn-div", {"loss": "margin", "negative_below": 0.95}),

@@ -84,7 +84,7 @@ class Mcts(NetworkLearner[MctsConfig]):
     # Weights.
 
     def _build(self, vector_width: int) -> None:
-        self._network = SearchNetwork(vector_width, self.config.hidden, attention=self.config.attention)
+        self._network = SearchNetwork(vector_width, self.config.hidden)
 
     # Training.
 

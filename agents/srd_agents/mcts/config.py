@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from srd_agents.training.learner import LearnerConfig
-from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive, RewardOption, Share
+from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive, RewardOption
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,18 +27,12 @@ class MctsConfig(LearnerConfig):
     """Simulations at each rank in training, those inherited with a kept subtree included; the paper's is 5,000."""
     exploration: NotNegative = 3.0
     """Lambda, the weight of the priors in the selection rule."""
-    unvisited: Literal["zero", "parent"] = "zero"
-    """What an untried document counts for in a search: "zero", as in the paper, or the V of its "parent"."""
     root: Literal["puct", "gumbel"] = "gumbel"
     """How training tries the root's documents: by the paper's rule, or Gumbel sampling of 16 and sequential halving."""
-    dirichlet_fraction: Share = 0.0
-    """Share of Dirichlet noise in the root's priors in training, 0 to 1; the paper has none."""
     hidden: Count = 16
     """Width of the LSTM's cell; the paper's is 5."""
     init: Literal["similarity", "uniform"] = "similarity"
     """First weights: "similarity" starts as a rough MMR (see `SearchNetwork`), "uniform" in [-1, 1] / sqrt(inputs)."""
-    attention: CountFromZero = 0
-    """Width of self-attention (two heads) over the candidates beside each vector; 0, as in the paper, has none."""
     optimizer: Literal["adagrad", "adam"] = "adam"
     """What steps the weights; the paper's is Adagrad."""
     learning_rate: Positive = 0.002
@@ -53,10 +47,3 @@ class MctsConfig(LearnerConfig):
     """How topics are ranked: by the raw policy, by V of every next document, or with search. Labels are never read."""
     rank_simulations: CountFromZero = 64
     """Simulations at each of the first `horizon` ranks when ranking with search; 0 falls back to the raw policy."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.root == "gumbel" and self.dirichlet_fraction > 0:
-            raise ValueError("root='gumbel' draws its own noise: use dirichlet_fraction=0")
-        if self.attention % 2:
-            raise ValueError(f"attention must be even, as it has two heads, got {self.attention}")

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.networks.attention import SelfAttention, initialise
 from srd_agents.networks.features import side_by_side
 from srd_agents.networks.inputs import Inputs, Standardizer, orthonormal
 from srd_gym.dtypes import IntArray
@@ -22,31 +21,27 @@ class SearchNetwork(nn.Module):
     """State s = [c; h] of an LSTM, V(s) = sigma(w's + b), p(d | s) = softmax over the remaining of x_d' U s.
 
     Feng et al. 2018, equations 1 to 3: c_0 = sigma(V_c q), h_0 = sigma(V_h q); the vectors of ranked documents are fed
-    in order. With `attention` a document is its vector and, beside it, a row of self-attention over all candidates of
-    the topic (not in the paper); permuting the candidates permutes all outputs alike.
+    in order.
 
     Args:
         width: F.
         hidden: H; the paper's is 5.
-        attention: width of the attention rows; 0 leaves them out.
     """
 
-    def __init__(self, width: int, hidden: int, *, attention: int = 0) -> None:
+    def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
         self.width, self.hidden = width, hidden
         self.standardizer = Standardizer(width)
-        self.attention = SelfAttention(width, attention, heads=2) if attention else None
-        rows = width + attention
         self.query_weight = nn.Parameter(torch.zeros(2 * hidden, width))
         """[V_c; V_h], [2H, F]."""
-        self.input_weight = nn.Parameter(torch.zeros(4 * hidden, rows))
-        """[4H, F + attention]."""
+        self.input_weight = nn.Parameter(torch.zeros(4 * hidden, width))
+        """[4H, F]."""
         self.recurrent_weight = nn.Parameter(torch.zeros(4 * hidden, hidden))
         """[4H, H]."""
         self.gate_bias = nn.Parameter(torch.zeros(4 * hidden))
         """[4H]."""
-        self.scoring_weight = nn.Parameter(torch.zeros(rows, 2 * hidden))
-        """U, [F + attention, 2H]."""
+        self.scoring_weight = nn.Parameter(torch.zeros(width, 2 * hidden))
+        """U, [F, 2H]."""
         self.value_weight = nn.Parameter(torch.zeros(2 * hidden))
         """w, [2H]."""
         self.value_bias = nn.Parameter(torch.zeros(()))
@@ -59,8 +54,6 @@ class SearchNetwork(nn.Module):
         Args:
             generator: on the CPU, so that a seed gives the same start on every device.
         """
-        if self.attention is not None:
-            initialise(self.attention, generator)
         inputs = {"query_weight": 1, "input_weight": 1, "recurrent_weight": 1, "scoring_weight": 0, "value_weight": 0}
         for name, axis in inputs.items():
             parameter = getattr(self, name)
@@ -89,11 +82,11 @@ class SearchNetwork(nn.Module):
         self.query_weight[cells] = pairs
         self.input_weight[: 2 * size] = 0.0
         self.input_weight[2 * size : 2 * size + 2 * half] = 0.0
-        self.input_weight[2 * size : 2 * size + 2 * half, :width] = -0.1 * pairs
+        self.input_weight[2 * size : 2 * size + 2 * half] = -0.1 * pairs
         self.recurrent_weight[: 3 * size] = 0.0
         self.gate_bias[size : 2 * size] = 4.0  # forget nothing
         self.scoring_weight.zero_()
-        self.scoring_weight[:width, cells] = pairs.T * half**-0.5
+        self.scoring_weight[:, cells] = pairs.T * half**-0.5
 
     def project(self, inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
         """All of a topic that the recurrence needs; nothing of width F is left.
@@ -109,8 +102,6 @@ class SearchNetwork(nn.Module):
             - [M, 2H], [c_0; h_0]
         """
         queries, rows = self.standardizer(inputs.queries, inputs.documents)
-        if self.attention is not None:
-            rows = torch.cat([rows, self.attention(rows, inputs.present)], dim=-1)
         gates = rows @ self.input_weight.T + self.gate_bias
         return rows @ self.scoring_weight, gates, torch.sigmoid(queries @ self.query_weight.T)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.one_tree import run_one
-from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
+from srd_agents.mcts.root import run_gumbel
 from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
 from srd_agents.mcts.tree import TRIED, Trees
 from srd_agents.networks.features import side_by_side
@@ -85,7 +85,7 @@ class Planner:
     simulations: int
     """At each rank, at least 1."""
     rng: np.random.Generator | None = None
-    """Explores: noise and Gumbel roots belong to training alone; None: no exploring, as at ranking time."""
+    """Explores: Gumbel roots belong to training alone; None: no exploring, as at ranking time."""
 
     @property
     def gumbel(self) -> bool:
@@ -130,8 +130,6 @@ class Planner:
         """The document for the next rank of each tree, and the policy to learn."""
         if self.rng is not None and self.config.root == "gumbel":
             return run_gumbel(search, on, self.simulations, self.rng.gumbel(size=offered.shape))
-        if self.rng is not None and self.config.dirichlet_fraction:
-            mix_noise(search, on, dirichlet_noise(offered, self.rng))
         (run_one if len(on) == 1 else run)(search, on, self.simulations)
         return most_visited(search.trees, on), visit_shares(search.trees, on)
 

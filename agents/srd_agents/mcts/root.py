@@ -12,53 +12,12 @@ from numpy.typing import NDArray
 
 from srd_agents.mcts.search import Search, add_edges, step
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
-from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import IntArray, ScoreArray
 
 VISITS_OFFSET, VALUE_SCALE = 50.0, 1.0
 """c_visit and c_scale of Danihelka et al. 2022, section 3.4."""
 MOST_CONSIDERED = 16
 """Documents that a Gumbel root begins with."""
-DIRICHLET_ALPHA = 10.0
-"""Total concentration of the noise, shared evenly by the candidates: what chess, shogi and Go programs use."""
-
-
-def expand_roots(search: Search, which: IntArray) -> None:
-    """Give these roots edges where they have none."""
-    trees = search.trees
-    bare = which[trees.block[trees.root[which]] < 0]
-    if len(bare):
-        add_edges(search, bare, trees.root[bare])
-
-
-def mix_noise(search: Search, which: IntArray, noise: ScoreArray) -> None:
-    """Mix noise into the priors of the roots' edges: (1 - fraction) p + fraction noise (`config.dirichlet_fraction`).
-
-    Args:
-        search: its trees are written to; roots without edges are expanded.
-        which: [A].
-        noise: [A, N], sums over the candidates on offer should be 1.
-    """
-    trees, fraction = search.trees, search.config.dirichlet_fraction
-    expand_roots(search, which)
-    for tree, drawn in zip(which, noise, strict=True):
-        block = int(trees.block[trees.root[tree]])
-        mixed = (1 - fraction) * trees.edges[block, PRIOR] + fraction * drawn[trees.document[block]]
-        trees.edges[block, PRIOR] = mixed
-        _sort_untried(trees, block, mixed)
-
-
-def dirichlet_noise(on_offer: BoolArray, rng: np.random.Generator) -> ScoreArray:
-    """[A, N] noise, Dirichlet over the candidates on offer, 0 elsewhere.
-
-    Args:
-        on_offer: [A, N] bool.
-        rng: the generator.
-    """
-    out = np.zeros(on_offer.shape)
-    for row, offered in zip(out, on_offer, strict=True):
-        count = int(offered.sum())
-        row[offered] = rng.dirichlet(np.full(count, DIRICHLET_ALPHA / count))
-    return out
 
 
 def run_gumbel(search: Search, which: IntArray, simulations: int, gumbel: ScoreArray) -> tuple[IntArray, ScoreArray]:
@@ -77,7 +36,7 @@ def run_gumbel(search: Search, which: IntArray, simulations: int, gumbel: ScoreA
         (documents [A], the move; policies [A, N] float64, the improved policy to learn from).
     """
     trees = search.trees
-    expand_roots(search, which)
+    add_edges(search, which, trees.root[which])
     blocks = trees.block[trees.root[which]]
     roots = [_Halving(trees, int(block), g, simulations) for block, g in zip(blocks, gumbel, strict=True)]
     # A list, not a generator: every root must plan.

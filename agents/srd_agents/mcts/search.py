@@ -54,7 +54,7 @@ class Search:
     evaluator: Evaluator
     """The network."""
     config: MctsConfig
-    """How: exploration, and what untried edges are worth."""
+    """How."""
     terminal: Terminal | None = None
     """What finished lists are worth; None: V, as for any other node."""
 
@@ -199,8 +199,7 @@ def add_edges(search: Search, which: IntArray, nodes: IntArray) -> None:
     prior = softmax(logits)
     if np.isnan(prior[:, 0]).any():  # one NaN makes a whole row of them
         raise FloatingPointError("the policy's logits are not finite: training diverged; lower the learning rate")
-    unvisited = trees.value[nodes] if search.config.unvisited == "parent" else np.zeros(len(nodes), np.float32)
-    trees.add_edges(which, nodes, prior, on_offer, unvisited)
+    trees.add_edges(which, nodes, prior, on_offer)
 
 
 def softmax(logits: Floats) -> Floats:

@@ -84,8 +84,7 @@ class Trees:
         """[B M, N], the candidate that each edge ranks, by falling prior; what is ranked already and padding come
         last."""
         self.edges = np.empty((nodes, 3, width), np.float32)
-        """[B M, 3, N]: prior; 1 + visits; mean value (that of an untried edge: `unvisited`; of one not on offer:
-        -inf)."""
+        """[B M, 3, N]: prior; 1 + visits; mean value (0 of an untried edge, -inf of one not on offer)."""
         self.child = np.empty((nodes, width), np.int32)
         """[B M, N], the node at the end of each edge that was tried."""
         self.opened = np.zeros(nodes, np.int64)
@@ -132,17 +131,14 @@ class Trees:
         self.ranking[nodes, depth] = self.document[blocks, actions]
         return nodes
 
-    def add_edges(
-        self, trees: IntArray, nodes: IntArray, prior: Floats, on_offer: NDArray[np.bool_], unvisited: Floats
-    ) -> None:
-        """Rows of edges, all untried, by falling prior; what is not on offer comes last.
+    def add_edges(self, trees: IntArray, nodes: IntArray, prior: Floats, on_offer: NDArray[np.bool_]) -> None:
+        """Rows of edges, all untried and worth 0, by falling prior; what is not on offer comes last.
 
         Args:
             trees: [E] the tree of each node, all different.
             nodes: [E], without edges.
             prior: [E, N].
             on_offer: [E, N].
-            unvisited: [E], the value that stands for an untried edge.
         """
         blocks = trees * self.capacity + self.n_blocks[trees]
         self.n_blocks[trees] += 1
@@ -153,7 +149,7 @@ class Trees:
         falling = -negative[np.arange(len(order))[:, None], order]
         edges = np.empty((len(blocks), 3, prior.shape[1]), np.float32)
         edges[:, PRIOR], edges[:, TRIED] = falling, 1.0
-        edges[:, MEAN] = np.where(falling > 0, unvisited[:, None], -np.inf)
+        edges[:, MEAN] = np.where(falling > 0, 0.0, -np.inf)
         self.edges[blocks] = edges
         self.opened[blocks] = 0
 

@@ -17,7 +17,7 @@ from srd_agents.networks.inputs import Inputs, TopicTensors
 from srd_agents.networks.policy import StatePolicy, Steps, acting, in_numpy
 from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.rollout import roll_out
-from srd_agents.relational.decoding import Decoding, rankings_of
+from srd_agents.relational.decoding import rankings_of
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray
 from srd_gym.protocols import Pruning
@@ -25,7 +25,6 @@ from srd_gym.pruning import pruning_from
 from srd_gym.topic import Topic, TopicSet
 
 C = TypeVar("C", bound=PolicyConfig)
-_GREEDY = Decoding()
 
 
 class PolicyLearner(PolicyGradient[C]):
@@ -92,19 +91,19 @@ class PolicyLearner(PolicyGradient[C]):
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         if self._network.serves_numpy and not self.config.prune_ranking:
-            return rankings_of(_GREEDY, topics, k, self._begin)
+            return rankings_of(topics, k, self._begin)
         with torch.no_grad():  # one by one, as torch's products depend on what else is in the batch
             if self.config.prune_ranking:
                 return [self._pruned(topic, k) for topic in topics]
-            return [rankings_of(_GREEDY, [topic], k, self._begin)[0] for topic in topics]
+            return [rankings_of([topic], k, self._begin)[0] for topic in topics]
 
-    def _begin(self, topics: Sequence[Topic], rankings: int = 1) -> Steps:
+    def _begin(self, topics: Sequence[Topic]) -> Steps:
         """Empty rankings of topics of equal shape."""
         documents = [topic.require_vectors("a learned ranker") for topic in topics]
         order = np.stack([order_features(topic) for topic in topics]) if self._order_features() else None
         queries = query_vectors(topics, documents[0].shape[1])
         arrays: Any = (queries, documents[0][None] if len(topics) == 1 else np.stack(documents), None, order)
-        return Steps(self._acts(), Inputs(*arrays), rankings)
+        return Steps(self._acts(), Inputs(*arrays), 1)
 
     def _pruned(self, topic: Topic, k: int) -> IntArray:
         """A ranking of what stays on offer, rank by rank."""

@@ -79,7 +79,6 @@ class Steps:
         self._policy = policy
         self._fixed, first = policy.begin(topics if _is_twin(policy) else on(next(policy.parameters()).device, topics))
         self._states = first[:, None][:, [0] * rankings]
-        self._topics = np.arange(len(first))[:, None]
 
     def scores(self) -> NDArray[np.float32]:
         """[M, R, N]."""
@@ -89,10 +88,6 @@ class Steps:
         """Put these candidates, [M, R] int64, at the next rank."""
         taken = chosen if _is_array(self._states) else torch.from_numpy(chosen).to(self._states.device)
         self._states = self._policy.following(self._fixed, self._states, taken)
-
-    def keep(self, rankings: IntArray) -> None:
-        """Go on from some of the rankings: [M, R] int64, the ranking that each is a copy of."""
-        self._states = self._states[self._topics, rankings]
 
 
 def acting(network: ModuleT) -> ModuleT:

@@ -69,18 +69,18 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic; scores are the policy's logits."""
         self.check_topics([topic])
-        return DraftProgress(self._standing(inputs_together([topic]), 1))
+        return DraftProgress(self._standing(inputs_together([topic])))
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        return rankings_of(self.config, topics, k, lambda block, each: self._standing(inputs_together(block), each))
+        return rankings_of(topics, k, lambda block: self._standing(inputs_together(block)))
 
-    def _standing(self, inputs: PolicyInputs, rankings: int) -> Standing:
+    def _standing(self, inputs: PolicyInputs) -> Standing:
         """Empty rankings by the weights that are shown: both parts, or relations alone where validation chose so."""
         if self._policy is None:
             network = copy.deepcopy(self._network).cpu()
             load_module(network, self._weights())
             self._policy = acting(network)
-        return Standing(self._policy, inputs, rankings, alone=not self._policy.directions_count)
+        return Standing(self._policy, inputs, alone=not self._policy.directions_count)
 
     def _build(self, vector_width: int) -> None:
         config = self.config

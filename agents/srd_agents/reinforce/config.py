@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal
 
-from srd_agents.relational.decoding import Decoding
 from srd_agents.training.learner import LearnerConfig
 from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive, PruningOption, RewardOption
 from srd_gym.checks import check_integer, check_number
@@ -42,7 +41,7 @@ class EpisodesConfig(LearnerConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReinforceConfig(EpisodesConfig, Decoding):
+class ReinforceConfig(EpisodesConfig):
     """A policy of relations and directions, trained by REINFORCE with batches, a baseline and Adam."""
 
     epochs: Count = 20

@@ -89,11 +89,6 @@ class Standing:
         for part in self._parts:
             part.add(chosen)
 
-    def keep(self, rankings: IntArray) -> None:
-        """Go on from some of the rankings: [B, R] int64, the ranking that each is a copy of."""
-        for part in self._parts:
-            part.keep(rankings)
-
 
 def directions_of(width: int, hidden: int) -> Directions:
     """The part for directions of a policy: it reads the columns `STATIC`."""

@@ -24,7 +24,7 @@ from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import ByRelevance
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_agents.networks.features import query_vectors, relu
-from srd_agents.relational.decoding import Decoding, Draft, rankings_of
+from srd_agents.relational.decoding import Draft, rankings_of
 from srd_agents.relational.relations import (
     CONTEXT,
     DYNAMIC,
@@ -163,10 +163,6 @@ class Related:
         """Put these candidates, [B, R] int64, at the next rank."""
         self.ranked.add(chosen)
 
-    def keep(self, rankings: IntArray) -> None:
-        """Go on from some of the rankings: [B, R] int64, the ranking that each is a copy of."""
-        self.ranked.keep(rankings)
-
 
 def offered_share(present: BoolArray) -> Array:
     """[B, N] 1 / (real candidates), 0 for padding."""
@@ -250,7 +246,7 @@ def rank_topics(weights: Weights, topics: Sequence[Topic], k: int, novelty: floa
     Raises:
         ValueError: a topic without document vectors.
     """
-    return rankings_of(Decoding(), topics, k, lambda block, _: Related(weights, relations_of(block), novelty=novelty))
+    return rankings_of(topics, k, lambda block: Related(weights, relations_of(block), novelty=novelty))
 
 
 class DraftProgress(PartialRanking):

@@ -194,13 +194,6 @@ class Ranked:
         new: Array = np.maximum(1 - (self._mean + self._nearest * spread), np.float32(1e-3))
         return new
 
-    def keep(self, rankings: IntArray) -> None:
-        """Go on from some of the rankings: [B, R] int64, the ranking that each is a copy of."""
-        for name in ("_nearest", "_sum"):
-            setattr(self, name, getattr(self, name)[self._topics, rankings])
-        for name in ("_near", "_uncovered", "features"):
-            setattr(self, name, np.take_along_axis(getattr(self, name), rankings[:, None, :, None], axis=2))
-
     def _against_the_rest(self) -> Array:
         """[B, R, N]: the nearest similarity, standardised over the topic's candidates."""
         mean = np.matmul(self._nearest, self._share)

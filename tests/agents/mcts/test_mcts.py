@@ -35,7 +35,7 @@ def test_on_held_out_topics_it_beats_chance_and_search_is_no_worse_than_the_raw_
 
 
 def test_ranking_by_policy_is_the_argmax_of_the_network() -> None:
-    ranker = learner(attention=4)
+    ranker = learner()
     topics = ragged()
     ranker.fit(topics, seed=0)
     network = ranker._network
@@ -82,9 +82,8 @@ def test_the_loss_by_hand() -> None:
     np.testing.assert_allclose(policy_loss(log_pi, target), [[np.log(2), 0.0]], rtol=1e-6)
 
 
-@pytest.mark.parametrize("attention", [0, 4])
-def test_numpy_and_torch_compute_the_same_network(attention: int) -> None:
-    network = SearchNetwork(6, 5, attention=attention)
+def test_numpy_and_torch_compute_the_same_network() -> None:
+    network = SearchNetwork(6, 5)
     network.initialise(torch.Generator().manual_seed(0))
     rng = np.random.default_rng(0)
     documents = torch.tensor(rng.normal(size=(3, 8, 6)), dtype=torch.float32)

@@ -16,7 +16,7 @@ from small_topics import random_topics, refused, seeds
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.one_tree import run_one
 from srd_agents.mcts.rollout import OrderedTopic, Planner, most_visited, move, play_episodes, seeded_order, visit_shares
-from srd_agents.mcts.root import dirichlet_noise, improved_policy, mix_noise, run_gumbel
+from srd_agents.mcts.root import improved_policy, run_gumbel
 from srd_agents.mcts.search import Search, instantiate, run
 from srd_agents.mcts.tree import PRIOR, Trees
 from srd_agents.registry import make_ranker
@@ -121,14 +121,14 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
     assert worst < 0.005
 
 
-@given(data=st.data(), unvisited=st.sampled_from(["zero", "parent"]))
+@given(data=st.data())
 @settings(max_examples=15)
-def test_a_tree_searched_in_a_batch_equals_the_same_tree_alone(data: Any, unvisited: Any) -> None:
+def test_a_tree_searched_in_a_batch_equals_the_same_tree_alone(data: Any) -> None:
     counts = data.draw(st.lists(st.integers(2, 30), min_size=2, max_size=9))
     horizon, simulations = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 120))
 
     def begun(counts: list[int], keys: list[int]) -> tuple[Search, IntArray]:
-        return started(counts, horizon, simulations, keys=keys, unvisited=unvisited)
+        return started(counts, horizon, simulations, keys=keys)
 
     search, every = begun(counts, list(range(1, len(counts) + 1)))
     run(search, every, simulations)
@@ -148,7 +148,7 @@ def test_a_tree_searched_in_a_batch_equals_the_same_tree_alone(data: Any, unvisi
 
 
 def by_the_book(
-    network: Any, tree: int, count: int, horizon: int, simulations: int, unvisited: str
+    network: Any, tree: int, count: int, horizon: int, simulations: int
 ) -> tuple[dict[tuple[int, ...], int], dict[tuple[int, ...], float]]:
     """The paper's search with dicts, one node and one candidate at a time: visits and value of each ranking."""
     length = min(horizon, count)
@@ -172,8 +172,7 @@ def by_the_book(
             scores = []
             for p, i in zip(prior, left, strict=True):
                 child = (*node, i)
-                untried = value_of(node) if unvisited == "parent" else 0.0
-                q = total[child] / visits[child] if child in visits else untried
+                q = total[child] / visits[child] if child in visits else 0.0
                 scores.append((q + 3.0 * p * (visits[node] - 1) ** 0.5 / (1 + visits.get(child, 0)), p, -i))
             node = (*node, left[scores.index(max(scores))])
         found = value_of(node)
@@ -184,17 +183,16 @@ def by_the_book(
 
 
 @pytest.mark.parametrize("flat", [False, True])
-@pytest.mark.parametrize("unvisited", ["zero", "parent"])
 @pytest.mark.parametrize(("count", "horizon"), [(2, 1), (4, 3), (7, 5), (20, 2)])
-def test_the_search_is_the_papers_rule_written_out(count: int, horizon: int, unvisited: Any, flat: bool) -> None:
+def test_the_search_is_the_papers_rule_written_out(count: int, horizon: int, flat: bool) -> None:
     counts = [count, 12, count, 1]
     table = Table(max(counts), np.array([0.3, 1.7, 2.9, 4.1]), flat=flat)
-    search, every = started(counts, horizon, 150, network=table, unvisited=unvisited)
+    search, every = started(counts, horizon, 150, network=table)
     run(search, every, 150)
     trees, network = search.trees, search.evaluator
     np.testing.assert_allclose(visit_shares(trees, every).sum(1), 1)
     for tree in every:
-        visits, total = by_the_book(network, tree, counts[tree], horizon, 150, unvisited)
+        visits, total = by_the_book(network, tree, counts[tree], horizon, 150)
         nodes = tree * trees.capacity + np.arange(trees.n_nodes[tree])
         rankings = [tuple(trees.ranking[node, : trees.depth[node]].tolist()) for node in nodes]
         assert dict(zip(rankings, trees.visits[nodes].tolist(), strict=True)) == visits
@@ -228,30 +226,6 @@ def test_a_network_that_knows_nothing_gains_nothing_from_the_order(gumbel: bool)
     for topic, other, one, two in zip(topics, ideal, given_order, given_ideal, strict=True):
         assert [topic.doc_ids[i] for i in one] == [other.doc_ids[i] for i in two]
     assert abs(judge.score(given_ideal).mean() - judge.mean(make_ranker("random"))) < 0.07
-
-
-def test_noise_is_mixed_into_the_priors_of_the_root_alone() -> None:
-    search, every = started([5, 8], 3, 60, dirichlet_fraction=0.25)
-    run(search, every, 10)
-    trees = search.trees
-    before = [trees.edges[int(trees.block[trees.root[tree]])].copy() for tree in every]
-    documents = [trees.document[int(trees.block[trees.root[tree]])].copy() for tree in every]
-    offered = np.arange(8) < np.array([[5], [8]])
-    noise = dirichlet_noise(offered, np.random.default_rng(0))
-    np.testing.assert_allclose(noise.sum(1), 1)
-    mix_noise(search, every, noise)
-    for tree in every:
-        block = int(trees.block[trees.root[tree]])
-        tried = int(trees.opened[block])
-        np.testing.assert_array_equal(trees.document[block, :tried], documents[tree][:tried])
-        old = dict(zip(documents[tree].tolist(), before[tree][PRIOR].tolist(), strict=True))
-        for place, document in enumerate(trees.document[block].tolist()):
-            expected = 0.75 * old[document] + 0.25 * noise[tree, document]
-            assert trees.edges[block, PRIOR, place] == pytest.approx(expected, abs=1e-6)
-        size = int(trees.n_candidates[tree])
-        assert (np.diff(trees.edges[block, PRIOR, tried:size]) <= 0).all()
-    run(search, every, 60)
-    assert (trees.visits[trees.root] == 61).all()
 
 
 @given(seed=seeds, counts=st.lists(st.integers(1, 20), min_size=1, max_size=5), simulations=st.integers(1, 50))

@@ -14,7 +14,6 @@ from srd_agents.networks.policy import acting
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce.network import RelationsAndDirections, Standing, directions_of
 from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs, inputs_together
-from srd_agents.relational.decoding import Decoding, decode
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.relations import ANCHORS
 from srd_agents.training.validation import Validation
@@ -86,47 +85,13 @@ def test_wasted_ranks_leave_no_trace_but_their_discount() -> None:
     assert found[-1, 9] == pytest.approx(0.3)
 
 
-class Table:
-    """A policy of two ranks given as a table: logits of the first document, and of the second given the first."""
-
-    def __init__(self, rankings: int) -> None:
-        self.first = np.log(np.array([0.5, 0.4, 0.1], np.float32))
-        self.second = np.log(np.array([[0.1, 0.45, 0.45], [0.95, 0.01, 0.04], [0.5, 0.4, 0.1]], np.float32))
-        self.chosen: np.ndarray[Any, Any] | None = None
-        self.shape = (1, rankings, 3)
-
-    def scores(self) -> np.ndarray[Any, Any]:
-        rows = self.first if self.chosen is None else self.second[self.chosen]
-        return np.array(np.broadcast_to(rows, self.shape))
-
-    def add(self, chosen: IntArray) -> None:
-        self.chosen = chosen
-
-    def keep(self, rankings: IntArray) -> None:
-        if self.chosen is not None:
-            self.chosen = self.chosen[:, rankings[0]]
-
-
-@pytest.mark.parametrize(("decoding", "sequences", "expected"), [
-    ("greedy", 1, [0, 1]),
-    ("samples", 1, [0, 1]),
-    ("samples", 40, [1, 0]),  # 0.4 times 0.96 is more than 0.5 times 0.5
-    ("beam", 1, [0, 1]),
-    ("beam", 2, [1, 0]),
-    ("beam", 9, [1, 0]),
-])  # fmt: skip
-def test_decoding_finds_the_likeliest_ranking(decoding: Any, sequences: int, expected: list[int]) -> None:
-    how = Decoding(decoding=decoding, sequences=sequences)
-    assert decode(how, Table(how.rankings), (1, 3), 2, [7]).tolist() == [expected]
-
-
 def test_what_ranks_is_chosen_and_set_without_training() -> None:
     topics = wide_topics(24, seed=5, width=32, largest=20)
     ranker: Any = make_ranker("reinforce", epochs=2, hidden=8)
     ranker.fit(topics[:16], topics[16:], seed=0)
     best = ranker.history.best_validation
     value = Validation(topics[16:], ranker.config.validation_measure)
-    assert value.mean(ranker) == value.mean(ranker.ranking_with(decoding="beam", sequences=1)) == best
+    assert value.mean(ranker) == best
     found = {}
     for count in (0.0, 1.0):
         ranker._network.directions_count.fill_(count)

@@ -76,7 +76,7 @@ def test_vectors_of_any_size_give_distinct_documents_or_an_error(name: str) -> N
 HUGE = 2**40
 ASKED = [
     ("relational", "units"), ("mdp-div", "hidden"), ("mdp-div-ntn-e", "ntn_slices"), ("reinforce", "hidden"),
-    ("mcts", "hidden"), ("m2div", "attention"), ("ntn-div", "slices"), ("daletor", "width"), ("mo4srd", "blocks"),
+    ("mcts", "hidden"), ("m2div", "hidden"), ("ntn-div", "slices"), ("daletor", "width"), ("mo4srd", "blocks"),
     ("qmix", "hidden"), ("ma4div", "mixing_width"), ("vdn", "layers"), ("iql", "attention_width"),
     ("maskable-ppo", "hidden"),
 ]  # fmt: skip

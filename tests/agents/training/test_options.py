@@ -43,8 +43,6 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("cautious", {"copies": 0.0}, "copies must be above 0"),
     ("daletor", {"alpha": 1}, "alpha must be below 1, where a second document"),
     ("maskable-ppo", {"batch_size": 1}, "batch_size must be at least 2"),
-    ("mcts", {"root": "gumbel", "dirichlet_fraction": 0.25}, "draws its own noise"),
-    ("mcts", {"attention": 5}, "attention must be even"),
     ("mcts", {"simulation": 3}, "Did you mean simulations"),
     ("mdp-div", {"batch_topics": 4}, "batch_topics must be 1 for mdp-div"),
     ("mdp-div", {"pruning": "nearest"}, "cannot read the pruning description 'nearest'"),
@@ -95,8 +93,7 @@ def test_errors_say_where_a_value_is_wrong_and_values_of_their_type_pass(value: 
 
 @pytest.mark.parametrize(("name", "settings"), [
     ("m2div", {"horizon": 5, "simulations": 5000, "hidden": 5, "exploration": 3.0, "root": "puct", "batch_topics": 1}),
-    ("m2div", {"optimizer": "adagrad", "learning_rate": 0.01, "attention": 0, "unvisited": "zero"}),
-    ("m2div", {"dirichlet_fraction": 0.0}),
+    ("m2div", {"optimizer": "adagrad", "learning_rate": 0.01}),
     ("ma4div", {"n_scores": 15, "attention_width": 256, "heads": 4, "state": "flat", "batch_size": 256}),
     ("ma4div", {"learning_rate": 1e-4, "clip_norm": 10.0, "epsilon_start": 1.0, "epsilon_end": 0.05}),
     ("ma4div", {"rewards": ("alpha_nDCG@5", "alpha_nDCG@15")}),

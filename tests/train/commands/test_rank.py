@@ -225,8 +225,6 @@ def trained(tiny_file: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 
 @pytest.mark.parametrize(("name", "words", "options"), [
-    ("reinforce", ("--decoding", "beam", "--sequences", "3"), {"decoding": "beam", "sequences": 3}),
-    ("reinforce", ("--decoding=samples", "--sequences=5"), {"decoding": "samples", "sequences": 5}),
     ("mcts", ("--rank-by", "value"), {"rank_by": "value"}),
     ("mcts", ("--rank_by", "search", "--rank-simulations", "60"), {"rank_by": "search", "rank_simulations": 60}),
 ])  # fmt: skip
@@ -245,7 +243,7 @@ def test_the_command_ranks_as_ranking_with(
 
 
 @pytest.mark.parametrize(("target", "shown"), [
-    ("reinforce", "--decoding {greedy,samples,beam}"), ("mcts", "--rank-simulations INT"),
+    ("mcts", "--rank-by {policy,value,search}"), ("mcts", "--rank-simulations INT"),
 ])  # fmt: skip
 def test_a_rankers_options_of_ranking_are_in_its_help(
     srd: Srd, trained: dict[str, Path], target: str, shown: str
@@ -257,7 +255,7 @@ def test_a_rankers_options_of_ranking_are_in_its_help(
 
 
 @pytest.mark.parametrize(("target", "option"), [
-    ("mcts", "--decoding"), ("qmix", "--rank-by"), ("mmr", "--decoding"), ("reinforce", "--prune-ranking"),
+    ("qmix", "--rank-by"), ("mmr", "--rank-by"), ("reinforce", "--prune-ranking"),
 ])  # fmt: skip
 def test_an_option_of_ranking_that_a_ranker_lacks_is_refused(
     srd: Srd, trained: dict[str, Path], tiny_file: Path, tmp_path: Path, target: str, option: str

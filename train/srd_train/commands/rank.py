@@ -20,7 +20,7 @@ from srd_train.serving.models import Model, load_model, ranking_options
 from srd_train.serving.ranking import TopicStream, rank_on_ray, rank_stream, topic_stream
 
 _MORE = """Options of one: srd rank mmr --help. Trained rankers may have options of ranking: srd rank DIR --help
-(reinforce: --decoding; mcts: --rank-by)."""
+(mcts: --rank-by)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Rank:
     Examples:
       srd rank model --topics topics.parquet --k 10 --out model.run
       srd rank mmr --lambda 0.3 --topics topics.parquet --out mmr.run
-      srd rank model --decoding beam --topics topics.parquet --out beam.run
+      srd rank model --rank-by value --topics topics.parquet --out value.run
       srd rank model --all --topics 'parts/*.parquet' --out parts.run --engine ray
       srd rank model --k 10 < candidates.jsonl > rankings.jsonl
       srd rank cautious --on-error record --pass-through user < candidates.jsonl > rankings.jsonl

@@ -1,6 +1,4 @@
-"""`python -m studies safe-default`: what the default ranker does without named subtopics, and what it was chosen from.
-
-It reads `ambient`, `texts` and `wordnet` below SRD_DATA_DIR, and writes its page. T: topics."""
+"""`python -m studies safe-default`: what the default ranker does without named subtopics, and what chose it."""
 
 from __future__ import annotations
 
@@ -229,7 +227,7 @@ the claims of `perspectives` with odd ids. Where all is relevant, the default tr
 
 @dataclass(frozen=True, kw_only=True)
 class SafeDefault:
-    """Write the page of the default ranker without named subtopics."""
+    """Write the page of the default ranker from `ambient`, `texts` and `wordnet` below SRD_DATA_DIR."""
 
     closed: bool = False
     """Open the closed collections, too. Nothing may be chosen after that."""

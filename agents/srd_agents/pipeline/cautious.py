@@ -13,14 +13,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.estimated import Estimated
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.relevance import ByRelevance
 from srd_agents.heuristic.stepwise import PartialRanking, progress_of
-from srd_agents.heuristic.trade_off import MMR
+from srd_agents.heuristic.trade_off import DPP, MMR
 from srd_agents.pipeline.capabilities import with_diversity
+from srd_agents.relational.ranker import Pretrained, PretrainedConfig
 from srd_gym.checks import check_integer, check_number, check_positive, name_of
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.protocols import Ranker
@@ -30,6 +30,7 @@ _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
 """What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
+_WITHOUT_QUERY = PretrainedConfig(novelty=0.5)
 EQUAL = 1 - 1e-6
 """A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
 
@@ -56,7 +57,8 @@ class Cautious:
     A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
     irrelevant and repeated subtopics and weigh the order of the scores beside them (docs/results/named.md). Else one
     with retrieval scores keeps its order: no rule tried gains enough on all collections to leave it. Else
-    `srd_agents.heuristic.estimated` ranks it, with or without a query vector (both: docs/results/safe-default.md).
+    DPP ranks it by the cosine with the query (both: docs/results/safe-default.md), and the relational ranker a topic
+    without a query vector.
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all
     others, in their order. A zero vector is no near-duplicate of anything.
@@ -118,7 +120,9 @@ class Cautious:
             return _made(self._diversity, XQuAD)
         if topic.retrieval_scores is not None:
             return _made(self._diversity, RetrievalOrder if self._diversity is None else MMR)
-        return _made(self._diversity, Estimated)
+        if topic.query_vector is not None:
+            return _made(self._diversity, DPP)
+        return _made(self._diversity, Pretrained, _WITHOUT_QUERY)
 
     def explain(self, topic: Topic) -> str:
         """A sentence on what decides the ranking of the topic."""
@@ -127,8 +131,10 @@ class Cautious:
             return "kept the order of the scores: without named subtopics nothing tried is safely better"
         if isinstance(ranker, XQuAD):
             return "diversified: the named subtopics are covered, likely ones first"
-        if isinstance(ranker, Estimated):
-            return ranker.explain(topic)
+        if isinstance(ranker, DPP):
+            return "diversified: there are no scores, so documents near the query count as relevant"
+        if isinstance(ranker, Pretrained):
+            return "diversified: there are neither scores nor a query vector, so the relations of documents decide"
         return f"diversified as far as asked, by ranker {name_of(ranker)!r}"
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
@@ -146,9 +152,9 @@ class Cautious:
 
 
 @lru_cache(maxsize=64)
-def _made(diversity: float | None, kind: type[Ranker]) -> Ranker:
-    """The ranker of a kind: one for all topics, so that batches stay together."""
-    return with_diversity(kind(), diversity)
+def _made(diversity: float | None, kind: type[Ranker], *options: PretrainedConfig) -> Ranker:
+    """The ranker of a kind: one for all topics, so that weights are read once and batches stay together."""
+    return with_diversity(kind(*options), diversity)
 
 
 def near_copies(vectors: FloatArray, limit: float) -> BoolArray:

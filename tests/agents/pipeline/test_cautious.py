@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents import diversify, make_ranker
-from srd_agents.heuristic.estimated import Estimated
 from srd_agents.pipeline import cautious
 from srd_agents.pipeline.cautious import near_copies
 from srd_gym.testing import check_ranker
@@ -20,8 +19,8 @@ from srd_gym.topic import Topic
 RANKER = make_ranker("cautious")
 KINDS = {
     "scores": make_ranker("retrieval-order"),
-    "query": Estimated(),
-    "vectors": Estimated(),
+    "query": make_ranker("dpp"),
+    "vectors": make_ranker("relational-pretrained", novelty=0.5),
     "subtopics": make_ranker("xquad"),
     "subtopics, scores": make_ranker("xquad"),
 }
@@ -124,7 +123,7 @@ def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> N
     ("kind", "sentence"),
     [
         ("scores", "kept the order of the scores: "),
-        ("query", "diversified: documents near the query count as relevant"),
+        ("query", "diversified: there are no scores"),
         ("vectors", "diversified: there are neither scores nor a query vector"),
         ("subtopics", "diversified: the named subtopics are covered"),
     ],

@@ -42,7 +42,7 @@ def test_changes_of_topics() -> None:
 def test_tables() -> None:
     found = [((name, kind), WHOLE) for name in ("a", "b", "c") for kind in ("MiniLM", "LSA")]
     lines = study.without_scores(found, choose=True).splitlines()
-    assert lines[0].split(" | ")[-2:] == ["cautious", "left out |"]
+    assert lines[0].split(" | ")[-2:] == ["relational-pretrained", "left out |"]
     assert len(lines) == 2 + len(found) + 1
     assert len(study.duplicates(found).splitlines()) == 2 + len(found)
     assert study.with_scores(found).count("chosen on the others") == 2

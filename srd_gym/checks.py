@@ -22,8 +22,6 @@ _LONGEST_NAME = 100
 """Letters that are compared with names."""
 _LONGEST = 1_500
 """Characters of an error."""
-_MANY = 8
-"""Rankings that are faster looked at together."""
 
 
 def unknown(kind: str, given: object, known: Iterable[str], hint: str = "") -> ValueError:
@@ -269,7 +267,7 @@ def checked_ranking(ranking: Any, topic: Candidates, ranker: object, k: int | No
 def checked_rankings(
     rankings: Any, topics: Sequence[Candidates], ranker: object, k: int | None = None
 ) -> list[NDArray[np.int64]]:
-    """`checked_ranking` of each topic's ranking; many arrays are looked at as one, since one by one takes longer.
+    """`checked_ranking` of each topic's ranking.
 
     Raises:
         ValueError: more or fewer rankings than topics, or as `checked_ranking`.
@@ -280,15 +278,4 @@ def checked_rankings(
             f"ranker {shown(name_of(ranker))} returned {came} for {len(topics)} topics; expected a list of one ranking "
             "each"
         )
-    if len(topics) >= _MANY and all(isinstance(ranking, np.ndarray) and ranking.ndim == 1 for ranking in rankings):
-        flat = np.concatenate(rankings)
-        sizes = np.array([topic.n_candidates for topic in topics])
-        lengths = np.array([len(ranking) for ranking in rankings])
-        per_topic = np.repeat(np.arange(len(topics)), lengths)
-        complete = k is None or bool((lengths == np.minimum(k, sizes)).all())
-        if complete and flat.dtype == np.int64 and (flat >= 0).all() and (flat < sizes[per_topic]).all():
-            ranked = np.zeros(sizes.sum(), dtype=bool)
-            ranked[flat + (np.cumsum(sizes) - sizes)[per_topic]] = True
-            if np.count_nonzero(ranked) == len(flat):
-                return list(rankings)
     return [checked_ranking(ranking, topic, ranker, k) for ranking, topic in zip(rankings, topics, strict=True)]

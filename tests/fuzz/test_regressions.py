@@ -5,11 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import re
 import struct
 import threading
 import tracemalloc
-import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,13 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from fuzz.calls import MODEL
-from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import Answers, refused
 
 from srd_agents.pipeline.diversify import diversify
-from srd_agents.registry import RANKERS, make_ranker
-from srd_agents.training.loop import STATE_FILE
-from srd_agents.training.options import CONFIG_FILE, read_tree, write_tree
+from srd_agents.registry import RANKERS
+from srd_agents.training.options import CONFIG_FILE
 from srd_gym.data import generate, read_qrels, read_run, read_topics, read_vectors
 from srd_gym.measures import evaluate, evaluate_run, evaluation
 from srd_gym.protocols import Ranker
@@ -217,63 +213,3 @@ def test_odd_rankings_are_refused(way: str, ranking: Any, message: str) -> None:
 @pytest.mark.parametrize("ranking", [[2, 0, 1], (1, 0, 2), np.array([2, 1, 0]), np.array([0, 2, 1], np.uint8)])
 def test_sound_rankings_pass(way: str, ranking: Any) -> None:
     WAYS[way](Answers(ranking))
-
-
-# Checkpoints whose loop or history no training run writes are refused where they are read
-
-TOPICS = generate("tiny", n_topics=6, seed=0)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("run")
-    NoisyLinear(NoisyLinearConfig(epochs=2)).fit(TOPICS[:4], TOPICS[4:], out=out)
-    return out
-
-
-def history(**fields: Any) -> Callable[[Any], object]:
-    return lambda state: state["loop"]["history"].update(fields)
-
-
-def record(**fields: Any) -> Callable[[Any], object]:
-    return lambda state: state["loop"]["history"]["records"][1].update(fields)
-
-
-@pytest.mark.parametrize(("change", "message"), [
-    (lambda state: state["loop"].update(history=None), "not one that `fit` wrote"),
-    (history(more=1), "unknown option of .*: the history: 'more'"),
-    (history(records={}), "records must be a list"),
-    (history(records=[1]), "entry 1 of records must be a table"),
-    (history(records=[{}]), "epoch of record 1 must be a whole number, got None"),
-    (history(best_validation="high"), "best_validation must be a number"),
-    (history(best_validation=None), "the history and the best weights do not go together"),
-    (history(excluded=[1]), "entry 1 of excluded must be text"),
-    (record(epoch=-1), "epoch of record 2 must be at least 0, got -1"),
-    (record(topics=None), "topics of record 2 must be a whole number"),
-    (record(seconds="1"), "'seconds' in .*record 2 must be a number or true or false"),
-    (lambda state: state.pop("best"), "the history and the best weights do not go together"),
-    (lambda state: state["loop"].update(position=4), "position must be at most 3, got 4"),
-    (lambda state: state.update(order=np.arange(4.0)), "the order of topics is no order of 4 topics"),
-])  # fmt: skip
-def test_a_checkpoint_that_no_run_wrote_is_refused(
-    change: Callable[[Any], object], message: str, folder: Path, tmp_path: Path
-) -> None:
-    state = read_tree(folder / STATE_FILE, "state")
-    change(state)
-    write_tree(tmp_path / STATE_FILE, state)
-    toy = NoisyLinear(NoisyLinearConfig(epochs=3))
-    named(lambda: toy.fit(TOPICS[:4], TOPICS[4:], out=tmp_path, resume=True), tmp_path / STATE_FILE, message)
-
-
-def test_damage_that_shows_only_in_training_names_the_state(tmp_path: Path) -> None:
-    def fit(epochs: int, **options: bool) -> object:
-        return make_ranker("listmle", epochs=epochs).fit(TOPICS[:4], TOPICS[4:], out=tmp_path, **options)
-
-    fit(1)
-    state = read_tree(tmp_path / STATE_FILE, "state")
-    state["learner"]["adam"]["second"] -= 1.0
-    write_tree(tmp_path / STATE_FILE, state)
-    message = f"diverged: .*resumed from {re.escape(str(tmp_path / STATE_FILE))}; if that was damaged, train anew"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        refused(lambda: fit(2, resume=True), message, FloatingPointError)

@@ -24,7 +24,6 @@ from srd_agents.relational.relations import DYNAMIC
 from srd_agents.training.checkpoint import load_module, module_arrays, to_array
 from srd_agents.training.options import Tree, Weights
 from srd_agents.training.validation import Validation
-from srd_gym.checks import check_integer
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray
 from srd_gym.pruning import pruning_from
@@ -178,5 +177,4 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
         weights = self._weights()
         load_module(self._network, state["network"], "network in training")
         self._mean = {name: weights[name] for name in self._parameters()} if self.config.average else None
-        check_integer("updates", state["updates"], 0)
         self._updates = state["updates"]

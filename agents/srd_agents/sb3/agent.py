@@ -15,7 +15,7 @@ import torch
 from srd_agents.networks.attention import initialise
 from srd_agents.sb3.config import MaskablePpoConfig
 from srd_agents.sb3.network import CandidateNetwork, rank_greedily
-from srd_agents.training.checkpoint import load_generator, load_module, module_arrays
+from srd_agents.training.checkpoint import load_module, module_arrays
 from srd_agents.training.options import Tree
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
@@ -161,18 +161,8 @@ class PrivateRandomness:
         return {"torch": torch_state.numpy().copy(), "numpy": {**numpy, "state": dict(numpy["state"])}}
 
     def load(self, tree: Tree) -> None:
-        """Take over what `tree` gave.
-
-        Raises:
-            ValueError: not the states of the two generators.
-        """
-        numpy, state = tree["numpy"], tree["numpy"]["state"]
-        key, place = state["key"], state["pos"]
-        # Numpy takes any place and would read beyond its key.
-        if key.shape != (624,) or key.dtype != np.uint32 or not isinstance(place, int) or not 0 <= place <= 624:
-            raise ValueError("training state: not the state of numpy's MT19937 generator; the file was changed")
-        load_generator(torch.Generator(), tree["torch"])
-        self._mine = (numpy, torch.from_numpy(np.array(tree["torch"], np.uint8)))
+        """Take over what `tree` gave."""
+        self._mine = (tree["numpy"], torch.from_numpy(np.array(tree["torch"], np.uint8)))
 
 
 def _now() -> tuple[dict[str, Any], torch.Tensor]:

@@ -55,39 +55,21 @@ def optimizer_tree(optimizer: torch.optim.Optimizer) -> Tree:
 def load_optimizer(optimizer: torch.optim.Optimizer, tree: Tree) -> None:
     """Take over what `optimizer_tree` gave.
 
-    Optimizers written in C read arrays by the sizes of the parameters and check nothing, so everything is checked here.
-
     Args:
         optimizer: made anew over the same parameters, in the same order, with the options of the config.
         tree: the state.
 
     Raises:
-        ValueError: parameters of another number or order, or state with other names, dtypes or shapes or with numbers
-            that are not finite. (A tree of another form raises what it raises: `srd_gym.reading` names the file.)
+        ValueError: parameters of another number or order.
     """
     groups = optimizer.state_dict()["param_groups"]
     if tree["parameters"] != [group["params"] for group in groups]:
         raise ValueError("optimizer state: belongs to other parameters, or to the same in another order")
-    parameters = [(parameter, group) for group in optimizer.param_groups for parameter in group["params"]]
-    state: dict[int, dict[str, Tensor]] = {}
-    for index, entry in tree["state"].items():
-        expected, what = _state_of(type(optimizer), *parameters[int(index)]), f"optimizer state of parameter {index}"
-        check_like(entry, {name: array.shape for name, array in expected.items()}, what)
-        for name, array in expected.items():
-            if entry[name].dtype != array.dtype or not np.isfinite(entry[name]).all():
-                raise ValueError(f"{what}: {name} holds NaN, infinity or no {array.dtype}; train anew")
-        state[int(index)] = {name: torch.from_numpy(np.array(value)) for name, value in entry.items()}
+    state = {
+        int(index): {name: torch.from_numpy(np.array(value)) for name, value in entry.items()}
+        for index, entry in tree["state"].items()
+    }
     optimizer.load_state_dict({"state": state, "param_groups": groups})
-
-
-def _state_of(kind: Any, parameter: Tensor, group: Mapping[str, Any]) -> Arrays:
-    """State that such an optimizer with these options keeps of a parameter after its first step: name -> array."""
-    like = torch.zeros(parameter.shape, dtype=parameter.dtype, requires_grad=True)
-    like.grad = torch.zeros_like(like)
-    twin = kind([like], lr=1.0)
-    twin.param_groups[0].update({name: value for name, value in group.items() if name != "params"})
-    twin.step()
-    return {name: to_array(value) for name, value in twin.state[like].items()}
 
 
 def generator_state(generator: torch.Generator | np.random.Generator) -> Any:

@@ -25,13 +25,11 @@ from srd_agents.training.options import (
     Tree,
     Weights,
     as_values,
-    config_from,
     read_tree,
     write_tree,
 )
 from srd_agents.training.progress import History, OnProgress, Progress
 from srd_agents.training.validation import Validation
-from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.interrupts import held_back
@@ -201,9 +199,9 @@ class TrainingLoop:
         Raises:
             KeyboardInterrupt: after a checkpoint.
             FloatingPointError: a figure became NaN or infinite.
-            ValueError: weights did; errors of a resumed run name its state.
+            ValueError: weights did.
         """
-        with self._naming_the_state(), held_back() as let_interrupts_through:
+        with held_back() as let_interrupts_through:
             if not self._resumed:
                 self._checkpoint()  # a run that is stopped early has something to resume
             if self._validation is not None and not self.history.records:
@@ -222,17 +220,6 @@ class TrainingLoop:
             self.history.stopped_by = reason
             self._checkpoint()
             self._finish()
-
-    @contextlib.contextmanager
-    def _naming_the_state(self) -> Iterator[None]:
-        """Say in errors of a resumed run what it went on from: damage to numbers may show only where they are used."""
-        try:
-            yield
-        except (ArithmeticError, ValueError) as error:
-            if not self._resumed or self._out is None:
-                raise
-            kind = FloatingPointError if isinstance(error, ArithmeticError) else ValueError
-            raise kind(f"{error} (resumed from {self._out / STATE_FILE}; if that was damaged, train anew)") from error
 
     def resume(self) -> None:
         """Take over the checkpoint in the folder.
@@ -258,21 +245,11 @@ class TrainingLoop:
         self._learner._set_weights(state["weights"])
         self._learner._restore_training(state["learner"])
         self._best = state.get("best")
-        if self._best is not None:
-            self._learner.check_weights(self._best, f"{path}: best weights")
-            if not all(np.isfinite(array).all() for array in self._best.values()):
-                raise ValueError(f"{path}: the best weights hold NaN or infinity; train anew")
         self._order = state["order"]
-        if self._order.dtype != np.int64 or not np.array_equal(np.sort(self._order), np.arange(len(self._topics))):
-            raise ValueError(f"{path}: the order of topics is no order of {len(self._topics)} topics")
         loop = dict(state["loop"])
         self._rng.bit_generator.state = loop.pop("generator")
-        history = loop.pop("history")
-        self._place = config_from(_Place, loop, f"{path}: the loop")
-        check_integer("position", self._place.position, 0, len(self._topics) - 1)
-        self.history = History.of(history, f"{path}: the history")
-        if (self.history.best_validation is None) != (self._best is None):
-            raise ValueError(f"{path}: the history and the best weights do not go together; train anew")
+        self.history = History(**loop.pop("history"))
+        self._place = _Place(**loop)
         self.history.stopped_by = None
 
     def _check_same_run(self, identity: Mapping[str, Any], path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import platform
 import re
@@ -28,7 +29,7 @@ from srd_gym.core.own import notation
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.measures import Measure
 from srd_gym.protocols import Pruning, Reward
-from srd_gym.reading import existing_file, json_value, read_json_object, reading, refuse_pickle, shown, shown_text
+from srd_gym.reading import existing_file, read_json_object, reading, refuse_pickle, shown, shown_text
 from srd_gym.showing import short_repr
 
 C = TypeVar("C")
@@ -306,7 +307,7 @@ def write_tree(path: PathLike, tree: Tree) -> None:
     arrays: Arrays = {}
     values = _split(tree, "", arrays)
     text = json.dumps(values, allow_nan=False)
-    write_arrays(path, arrays, {"values": text})
+    write_arrays(path, arrays, {"values": text, "digest": _digest(text, arrays)})
 
 
 def read_tree(path: PathLike, what: str) -> Tree:
@@ -314,21 +315,29 @@ def read_tree(path: PathLike, what: str) -> Tree:
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: a pickle, a broken file, or a safetensors file of another kind.
+        ValueError: a pickle, a damaged file, or a safetensors file of another kind.
     """
     arrays, metadata = read_arrays(path, what)
-    if "values" not in metadata:
-        raise ValueError(f"{what}: {path} holds no training state (no 'values' in its header)")
-    with reading(path, what, "a training state", "train again"):
-        tree: Tree = json_value(metadata["values"])
-        for name, array in arrays.items():
-            *parents, leaf = name.split("/")
-            node = tree
-            for parent in parents:
-                node = node.setdefault(parent, {})
-            node[leaf] = array
-        json.dumps(tree, allow_nan=False, default=lambda array: None)  # NaN could not be written again
+    text = metadata.get("values", "")
+    if metadata.get("digest") != _digest(text, arrays):
+        raise ValueError(f"{what}: {path} was damaged, or is no training state of this version; train anew")
+    tree: Tree = json.loads(text)
+    for name, array in arrays.items():
+        *parents, leaf = name.split("/")
+        node = tree
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[leaf] = array
     return tree
+
+
+def _digest(text: str, arrays: Arrays) -> str:
+    """A digest of the content of a training state: optimizers in C read arrays by sizes that nothing else checks."""
+    digest = hashlib.blake2b(text.encode(), digest_size=16)
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def write_json(path: PathLike, content: Mapping[str, Any]) -> None:

@@ -94,42 +94,32 @@ def state_of_adam() -> dict[str, Any]:
     return copy.deepcopy(optimizer_tree(optimizer))
 
 
-# Fused Adam reads as many numbers as the parameter has, and corrupts the heap where there are fewer.
-@pytest.mark.parametrize(("name", "crafted", "message"), [
-    ("exp_avg", np.array(0, np.float32), r"exp_avg has shape \(\), expected \(4, 3\)"),
-    ("step", np.ones(3, np.float32), r"step has shape \(3,\), expected \(\)"),
-    ("exp_avg", np.full((4, 3), np.nan, np.float32), "exp_avg holds NaN, infinity or no float32"),
-    ("exp_avg", np.zeros((4, 3)), "exp_avg holds NaN, infinity or no float32"),
-    ("exp_av", np.zeros((4, 3), np.float32), r"exp_av has shape \(4, 3\), expected None"),
-])  # fmt: skip
-def test_a_crafted_optimizer_state_is_refused(name: str, crafted: Any, message: str) -> None:
-    optimizer, tree = torch.optim.Adam(network().parameters(), fused=True), state_of_adam()
-    tree["state"]["0"][name] = crafted
-    refused(lambda: load_optimizer(optimizer, tree), f"parameter 0: .*{message}")
-
-
-def test_a_crafted_training_state_is_refused_on_resume(tmp_path: Path) -> None:
+def test_a_changed_training_state_is_refused_on_resume(tmp_path: Path) -> None:
     topics = generate("tiny", n_topics=6, seed=0)
-    learner = make_ranker("reinforce", epochs=1)
-    learner.fit(topics, out=tmp_path)
+    make_ranker("reinforce", epochs=1).fit(topics, out=tmp_path)
     path = tmp_path / "state.safetensors"
-    whole = read_tree(path, "state")
-    attacks = {
-        "belongs to other parameters": lambda tree: tree["learner"]["optimizer"]["parameters"][0].reverse(),
-        "not one that `fit` wrote .*'state'": lambda tree: tree["learner"]["optimizer"].pop("state"),
-        "not one that `fit` wrote .*NoneType": lambda tree: tree["learner"]["optimizer"]["state"].update({"0": None}),
-        "not one that `fit` wrote .*out of range": lambda tree: tree["learner"]["optimizer"]["state"].update(
-            {"999": {}}
-        ),
-        "best weights: .* has shape": lambda tree: tree.update(best={name: np.zeros(7) for name in tree["weights"]}),
-    }
-    for message, attack in attacks.items():
-        tree = copy.deepcopy(whole)
-        attack(tree)
-        write_tree(path, tree)
-        refused(lambda: make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True), message)
-    write_tree(path, whole)
+    arrays, about = read_arrays(path, "state")
+    name = next(iter(arrays))
+    for changed, header in (
+        ({**arrays, name: arrays[name] + 1}, about),
+        ({**arrays, name: arrays[name].astype(np.float64)}, about),
+        ({**arrays, name: arrays[name].ravel()[:-1]}, about),
+        ({key: array for key, array in arrays.items() if key != name}, about),
+        (arrays, about | {"values": about["values"].replace("1", "2", 1)}),
+    ):
+        write_arrays(path, changed, header)
+        refused(
+            lambda: make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True),
+            "state.safetensors was damaged, or is no training state of this version; train anew",
+        )
+    write_arrays(path, arrays, about)
     make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True)
+
+
+def test_an_optimizer_of_other_parameters_is_refused() -> None:
+    tree = state_of_adam()
+    tree["parameters"][0].reverse()
+    refused(lambda: load_optimizer(torch.optim.Adam(network().parameters()), tree), "belongs to other parameters")
 
 
 def test_the_options_of_an_optimizer_come_from_the_config_alone() -> None:
@@ -207,5 +197,5 @@ def test_trees_keep_shapes_dtypes_and_values(tmp_path: Path) -> None:
 def test_trees_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     refused(lambda: write_tree(tmp_path / "t", {"a": float("nan")}), "not JSON compliant")
     write_arrays(tmp_path / "t", {"x": np.zeros(1)}, {})
-    refused(lambda: read_tree(tmp_path / "t", "state"), "holds no training state")
+    refused(lambda: read_tree(tmp_path / "t", "state"), "is no training state of this version")
     assert [path.name for path in tmp_path.iterdir()] == ["t"]

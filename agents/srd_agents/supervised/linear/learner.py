@@ -23,7 +23,7 @@ from srd_agents.networks.features import FEATURES, relevance_columns
 from srd_agents.supervised.linear.features import RELATIONS, Distances
 from srd_agents.supervised.samples import Samples
 from srd_agents.training.learner import Learner, LearnerConfig
-from srd_agents.training.options import Count, Positive, Tree, Weights, check_like
+from srd_agents.training.options import Count, Positive, Tree, Weights
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures.base import judged
 from srd_gym.topic import Topic, TopicSet
@@ -147,13 +147,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
         return {"adam": dict(self._adam)}
 
     def _restore_training(self, state: Tree) -> None:
-        adam = state["adam"]
-        check_like(
-            {name: adam[name] for name in ("first", "second")},
-            {name: self._values.shape for name in ("first", "second")},
-            "training state",
-        )
-        self._adam = {**adam, "steps": int(adam["steps"])}
+        self._adam = dict(state["adam"])
 
     def _release(self) -> None:
         for name in ("_topics", "_adam"):

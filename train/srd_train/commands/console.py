@@ -246,13 +246,12 @@ class Output:
         caption: str = "",
         *,
         texts: int = 1,
-        priorities: Sequence[int] | None = None,
         elsewhere: str = "--json",
     ) -> None:
         """Print a table for people.
 
-        Where a terminal is too narrow, columns of numbers are left out until names and numbers stay whole, and a line
-        below names them. A file or a pipe has no width: nothing is left out there.
+        Where a terminal is too narrow, the last columns of numbers are left out until names and numbers stay whole, and
+        a line below names them. A file or a pipe has no width: nothing is left out there.
 
         Args:
             title: what the table shows.
@@ -260,8 +259,6 @@ class Output:
             rows: the cells, as text; kept as data (no markup is interpreted).
             caption: a note below the table.
             texts: how many columns, from the left, hold text; the others hold numbers.
-            priorities: one for each column; those with the highest are left out first, but at least one column of
-                numbers stays. By default the last columns go first.
             elsewhere: the option that shows all columns.
         """
         from rich import box
@@ -272,16 +269,19 @@ class Output:
         console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _UNFOLDED, highlight=False)
         heads = [visible(column) for column in columns]
         cells = [[visible(cell) for cell in row] for row in rows]
-        fitting, widths = _fitting(heads, cells, console.width, texts, priorities or range(len(heads)))
+        widths, fixed = _fitting(heads, cells, console.width, texts)
+        fitting = range(len(widths))
         table = Table(title=Text(visible(title)), box=box.SIMPLE_HEAD, title_justify="left")
         for index in fitting:
             justify: Literal["left", "right"] = "left" if index < texts else "right"
-            table.add_column(Text(heads[index]), justify=justify, overflow="fold", width=widths.get(index))
+            table.add_column(
+                Text(heads[index]), justify=justify, overflow="fold", width=widths[index] if fixed else None
+            )
         for row in cells:
             table.add_row(*(Text(row[index]) for index in fitting))
         console.print(table)
         if len(fitting) < len(heads):
-            missing = ", ".join(head for index, head in enumerate(heads) if index not in fitting)
+            missing = ", ".join(heads[len(fitting) :])
             console.print(Text(f"Left out at this width: {missing}. To see them: {elsewhere} or a wider terminal."))
         if caption:
             console.print(Text(visible(caption)))
@@ -316,7 +316,7 @@ class Output:
 
 
 def print_table(table: ResultTable, output: Output, legend: str) -> None:
-    """Show a result table; a narrow terminal leaves out the columns that tell the least."""
+    """Show a result table."""
     from srd_train.report.markup import notes, plain_columns
 
     columns = plain_columns(table)
@@ -325,33 +325,28 @@ def print_table(table: ResultTable, output: Output, legend: str) -> None:
         [column.head for column in columns],
         [[column.text(row) for column in columns] for row in table.rows],
         "\n".join(filter(None, [" ".join(notes(table)), legend])),
-        priorities=[column.priority for column in columns],
         elsewhere="--markdown FILE, --json",
     )
 
 
 def _fitting(
-    heads: Sequence[str], cells: Sequence[Sequence[str]], available: int, texts: int, priorities: Sequence[int]
-) -> tuple[list[int], dict[int, int]]:
-    """The columns that fit with every cell and every word of a head in one line, and these widths.
+    heads: Sequence[str], cells: Sequence[Sequence[str]], available: int, texts: int
+) -> tuple[list[int], bool]:
+    """Widths of the first columns, as many as fit with every cell and every word of a head in one line.
 
-    There are no widths where whole heads fit, or where not even texts and one column of numbers do.
+    Returns:
+        The widths of at least the texts and one column of numbers; and whether they are to be kept, which is so where
+        they fit but whole heads do not.
     """
     from rich.cells import cell_len
 
-    widths = {
-        index: max(map(cell_len, [*head.split(), *(row[index] for row in cells)]), default=0)
-        for index, head in enumerate(heads)
-    }
-    fitting = list(widths)
-
-    def needed() -> int:
-        return 1 + sum(widths[index] + _BETWEEN for index in fitting)
-
-    while needed() > available and len(fitting) > texts + 1:
-        fitting.remove(max(fitting[texts:], key=lambda index: (priorities[index], index)))
-    whole = 1 + sum(max(widths[index], cell_len(heads[index])) + _BETWEEN for index in fitting)
-    return fitting, widths if needed() <= available < whole else {}
+    columns = zip(heads, zip(*cells, strict=True) if cells else [()] * len(heads), strict=True)
+    widths = [max(map(cell_len, [*head.split(), *column]), default=0) for head, column in columns]
+    while len(widths) > texts + 1 and 1 + sum(widths) + _BETWEEN * len(widths) > available:
+        widths.pop()
+    needed = 1 + _BETWEEN * len(widths)
+    whole = needed + sum(max(width, cell_len(head)) for width, head in zip(widths, heads, strict=False))
+    return widths, needed + sum(widths) <= available < whole
 
 
 def visible(text: str) -> str:

@@ -42,8 +42,6 @@ class Column:
     """Value that the page sorts by; None where there is nothing."""
     form: Callable[[Row], str]
     """The text of a cell whose value is not None."""
-    priority: int
-    """Rank in which columns are left out of a narrow terminal, the highest first."""
     below: str | None = None
     """On the page it is the second line of this column's cells, elsewhere a column."""
     page_only: bool = False
@@ -74,22 +72,22 @@ def columns(table: ResultTable) -> list[Column]:
         return " / ".join(f"{count:,}" for count in row.wins_ties_losses or ())
 
     every = [
-        Column("ranker", lambda row: row.ranker, lambda row: row.ranker, 0),
-        Column(first, lambda row: row.means[first], shown_mean, 0),
-        _number("published", lambda row: table.published.get(row.ranker), "{:.4f}".format, 3),
-        _interval("95% interval", first, 2),
-        Column("sd over seeds", lambda row: row.seed_spread[first], shown_spread, 6),
-        Column(f"p against {table.reference}", lambda row: row.p_value, shown_test, 1),
-        _number(f"p against {table.second_reference}", lambda row: row.second_p_value, p_text, 4),
-        Column("wins / ties / losses", lead, shown_lead, 7),
+        Column("ranker", lambda row: row.ranker, lambda row: row.ranker),
+        Column(first, lambda row: row.means[first], shown_mean),
+        _number("published", lambda row: table.published.get(row.ranker), "{:.4f}".format),
+        _interval("95% interval", first),
+        Column("sd over seeds", lambda row: row.seed_spread[first], shown_spread),
+        Column(f"p against {table.reference}", lambda row: row.p_value, shown_test),
+        _number(f"p against {table.second_reference}", lambda row: row.second_p_value, p_text),
+        Column("wins / ties / losses", lead, shown_lead),
     ]
     for name in others:
-        every += [_mean(name), _interval(f"{name}, 95% interval", name, 0, page_only=True)]
+        every += [_mean(name), _interval(f"{name}, 95% interval", name, page_only=True)]
     every += [
-        _median("episodes", "environment_episodes", "{:,.0f}".format, 10),
-        _median("steps", "environment_steps", "{:,.0f}".format, 11),
-        _median("fit CPU seconds", "fit_cpu_seconds", short, 8),
-        _median("ms a topic", "rank_milliseconds", short, 9),
+        _median("episodes", "environment_episodes", "{:,.0f}".format),
+        _median("steps", "environment_steps", "{:,.0f}".format),
+        _median("fit CPU seconds", "fit_cpu_seconds", short),
+        _median("ms a topic", "rank_milliseconds", short),
     ]
     return [column for column in every if any(column.value(row) is not None for row in table.rows)]
 
@@ -124,28 +122,28 @@ def notes(table: ResultTable) -> list[str]:
     ]
 
 
-def _number(head: str, value: Callable[[Row], float | None], form: Callable[[float], str], priority: int) -> Column:
+def _number(head: str, value: Callable[[Row], float | None], form: Callable[[float], str]) -> Column:
     """A column of numbers."""
-    return Column(head, value, lambda row: form(value(row) or 0.0), priority)
+    return Column(head, value, lambda row: form(value(row) or 0.0))
 
 
-def _median(head: str, key: str, form: Callable[[float], str], priority: int) -> Column:
+def _median(head: str, key: str, form: Callable[[float], str]) -> Column:
     """The median over cells of a number of the records."""
-    return _number(head, lambda row: row.medians.get(key), form, priority)
+    return _number(head, lambda row: row.medians.get(key), form)
 
 
 def _mean(name: str) -> Column:
     """Means of another measure than the first."""
-    return _number(name, lambda row: row.means[name], "{:.4f}".format, 5)
+    return _number(name, lambda row: row.means[name], "{:.4f}".format)
 
 
-def _interval(head: str, name: str, priority: int, *, page_only: bool = False) -> Column:
+def _interval(head: str, name: str, *, page_only: bool = False) -> Column:
     """Intervals of a measure's mean."""
 
     def ends(row: Row) -> str:
         return "[{:.4f}, {:.4f}]".format(*row.intervals[name])
 
-    return Column(head, lambda row: row.intervals[name][0], ends, priority, below=name, page_only=page_only)
+    return Column(head, lambda row: row.intervals[name][0], ends, below=name, page_only=page_only)
 
 
 def short(value: float) -> str:

@@ -206,8 +206,8 @@ engine's order; WordNet: BM25. Vectors: MiniLM, and LSA (width 100) fitted on th
 
 **Without scores** candidates stand shuffled, and `cautious` is DPP. *left out*: of cosine, DPP and
 `relational-pretrained`, the one chosen without the collection and without these vectors, by the sum of mean and lowest
-gain over the better of cosine and DPP: DPP in most rows, cosine in the others. On AMBIENT, whose queries are single ambiguous words, all that weighs the cosine
-with the query is below random. Tried, and not taken: standard scores of the cosine and of how near the nearest
+gain over the better of cosine and DPP: DPP in most rows, cosine in the others. On AMBIENT, whose queries are single
+ambiguous words, all that weighs the cosine with the query is below random. Tried, and not taken: standard scores of the cosine and of how near the nearest
 candidates are, and no query where no document stands out by its cosine. That gains on the collections that chose it
 (AMBIENT most of all) and, chosen without them, is level with DPP; so is a learned choice between DPP and
 `relational-pretrained`. Without a query the default is `relational-pretrained` with `novelty=0.5`.

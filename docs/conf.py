@@ -74,7 +74,7 @@ def check_claims(app: Any) -> None:
     from sphinx.errors import ExtensionError
 
     sys.path.insert(0, str(Path(app.srcdir).parent / "train"))  # studies are no part of the wheel
-    from studies.claims.check import faults
+    from studies.claims.pages import faults
 
     found = faults(Path(app.srcdir))
     if found:

@@ -205,12 +205,13 @@ engine's order; WordNet: BM25. Vectors: MiniLM, and LSA (width 100) fitted on th
 **Near-duplicates**: gains over the order when documents from this cosine on come last, by `copies=`.
 
 **Without scores** candidates stand shuffled, and `cautious` is DPP. *left out*: of cosine, DPP and
-`relational-pretrained`, the one chosen without the collection and without these vectors, by the sum of mean and lowest
-gain over the better of cosine and DPP: DPP in most rows, cosine in the others. On AMBIENT, whose queries are single
-ambiguous words, all that weighs the cosine with the query is below random. Tried, and not taken: standard scores of the cosine and of how near the nearest
-candidates are, and no query where no document stands out by its cosine. That gains on the collections that chose it
-(AMBIENT most of all) and, chosen without them, is level with DPP; so is a learned choice between DPP and
-`relational-pretrained`. Without a query the default is `relational-pretrained` with `novelty=0.5`.
+`relational-pretrained`, the one chosen without the collection and without these vectors, by the sum of mean and
+lowest gain over the better of cosine and DPP: DPP in most rows, cosine in the others. On AMBIENT, whose queries are
+single ambiguous words, all that weighs the cosine with the query is below random. Tried, and not taken: standard
+scores of the cosine and of how near the nearest candidates are, and no query where no document stands out by its
+cosine. That gains on the collections that chose it (AMBIENT most of all) and, chosen without them, is level with DPP;
+so is a learned choice between DPP and `relational-pretrained`. Without a query the default is `relational-pretrained`
+with `novelty=0.5`.
 
 **With scores** the order stays. What gains over it does so by adding the query's cosine to BM25 or to noise, and loses
 where the vectors are poor or an engine knows more than they do. Tried without a table, and worse: a number per query

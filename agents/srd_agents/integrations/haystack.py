@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import Subtopics, best_first, chooser_of, named
-from srd_agents.pipeline.diversify import as_ranker
+from srd_agents.integrations.ranking import LimitKeys, Subtopics, best_first, chooser_of, marked, named
+from srd_agents.pipeline.diversify import Chooser, as_ranker
 from srd_agents.pipeline.naming import Names
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
@@ -30,7 +30,7 @@ _FUNCTION = "function"
 
 
 @component
-class DiverseRanker:
+class DiverseRanker(LimitKeys):
     """Ranks documents so that the first ones differ; behind a retriever with `return_embedding=True`.
 
     Without `diversity` the order of the scores stays and repeats come last (`srd_agents.pipeline.cautious`), unless
@@ -51,6 +51,7 @@ class DiverseRanker:
             may keep what it named.
         embedder: a text or a document embedder, or a function that makes vectors of a list of texts, for subtopics that
             are texts.
+        limits: any arguments of `srd_agents.integrations.ranking.LimitKeys`, such as `group_key="source"`.
 
     Raises:
         TypeError: an argument of another type.
@@ -67,7 +68,9 @@ class DiverseRanker:
         subtopics: str | Names | None = None,
         namer: Any = None,
         embedder: Any = None,
+        **limits: Any,
     ) -> None:
+        LimitKeys.__init__(self, **limits)
         if top_k is not None:
             check_integer("top_k", top_k, 1)
         self.top_k = top_k
@@ -79,7 +82,10 @@ class DiverseRanker:
         self.namer = namer
         self.embedder = embedder
         self._subtopics = Subtopics(subtopics, namer, "give embedder=" * (embedder is None))
-        chooser_of(self._loaded, diversity, named=self._subtopics.given)
+        self._chooser(diversity)
+
+    def _chooser(self, diversity: float | None) -> Chooser:
+        return chooser_of(self._loaded, diversity, named=self._subtopics.given, limits=self.limits())
 
     def warm_up(self) -> None:
         """Warm the namer and the embedder up."""
@@ -96,7 +102,7 @@ class DiverseRanker:
         path = None if self.ranker is None else os.fspath(self.ranker)
         parts = {name: _written(name, getattr(self, name)) for name in _PARTS}
         written: dict[str, Any] = default_to_dict(
-            self, top_k=self.top_k, diversity=self.diversity, ranker=path, **parts
+            self, top_k=self.top_k, diversity=self.diversity, ranker=path, **parts, **self.limit_options()
         )
         return written
 
@@ -149,9 +155,12 @@ class DiverseRanker:
         diversity: float | None = None,
         query: str | None = None,
     ) -> dict[str, list[Document]]:
-        """`run` for asynchronous pipelines, which are not held up while a model names subtopics."""
+        """`run` for asynchronous pipelines: models that name subtopics or embed are awaited."""
         told = await self._subtopics.later(query, *_told(documents)) if documents else None
-        vectors, query_embedding = await asyncio.to_thread(self._vectors, told, query, query_embedding)
+        embed = None if self.embedder is None else self._embed_later
+        vectors = await self._subtopics.vectors_later(told, query, embed)
+        if vectors is not None and query and query_embedding is None and embed is not None:
+            query_embedding = (await embed([query]))[0]
         return await asyncio.to_thread(self._shown, documents, query_embedding, top_k, diversity, query, vectors)
 
     def _vectors(self, told: Any, query: str | None, query_embedding: Any) -> tuple[Any, Any]:
@@ -164,13 +173,23 @@ class DiverseRanker:
 
     def _embed(self, texts: list[str]) -> Any:
         """Vectors of texts, by the embedder."""
-        run = getattr(self.embedder, "run", None)
-        if run is None:
+        if not hasattr(self.embedder, "run"):
             return self.embedder(texts)
         self.warm_up()
-        if "documents" in inspect.signature(run).parameters:
-            return [each.embedding for each in run(documents=[Document(content=text) for text in texts])["documents"]]
-        return [run(text=text)["embedding"] for text in texts]
+        return _vectors_in([self.embedder.run(**asked) for asked in self._asked(texts)])
+
+    async def _embed_later(self, texts: list[str]) -> Any:
+        """`_embed`, by the embedder's `run_async` if it has one."""
+        if not hasattr(self.embedder, "run_async"):
+            return await asyncio.to_thread(self._embed, texts)
+        self.warm_up()
+        return _vectors_in([await self.embedder.run_async(**asked) for asked in self._asked(texts)])
+
+    def _asked(self, texts: list[str]) -> list[dict[str, Any]]:
+        """What the embedder is asked: once for all texts if it takes documents, else once each."""
+        if "documents" in inspect.signature(self.embedder.run).parameters:
+            return [{"documents": [Document(content=text) for text in texts]}]
+        return [{"text": text} for text in texts]
 
     def _shown(
         self,
@@ -184,21 +203,40 @@ class DiverseRanker:
         """The documents to show for a query with the vectors of its subtopics."""
         top_k = self.top_k if top_k is None else top_k
         diversity = self.diversity if diversity is None else diversity
-        chooser = chooser_of(self._loaded, diversity, named=self._subtopics.given)
+        chooser = self._chooser(diversity)
         if not documents:
             return {"documents": []}
-        places = best_first(
+        names, metadata = named("document", [document.id for document in documents]), _told(documents)[1]
+        places, filled = best_first(
             chooser,
             len(documents) if top_k is None else top_k,
             [document.embedding for document in documents],
-            names=named("document", [document.id for document in documents]),
+            names=names,
             query=query or "of this run",
             query_vector=query_embedding,
             scores=[document.score for document in documents],
             subtopics=subtopics,
+            limited=self.limited(metadata, names),
             remedy="have the retriever return embeddings",
         )
-        return {"documents": [replace(documents[i], score=1 / rank) for rank, i in enumerate(places, start=1)]}
+        ranked = enumerate(zip(places, filled, strict=True), start=1)
+        return {
+            "documents": [
+                replace(documents[i], score=1 / rank, meta=marked(metadata[i]) if over else metadata[i])
+                for rank, (i, over) in ranked
+            ]
+        }
+
+
+def _vectors_in(answers: Sequence[dict[str, Any]]) -> list[Any]:
+    """The vectors in what an embedder answered."""
+    return [
+        each
+        for answer in answers
+        for each in (
+            [document.embedding for document in answer["documents"]] if "documents" in answer else [answer["embedding"]]
+        )
+    ]
 
 
 def _told(documents: Sequence[Document]) -> tuple[list[str | None], list[dict[str, Any]]]:

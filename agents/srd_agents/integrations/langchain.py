@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import Subtopics, best_first, chooser_of, named
+from srd_agents.integrations.ranking import LimitKeys, Subtopics, best_first, chooser_of, marked, named, values_of
 from srd_agents.pipeline.diversify import Chooser
-from srd_gym.reading import few, shown
 
 with library("langchain_core", "langchain-core"):
     from langchain_core.callbacks import Callbacks
@@ -18,7 +17,7 @@ with library("langchain_core", "langchain-core"):
     from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 
-class DiverseCompressor(BaseDocumentCompressor):
+class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
     """Keeps the k documents to show of those retrieved: relevant, and different from one another.
 
     With `lambda_mult` this is the search by marginal relevance that LangChain's vector stores have, behind any
@@ -26,7 +25,8 @@ class DiverseCompressor(BaseDocumentCompressor):
     unless another ranker is named.
 
     Relevance is `metadata[score_key]`. Without `score_key` it is the cosine of query and document for rankers that
-    weigh relevance (MMR, MSD, DPP), and the retriever's order for others.
+    weigh relevance (MMR, MSD, DPP), and the retriever's order for others. What may be shown is limited by the arguments
+    of `srd_agents.integrations.ranking.LimitKeys`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
@@ -59,47 +59,73 @@ class DiverseCompressor(BaseDocumentCompressor):
             raise ValueError("documents have no vectors: give embeddings=, or vector_key= where metadata holds vectors")
         self._subtopics = Subtopics(self.subtopics, self.namer, "give embeddings=" * (self.embeddings is None))
         self._chooser = chooser_of(
-            self.ranker, relevance=self.lambda_mult, option="lambda_mult", named=self._subtopics.given
+            self.ranker,
+            relevance=self.lambda_mult,
+            option="lambda_mult",
+            named=self._subtopics.given,
+            limits=self.limits(),
         )
         return self
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """The documents to show, best first, as they came.
+        """The documents to show, best first, as they came; those that fill up are copies with a mark in their metadata.
 
         Raises:
             TypeError: vectors or scores that are no numbers.
-            ValueError: a document without a vector or without the score that `score_key` names, vectors of two widths,
+            ValueError: a document without a vector, or without what a key of the metadata names, vectors of two widths,
                 numbers that are not finite, subtopics that cannot be named or embedded, or what the ranker refuses.
         """
-        return self._shown(documents, query, self._subtopics.of(query, *_told(documents))) if documents else []
+        if not documents:
+            return []
+        told, model = self._subtopics.of(query, *_told(documents)), self.embeddings
+        vectors = self._vectors(documents)
+        if vectors is None and model is not None:
+            vectors = model.embed_documents(_told(documents)[0])
+        subtopics = self._subtopics.vectors(told, query, None if model is None else model.embed_documents)
+        return self._shown(documents, query, vectors, None if model is None else model.embed_query(query), subtopics)
 
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """`compress_documents` for asynchronous code, which is not held up while a model names subtopics."""
+        """`compress_documents` for asynchronous code: models that name subtopics or embed are awaited."""
         if not documents:
             return []
-        told = await self._subtopics.later(query, *_told(documents))
-        ranked: list[Document] = await run_in_executor(None, self._shown, documents, query, told)
+        told, model = await self._subtopics.later(query, *_told(documents)), self.embeddings
+        vectors = self._vectors(documents)
+        if vectors is None and model is not None:
+            vectors = await model.aembed_documents(_told(documents)[0])
+        subtopics = await self._subtopics.vectors_later(told, query, None if model is None else model.aembed_documents)
+        query_vector = None if model is None else await model.aembed_query(query)
+        ranked: list[Document] = await run_in_executor(
+            None, self._shown, documents, query, vectors, query_vector, subtopics
+        )
         return ranked
 
-    def _shown(self, documents: Sequence[Document], query: str, told: Any) -> list[Document]:
-        """The documents to show for a query with these subtopics."""
-        embed = None if self.embeddings is None else self.embeddings.embed_documents
-        ranking = best_first(
+    def _shown(
+        self, documents: Sequence[Document], query: str, vectors: Any, query_vector: Any, subtopics: Any
+    ) -> list[Document]:
+        """The documents to show for a query with these vectors of documents, query and subtopics."""
+        names, metadata = named("document", [document.id for document in documents]), _told(documents)[1]
+        remedy = "; leave score_key out where the retriever gives no scores"
+        key = self.score_key
+        places, filled = best_first(
             self._chooser,
             self.k,
-            self._vectors(documents),
-            names=named("document", [document.id for document in documents]),
+            vectors,
+            names=names,
             query=query,
-            query_vector=None if self.embeddings is None else self.embeddings.embed_query(query),
-            scores=None if self.score_key is None else self._scores(self.score_key, documents),
-            subtopics=self._subtopics.vectors(told, query, embed),
+            query_vector=query_vector,
+            scores=None if key is None else values_of("score", "score_key", key, metadata, names, remedy),
+            subtopics=subtopics,
+            limited=self.limited(metadata, names),
             remedy=f"expected a vector in metadata[{self.vector_key!r}], or use embeddings=",
         )
-        return [documents[place] for place in ranking]
+        return [
+            documents[i].model_copy(update={"metadata": marked(metadata[i])}) if over else documents[i]
+            for i, over in zip(places, filled, strict=True)
+        ]
 
     def as_runnable(self) -> RunnableLambda[dict[str, Any], list[Document]]:
         """The same as a step of a chain: takes {"query": text, "documents": list}, gives the documents to show."""
@@ -112,23 +138,10 @@ class DiverseCompressor(BaseDocumentCompressor):
 
         return RunnableLambda(show, show_later, name=type(self).__name__)
 
-    def _scores(self, key: str, documents: Sequence[Document]) -> list[Any]:
-        """Each document's score."""
-        for name, document in zip(named("document", [each.id for each in documents]), documents, strict=True):
-            if key not in document.metadata:
-                raise ValueError(
-                    f"{name} has no score: score_key={shown(key)} is not in its metadata ({few(document.metadata)}); "
-                    "leave score_key out where the retriever gives no scores"
-                )
-        return [document.metadata[key] for document in documents]
-
-    def _vectors(self, documents: Sequence[Document]) -> Sequence[Any]:
-        """Each document's vector, or None."""
-        if self.vector_key is not None:
-            return [document.metadata.get(self.vector_key) for document in documents]
-        assert self.embeddings is not None  # noqa: S101 _make_ranker has checked it
-        vectors: list[Any] = self.embeddings.embed_documents([document.page_content for document in documents])
-        return vectors
+    def _vectors(self, documents: Sequence[Document]) -> list[Any] | None:
+        """Each document's vector out of its metadata; None where they are to be made."""
+        key = self.vector_key
+        return None if key is None else [document.metadata.get(key) for document in documents]
 
 
 def _told(documents: Sequence[Document]) -> tuple[list[str], list[dict[str, Any]]]:

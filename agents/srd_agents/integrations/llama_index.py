@@ -7,24 +7,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import Subtopics, best_first, chooser_of, named
+from srd_agents.integrations.ranking import LimitKeys, Subtopics, best_first, chooser_of, marked, named
 from srd_agents.pipeline.diversify import Chooser
 
 with library("llama_index", "llama-index-core"):
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, model_validator
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+    from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 
 
-class DiversePostprocessor(BaseNodePostprocessor):
+class DiversePostprocessor(BaseNodePostprocessor, LimitKeys):
     """Keeps the top_n nodes to show of those retrieved: relevant, and different from one another.
 
     Without `mmr_threshold` the order of the scores stays and repeats come last (`srd_agents.pipeline.cautious`),
     unless another ranker is named. Nodes without scores count in the order in which they came; where the ranker weighs
     relevance (MMR, MSD, DPP) and the query's embedding is known, by their cosine with it.
 
-    The nodes that come out have a new score, 1 / rank, so that what sorts by score keeps the ranking.
+    The nodes that come out have a new score, 1 / rank, so that what sorts by score keeps the ranking. What may be shown
+    is limited by the arguments of `srd_agents.integrations.ranking.LimitKeys`.
 
     Raises:
         TypeError: ranker is nothing that ranks.
@@ -65,7 +66,11 @@ class DiversePostprocessor(BaseNodePostprocessor):
     def _make_ranker(self) -> DiversePostprocessor:
         self._subtopics = Subtopics(self.subtopics, self.namer, "give embed_model=" * (self.embed_model is None))
         self._chooser = chooser_of(
-            self.ranker, relevance=self.mmr_threshold, option="mmr_threshold", named=self._subtopics.given
+            self.ranker,
+            relevance=self.mmr_threshold,
+            option="mmr_threshold",
+            named=self._subtopics.given,
+            limits=self.limits(),
         )
         return self
 
@@ -77,50 +82,71 @@ class DiversePostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return self._shown(nodes, query_bundle, self._subtopics.of(*_told(nodes, query_bundle))) if nodes else []
+        if not nodes:
+            return []
+        told, model, query = self._subtopics.of(*_told(nodes, query_bundle)), self.embed_model, _text_of(query_bundle)
+        bare, texts = _without(nodes)
+        made = [] if model is None or not bare else model.get_text_embedding_batch(texts)
+        embed = None if model is None else model.get_text_embedding_batch
+        subtopics = self._subtopics.vectors(told, query, embed)
+        vector = None if query_bundle is None else query_bundle.embedding
+        if query_bundle is not None and vector is None and model is not None:
+            vector = model.get_agg_embedding_from_queries(query_bundle.embedding_strs)
+        return self._shown(nodes, query, dict(zip(bare, made, strict=bool(made))), vector, subtopics)
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         if not nodes:
             return []
-        told = await self._subtopics.later(*_told(nodes, query_bundle))
-        return await asyncio.to_thread(self._shown, nodes, query_bundle, told)
+        told, model = await self._subtopics.later(*_told(nodes, query_bundle)), self.embed_model
+        query, (bare, texts) = _text_of(query_bundle), _without(nodes)
+        made = [] if model is None or not bare else await model.aget_text_embedding_batch(texts)
+        embed = None if model is None else model.aget_text_embedding_batch
+        subtopics = await self._subtopics.vectors_later(told, query, embed)
+        vector = None if query_bundle is None else query_bundle.embedding
+        if query_bundle is not None and vector is None and model is not None:
+            vector = await model.aget_agg_embedding_from_queries(query_bundle.embedding_strs)
+        vectors = dict(zip(bare, made, strict=bool(made)))
+        return await asyncio.to_thread(self._shown, nodes, query, vectors, vector, subtopics)
 
-    def _shown(self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None, told: Any) -> list[NodeWithScore]:
-        """The nodes to show for a query with these subtopics."""
-        embed = None if self.embed_model is None else self.embed_model.get_text_embedding_batch
-        query = None if query_bundle is None else query_bundle.query_str
-        places = best_first(
+    def _shown(
+        self, nodes: list[NodeWithScore], query: str | None, made: dict[int, Any], query_vector: Any, subtopics: Any
+    ) -> list[NodeWithScore]:
+        """The nodes to show for a query; `made` are the embeddings of nodes that came without."""
+        names = named("node", [node.node_id for node in nodes])
+        places, filled = best_first(
             self._chooser,
             self.top_n,
-            self._embedded(nodes),
-            names=named("node", [node.node_id for node in nodes]),
+            [made.get(i, node.node.embedding) for i, node in enumerate(nodes)],
+            names=names,
             query="of these nodes" if query is None else query,
-            query_vector=self._query_embedding(query_bundle),
+            query_vector=query_vector,
             scores=[node.score for node in nodes],
-            subtopics=self._subtopics.vectors(told, query, embed),
+            subtopics=subtopics,
+            limited=self.limited([node.node.metadata for node in nodes], names),
             remedy="give embed_model=, or have the retriever return embeddings",
         )
-        return [NodeWithScore(node=nodes[i].node, score=1 / rank) for rank, i in enumerate(places, start=1)]
+        return [
+            NodeWithScore(node=_marked(nodes[i].node) if over else nodes[i].node, score=1 / rank)
+            for rank, (i, over) in enumerate(zip(places, filled, strict=True), start=1)
+        ]
 
-    def _embedded(self, nodes: Sequence[NodeWithScore]) -> list[Any]:
-        """Each node's embedding, made where it is missing and there is a model for it; else None."""
-        embeddings: list[Any] = [node.node.embedding for node in nodes]
-        missing = [place for place, vector in enumerate(embeddings) if vector is None]
-        if missing and self.embed_model is not None:
-            texts = [nodes[place].node.get_content(metadata_mode=MetadataMode.EMBED) for place in missing]
-            for place, vector in zip(missing, self.embed_model.get_text_embedding_batch(texts), strict=True):
-                embeddings[place] = vector
-        return embeddings
 
-    def _query_embedding(self, query: QueryBundle | None) -> Any:
-        """The query's embedding, where it is known or can be made."""
-        if query is None:
-            return None
-        if query.embedding is None and self.embed_model is not None:
-            return self.embed_model.get_agg_embedding_from_queries(query.embedding_strs)
-        return query.embedding
+def _marked(node: BaseNode) -> BaseNode:
+    """A copy whose metadata say that it is above `max_per_group`."""
+    return node.model_copy(update={"metadata": marked(node.metadata)})
+
+
+def _text_of(query: QueryBundle | None) -> str | None:
+    """The query's text."""
+    return None if query is None else query.query_str
+
+
+def _without(nodes: Sequence[NodeWithScore]) -> tuple[list[int], list[str]]:
+    """The places of nodes without embeddings, and their texts."""
+    places = [place for place, node in enumerate(nodes) if node.node.embedding is None]
+    return places, [nodes[place].node.get_content(metadata_mode=MetadataMode.EMBED) for place in places]
 
 
 def _told(
@@ -128,4 +154,4 @@ def _told(
 ) -> tuple[str | None, list[str], list[dict[str, Any]]]:
     """The query's text, and texts and metadata of nodes."""
     texts = [node.node.get_content() for node in nodes]
-    return None if query is None else query.query_str, texts, [node.node.metadata for node in nodes]
+    return _text_of(query), texts, [node.node.metadata for node in nodes]

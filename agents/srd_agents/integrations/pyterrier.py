@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import chooser_of, default_of
+from srd_agents.integrations.ranking import LimitKeys, chooser_of, default_of
 from srd_agents.pipeline.frames import FrameRanker
 from srd_agents.pipeline.naming import Names, as_names, wants_texts
 from srd_agents.pipeline.subtopics import Lookup
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class DiverseReranker(pt.Transformer):
+class DiverseReranker(pt.Transformer, LimitKeys):
     """Re-ranks each query's documents so that the first ones differ: `first_stage >> DiverseReranker(k=10)`.
 
     What it makes of a frame is told at `srd_agents.frames.FrameRanker`: `score` is what rankers take for relevance,
@@ -40,6 +40,8 @@ class DiverseReranker(pt.Transformer):
             parameter of that name.
         namer: a language model that names the subtopics, as `srd_agents.pipeline.naming.Namer` takes it, or a `Namer`.
         embed: makes vectors of a list of subtopics that are texts.
+        limits: any arguments of `srd_agents.integrations.ranking.LimitKeys`, such as `group_key="source"`; keys are
+            columns here, and with `fill` so is the mark.
 
     Raises:
         TypeError: an argument of another type.
@@ -58,8 +60,10 @@ class DiverseReranker(pt.Transformer):
         subtopics: str | Names | None = None,
         namer: Any = None,
         embed: Lookup | None = None,
+        **limits: Any,
     ) -> None:
         super().__init__()
+        LimitKeys.__init__(self, **limits)
         self.ranker = ranker
         self.k = k
         self.Lambda = Lambda
@@ -94,7 +98,7 @@ class DiverseReranker(pt.Transformer):
         asks = callable(names) and wants_texts(names)
         named, weighed = names is not None, self.Lambda is not None
         # Errors call the weight what it is called here.
-        chooser_of(self.ranker, relevance=self.Lambda, option="Lambda", named=named)
+        chooser_of(self.ranker, relevance=self.Lambda, option="Lambda", named=named, limits=self.limits())
         return FrameRanker(
             default_of(self.ranker, weighed, named),
             self.k,
@@ -104,4 +108,10 @@ class DiverseReranker(pt.Transformer):
             subtopics=names,
             embed=self.embed,
             doc_texts="text" if asks else None,
+            groups=self.group_key,
+            max_per_group=self.max_per_group,
+            costs=self.cost_key,
+            budget=self.budget,
+            shown=self.shown_key,
+            fill=self.fill,
         )

@@ -5,8 +5,9 @@ Shapes: N documents of a query, S subtopics, F vector width.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,16 @@ from numpy.typing import NDArray
 from srd_agents.heuristic.relevance import ByRelevance
 from srd_agents.pipeline.diversify import Chooser, Given
 from srd_agents.pipeline.limits import COPIES, Limits
-from srd_agents.pipeline.naming import Namer, Names, as_names, named_by, named_later, tidied
-from srd_agents.pipeline.subtopics import Lookup, embedded
+from srd_agents.pipeline.naming import Namer, Names, about, as_names, named_by, named_later, tidied
+from srd_agents.pipeline.subtopics import Lookup, embedded, texts_of
 from srd_gym.checks import check_number
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
+from srd_gym.reading import few, shown
+
+FILLED = "filled"
+"""The key of the metadata that is True for documents above `max_per_group`, with `fill`."""
 
 
 def chooser_of(
@@ -29,6 +34,7 @@ def chooser_of(
     relevance: float | None = None,
     option: str = "diversity",
     named: bool = False,
+    limits: Limits | None = None,
 ) -> Chooser:
     """What ranks at this weight, near-duplicates last.
 
@@ -38,6 +44,7 @@ def chooser_of(
         relevance: from 0 (difference only) to 1 (relevance only), in libraries that weigh it instead.
         option: what the library calls the weight, for errors.
         named: whether there are subtopics.
+        limits: None: near-duplicates come last, and nothing else.
 
     Raises:
         TypeError: ranker is nothing that ranks, or the weight no number.
@@ -47,12 +54,104 @@ def chooser_of(
         check_number(option, relevance, 0.0, 1.0)
         diversity = 1.0 - relevance
     chosen = default_of(ranker, diversity is not None, named)
-    return Chooser(chosen, Limits(copies=COPIES), diversity=diversity, subtopics=named, option=option)
+    limits = Limits(copies=COPIES) if limits is None else limits
+    return Chooser(chosen, limits, diversity=diversity, subtopics=named, option=option)
 
 
 def default_of(ranker: PathLike | Ranker | None, weighed: bool, named: bool) -> PathLike | Ranker | None:
     """The ranker; None is MMR where a weight is given and no subtopics are, as in those libraries."""
     return "mmr" if ranker is None and weighed and not named else ranker
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LimitKeys:
+    """Which documents an adapter may show: keys of their metadata, and numbers.
+
+    Raises:
+        TypeError: an argument of another type.
+        ValueError: a number out of range, or one of a pair without the other.
+    """
+
+    group_key: str | None = None
+    """Key of each document's group, such as its site or the text it is a passage of: text or a whole number."""
+    max_per_group: int | None = None
+    """Documents shown of each group at most, those shown before among them."""
+    cost_key: str | None = None
+    """Key of each document's cost, at least 0, such as its tokens."""
+    budget: float | None = None
+    """What the documents shown may cost in all; a document that no longer fits is passed over."""
+    shown_key: str | None = None
+    """Key that is true for documents shown before: they are not shown again, and what is shown differs from them."""
+    fill: bool = False
+    """Whether to fill up where `max_per_group` leaves too few: with the best above it, marked by `FILLED`."""
+
+    def limits(self) -> Limits:
+        """Those of all queries."""
+        return Limits.asked(
+            copies=COPIES,
+            groups=self.group_key,
+            max_per_group=self.max_per_group,
+            costs=self.cost_key,
+            budget=self.budget,
+            fill=self.fill,
+            called=("group_key", "cost_key"),
+        )
+
+    def limit_options(self) -> dict[str, Any]:
+        """The arguments that make it again."""
+        return asdict(self)
+
+    def limited(self, metadata: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Limited:
+        """What limits the documents of a query.
+
+        Args:
+            metadata: of the N documents.
+            names: of the N documents, for errors.
+
+        Raises:
+            ValueError: a document without a group or cost.
+        """
+        groups, costs = self.group_key, self.cost_key
+        return Limited(
+            groups if groups is None else values_of("group", "group_key", groups, metadata, names),
+            costs if costs is None else values_of("cost", "cost_key", costs, metadata, names),
+            self.shown_key and [bool(fields.get(self.shown_key)) for fields in metadata],
+        )
+
+
+class Limited(NamedTuple):
+    """What limits the documents of a query."""
+
+    groups: list[Any] | None = None
+    """[N] ids."""
+    costs: list[Any] | None = None
+    """[N] at least 0."""
+    shown: Any = None
+    """[N] whether each was shown before."""
+
+
+def values_of(
+    what: str, option: str, key: str, metadata: Sequence[Mapping[str, Any]], names: Sequence[str], remedy: str = ""
+) -> list[Any]:
+    """The value that each document has under a key of its metadata.
+
+    Args:
+        what: the value is.
+        option: names the key.
+        key: of the metadata.
+        metadata: of the N documents.
+        names: of the N documents.
+        remedy: what to do about a document without it.
+
+    Raises:
+        ValueError: a document without it.
+    """
+    for name, fields in zip(names, metadata, strict=True):
+        if fields.get(key) is None:
+            raise ValueError(
+                f"{name} has no {what}: {option}={shown(key)} is not in its metadata ({few(fields)}){remedy}"
+            )
+    return [fields[key] for fields in metadata]
 
 
 class Subtopics:
@@ -118,6 +217,14 @@ class Subtopics:
             raise ValueError(f"subtopics are texts ({named[0]!r}, ...): {self._remedy}")
         return embedded([named], embed, queries=[query])[0]
 
+    async def vectors_later(
+        self, named: Any, query: str | None, embed: Callable[[list[str]], Awaitable[Any]] | None
+    ) -> Any:
+        """`vectors` by a model that is awaited."""
+        asked = [about(query, text) for text in texts_of(named)]
+        made = await embed(asked) if asked and embed is not None else None
+        return self.vectors(named, query, None if made is None else lambda texts: made)
+
     def _listed(self, metadata: Sequence[Mapping[str, Any]]) -> list[str] | None:
         """The texts under the key."""
         texts: list[str] = []
@@ -140,9 +247,10 @@ def best_first(
     query_vector: Any = None,
     scores: Sequence[Any] | None = None,
     subtopics: Any = None,
+    limited: Limited = Limited(),  # noqa: B008 immutable
     remedy: str = "",
-) -> IntArray:
-    """The k documents to show of one query, as `srd_agents.diversify` chooses them: [min(k, N)] places, best first.
+) -> tuple[IntArray, BoolArray]:
+    """The k documents to show of one query, as `srd_agents.diversify` chooses them.
 
     Relevance is what the scores say. Without scores it is the cosine with the query, as in those libraries' own MMR,
     where the ranker weighs relevance (MMR, MSD, DPP) and there is a query vector; else the order in which the documents
@@ -157,10 +265,14 @@ def best_first(
         query_vector: [F], or None.
         scores: [N], higher is better; None for a document that has none, or for all.
         subtopics: [S, F], or None.
+        limited: groups, costs and what was shown before.
         remedy: what to do about a document without a vector.
 
+    Returns:
+        [at most min(k, N)] places, best first, and which of them are above `max_per_group`.
+
     Raises:
-        TypeError: k is no whole number, or vectors or scores hold no numbers.
+        TypeError: k is no whole number, or vectors, scores or costs hold no numbers.
         ValueError: k below 1, a document without a vector or with one of another width, scores of some documents only,
             numbers that are not finite, a query vector of another width, what the ranker refuses, or a ranking that is
             none.
@@ -178,15 +290,23 @@ def best_first(
         raise ValueError(
             f"{names[scored.index(False)]} has no score, and others have; give every document one, or none"
         )
-
-    def chosen(chooser: Chooser, vectors: Any, scores: Any, k: int) -> IntArray:
-        return chooser.choose([Given(query, None, query_vector, vectors, scores, subtopics)], k)[0]
-
+    given = Given(query, None, query_vector, vectors, scores if any(scored) else None, subtopics)
+    order = np.arange(len(vectors))
     if not any(scored) and query_vector is not None and getattr(chooser.ranker, "weighs_cosines", False):
         # Ties go to the earlier document, which is to be the more relevant one.
-        order = chosen(Chooser(ByRelevance("cosine"), Limits()), vectors, None, len(vectors))
-        return order[chosen(chooser, np.asarray(vectors)[order], None, k)]
-    return chosen(chooser, vectors, scores if any(scored) else range(len(vectors), 0, -1), k)
+        order = Chooser(ByRelevance("cosine"), Limits()).choose([given], len(vectors))[0]
+        given = given._replace(doc_vectors=np.asarray(vectors)[order])
+    elif not any(scored):
+        given = given._replace(scores=range(len(vectors), 0, -1))
+    groups, costs, seen = (None if values is None else [values[i] for i in order] for values in limited)
+    given = given._replace(groups=groups, costs=costs, shown=None if seen is None else np.flatnonzero(seen))
+    (found,) = chooser.explained([given], k)
+    return order[found.indices], found.filled
+
+
+def marked(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of a document above `max_per_group`."""
+    return {**metadata, FILLED: True}
 
 
 def named(what: str, ids: Sequence[Any]) -> list[str]:

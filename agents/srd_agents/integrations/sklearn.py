@@ -12,16 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import best_first, chooser_of, named
+from srd_agents.integrations.ranking import chooser_of
+from srd_agents.pipeline.diversify import Given
+from srd_agents.pipeline.limits import COPIES, Limits
 from srd_gym.checks import check_integer
-from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
 with library("sklearn", "scikit-learn"):
     from sklearn.base import BaseEstimator
     from sklearn.neighbors import NearestNeighbors
-    from sklearn.utils.validation import check_is_fitted, validate_data
+    from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 
 class DiverseNeighbors(BaseEstimator):
@@ -38,6 +40,9 @@ class DiverseNeighbors(BaseEstimator):
         diversity: from 0 (relevance only) to 1 (difference only); None lets the ranker decide.
         ranker: a ranker, its name such as "mmr" or the folder of a trained one; None is MMR where diversity is
             given, else `srd_agents.diversify.DEFAULT_RANKER`.
+        max_per_group: documents shown of each of the `groups` that `fit` takes.
+        budget: what the documents shown for a query may cost in all, by the `costs` that `fit` takes.
+        fill: fill up with the nearest documents above `max_per_group` where those within it are too few.
     """
 
     def __init__(
@@ -47,33 +52,61 @@ class DiverseNeighbors(BaseEstimator):
         n_candidates: int = 100,
         diversity: float | None = None,
         ranker: PathLike | Ranker | None = None,
+        max_per_group: int | None = None,
+        budget: float | None = None,
+        fill: bool = False,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_candidates = n_candidates
         self.diversity = diversity
         self.ranker = ranker
+        self.max_per_group = max_per_group
+        self.budget = budget
+        self.fill = fill
 
-    def fit(self, X: ArrayLike, y: Any = None) -> DiverseNeighbors:
+    def fit(
+        self, X: ArrayLike, y: Any = None, *, groups: ArrayLike | None = None, costs: ArrayLike | None = None
+    ) -> DiverseNeighbors:
         """Take the documents.
 
         Args:
             X: [M, F], a row a document.
             y: not looked at.
+            groups: [M] ids (text or whole numbers) such as sites; None: no document is in a group.
+            costs: [M] at least 0, such as tokens; None: they cost nothing.
 
         Raises:
             TypeError: an option of another type.
-            ValueError: no documents, numbers that are not finite, or an option out of range.
+            ValueError: no documents, numbers that are not finite, an option out of range, other lengths, or groups or
+                costs without max_per_group or budget.
         """
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_integer("n_candidates", self.n_candidates, 1)
-        self.chooser_ = chooser_of(self.ranker, self.diversity)
+        self.limits_ = Limits.asked(
+            copies=COPIES,
+            groups=groups,
+            max_per_group=self.max_per_group,
+            costs=costs,
+            budget=self.budget,
+            fill=self.fill,
+        )
+        self.chooser_ = chooser_of(self.ranker, self.diversity, limits=self.limits_)
         self.documents_ = validate_data(self, X, dtype=np.float32)
+        check_consistent_length(self.documents_, groups, costs)
+        self.groups_ = None if groups is None else np.asarray(groups)
+        self.costs_ = None if costs is None else np.asarray(costs)
         self.nearest_ = NearestNeighbors(metric="cosine").fit(self.documents_)
         return self
 
     def kneighbors(
-        self, X: ArrayLike, n_neighbors: int | None = None, *, subtopics: Sequence[ArrayLike | None] | None = None
-    ) -> tuple[ScoreArray, IntArray]:
+        self,
+        X: ArrayLike,
+        n_neighbors: int | None = None,
+        *,
+        subtopics: Sequence[ArrayLike | None] | None = None,
+        already_shown: Sequence[ArrayLike | None] | None = None,
+        return_filled: bool = False,
+    ) -> tuple[Any, ...]:
         """The documents to show for each query, best first.
 
         Args:
@@ -81,42 +114,67 @@ class DiverseNeighbors(BaseEstimator):
             n_neighbors: in place of the estimator's.
             subtopics: of each query the vectors [S, F] of what it may mean or ask about, or None; queries are rows of
                 numbers here, so that nothing can name them.
+            already_shown: of each query the rows in `fit` of documents shown before, or None; they are not shown again,
+                and those among its candidates count for groups and differences.
+            return_filled: whether to tell which documents are above `max_per_group`.
 
         Returns:
             Cosine distances of query and document [B, K] (they need not rise), and the documents' rows in `fit` [B, K];
-            K is n_neighbors, or M where that is less.
+            K is n_neighbors, or M where that is less. Where limits leave fewer, rows end in -1, at infinite distance.
+            With `return_filled` also which of them are above `max_per_group`: [B, K] bool.
 
         Raises:
             TypeError: n_neighbors is no whole number.
-            ValueError: another width than the documents', numbers that are not finite, subtopics of more or fewer
-                queries, or what the ranker refuses.
+            ValueError: another width than the documents', numbers that are not finite, subtopics or documents shown of
+                more or fewer queries, or what the ranker refuses.
         """
         check_is_fitted(self)
         queries = validate_data(self, X, dtype=np.float32, reset=False)
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
+        check_integer("n_neighbors", wanted, 1)
         among = min(max(self.n_candidates, wanted), len(self.documents_))
         distances, places = self.nearest_.kneighbors(queries, among)
-        chooser = self.chooser_ if subtopics is None else chooser_of(self.ranker, self.diversity, named=True)
-        told = [None] * len(queries) if subtopics is None else subtopics
-        if len(told) != len(queries):
-            raise ValueError(
-                f"expected subtopics of {len(queries)} queries (None: of one that has none), got {len(told)}"
-            )
-        rankings = [
-            best_first(
-                chooser,
-                wanted,
-                self.documents_[near],
-                names=named("document", near),
-                query=str(row),
+        chooser = self.chooser_
+        if subtopics is not None:
+            chooser = chooser_of(self.ranker, self.diversity, named=True, limits=self.limits_)
+        told = _of_each(queries, "subtopics", subtopics)
+        seen = _of_each(queries, "already_shown", already_shown)
+        given = [
+            Given(
+                query_id=str(row),
                 query_vector=queries[row],
-                scores=(1.0 - distances[row]).tolist(),
+                doc_vectors=self.documents_[near],
+                scores=1.0 - distances[row],
                 subtopics=told[row],
+                groups=None if self.groups_ is None else self.groups_[near],
+                costs=None if self.costs_ is None else self.costs_[near],
+                shown=None if seen[row] is None else np.flatnonzero(np.isin(near, seen[row])),
             )
             for row, near in enumerate(places)
         ]
-        return np.take_along_axis(distances, np.array(rankings), 1), np.take_along_axis(places, np.array(rankings), 1)
+        shape = len(queries), min(wanted, among)
+        far, rows, filled = np.full(shape, np.inf), np.full(shape, -1, np.int64), np.zeros(shape, np.bool_)
+        for row, found in enumerate(chooser.explained(given, wanted)):
+            held = slice(len(found.indices))
+            far[row, held], rows[row, held] = distances[row, found.indices], places[row, found.indices]
+            filled[row, held] = found.filled
+        return (far, rows, filled) if return_filled else (far, rows)
 
-    def predict(self, X: ArrayLike, *, subtopics: Sequence[ArrayLike | None] | None = None) -> IntArray:
+    def predict(
+        self,
+        X: ArrayLike,
+        *,
+        subtopics: Sequence[ArrayLike | None] | None = None,
+        already_shown: Sequence[ArrayLike | None] | None = None,
+    ) -> IntArray:
         """The rows in `fit` of the documents to show for each query, best first: [B, K] int64."""
-        return self.kneighbors(X, subtopics=subtopics)[1]
+        rows: IntArray = self.kneighbors(X, subtopics=subtopics, already_shown=already_shown)[1]
+        return rows
+
+
+def _of_each(queries: Any, name: str, values: Sequence[Any] | None) -> Sequence[Any]:
+    """What each query has of something, None of one that has none."""
+    told = [None] * len(queries) if values is None else values
+    if len(told) != len(queries):
+        raise ValueError(f"expected {name} of {len(queries)} queries (None: of one that has none), got {len(told)}")
+    return told

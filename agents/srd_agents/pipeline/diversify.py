@@ -21,7 +21,7 @@ from srd_agents.pipeline.per_cost import PerCost, per_cost_of
 from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of
 from srd_agents.registry import load_ranker
 from srd_gym.checks import check_integer, falling, name_of, refuse_class
-from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown as as_text
@@ -48,14 +48,19 @@ class Diversified(_Chosen):
         indices: [K] or [B, K].
         scores: [K] or [B, K].
         notes: a sentence on each topic: what decided its ranking.
+        filled: [K] or [B, K] documents above `max_per_group`, which `fill=True` takes; None: none.
     """
 
     notes: tuple[str, ...]
+    filled: BoolArray
 
-    def __new__(cls, indices: IntArray, scores: ScoreArray, notes: Sequence[str] = ()) -> Diversified:
-        """A tuple of two, with its notes beside them."""
+    def __new__(
+        cls, indices: IntArray, scores: ScoreArray, notes: Sequence[str] = (), filled: BoolArray | None = None
+    ) -> Diversified:
+        """A tuple of two, with its notes and what filled it up beside them."""
         made = super().__new__(cls, indices, scores)
         made.notes = tuple(notes)
+        made.filled = np.zeros(indices.shape, np.bool_) if filled is None else filled
         return made
 
     @property
@@ -70,9 +75,10 @@ class Diversified(_Chosen):
         """The rows of a batch without -1, each a result of its own; of one topic, itself alone."""
         if self.indices.ndim == 1:
             return [self]
-        filled = (self.indices >= 0).sum(axis=1).tolist()
+        lengths = (self.indices >= 0).sum(axis=1).tolist()
         return [
-            Diversified(self.indices[b, :n], self.scores[b, :n], self.notes[b : b + 1]) for b, n in enumerate(filled)
+            Diversified(self.indices[b, :n], self.scores[b, :n], self.notes[b : b + 1], self.filled[b, :n])
+            for b, n in enumerate(lengths)
         ]
 
 
@@ -97,6 +103,7 @@ def diversify(
     budget: float | None = None,
     per_cost: bool = False,
     shown: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    fill: bool = False,
 ) -> Diversified:
     """The k documents to show of those retrieved: relevant, and different from one another.
 
@@ -154,9 +161,11 @@ def diversify(
             how much a document counts for those like it (None: 0.5). See `srd_agents.pipeline.per_cost.PerCost`.
         shown: positions of documents that were shown before: they are not shown again, what is chosen differs from
             them as from documents chosen earlier, and they cost nothing.
+        fill: where `max_per_group` leaves fewer than k, fill up with the best of the documents above it, within the
+            budget and without those in `shown`; they come last, and `filled` of the result marks them.
 
     Returns:
-        Indices and scores, best first; `note` says what decided the ranking.
+        Indices and scores, best first; `note` says what decided the ranking, and `filled` which documents fill it up.
 
     Raises:
         TypeError: k is no whole number, something holds no numbers, or ranker is none of the above.
@@ -169,7 +178,8 @@ def diversify(
     if np.ndim(k):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     check_integer("k", k, 1)
-    limits = Limits.asked(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
+    capped: dict[str, Any] = {"groups": groups, "max_per_group": max_per_group, "fill": fill}
+    limits = Limits.asked(copies=copies, costs=costs, budget=budget, **capped)
     named = subtopics is not None or subtopic_scores is not None
     if per_cost:
         ranker, limits = per_cost_of(per_cost, ranker, limits, costs, diversity)
@@ -204,8 +214,7 @@ def diversify(
         each["subtopics"] = embedded(each["subtopics"], embed, each["subtopic_scores"], each["query_text"])
     given = (Given(str(b), None, *parts) for b, parts in enumerate(zip(*each.values(), strict=True)))
     chosen = chooser.explained(given, k)
-    rows, notes = [row for row, _ in chosen], [note for _, note in chosen]
-    return _stacked(rows, notes) if dimensions == 3 else Diversified(rows[0], _falling(len(rows[0])), notes)
+    return _stacked(chosen) if dimensions == 3 else chosen[0]
 
 
 class Given(NamedTuple):
@@ -279,10 +288,10 @@ class Chooser:
             TypeError: something holds no numbers.
             ValueError: shapes that do not match, no documents, numbers that are not finite, or what the ranker refuses.
         """
-        return [ranking for ranking, _ in self.explained(given, k)]
+        return [found.indices for found in self.explained(given, k)]
 
-    def explained(self, given: Iterable[Given], k: int) -> list[tuple[IntArray, str]]:
-        """`choose`, and for each topic a sentence on what decided: the ranker's `explain(topic)`, or its name."""
+    def explained(self, given: Iterable[Given], k: int) -> list[Diversified]:
+        """`choose`, each with a sentence on what decided: the ranker's `explain(topic)`, or its name."""
         topics, orders, limits = [], [], []
         for one in given:
             topic, order = _retrieved(one)
@@ -293,8 +302,13 @@ class Chooser:
         rankings = ranker.show(topics, k, limits) if isinstance(ranker, PerCost) else show(ranker, topics, k, limits)
         explain = getattr(ranker, "explain", lambda topic: f"ranked by {name_of(ranker)}")
         return [
-            (ranking if order is None else order[ranking], explain(topic))
-            for ranking, order, topic in zip(rankings, orders, topics, strict=True)
+            Diversified(
+                ranking if order is None else order[ranking],
+                _falling(len(ranking)),
+                [explain(topic)],
+                limit.filled(ranking),
+            )
+            for ranking, order, topic, limit in zip(rankings, orders, topics, limits, strict=True)
         ]
 
 
@@ -408,15 +422,17 @@ def _each(name: str, value: Any, count: int) -> Sequence[Any]:
     return entries
 
 
-def _stacked(rows: Sequence[IntArray], notes: Sequence[str]) -> Diversified:
-    """Rankings of a batch side by side: [B, K], filled up with -1."""
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+def _stacked(topics: Sequence[Diversified]) -> Diversified:
+    """Results of a batch one below the other: [B, K], padded with -1."""
+    lengths = np.array([len(topic.indices) for topic in topics], dtype=np.int64)
     width = int(lengths.max(initial=0))
-    filled = np.arange(width) < lengths[:, None]
-    indices = np.full(filled.shape, -1, dtype=np.int64)
-    if rows:
-        indices[filled] = np.concatenate(rows)
-    return Diversified(indices, np.where(filled, _falling(width), 0.0), notes)
+    held = np.arange(width) < lengths[:, None]
+    indices, filled = np.full(held.shape, -1, dtype=np.int64), np.zeros(held.shape, np.bool_)
+    if topics:
+        indices[held] = np.concatenate([topic.indices for topic in topics])
+        filled[held] = np.concatenate([topic.filled for topic in topics])
+    notes = [note for topic in topics for note in topic.notes]
+    return Diversified(indices, np.where(held, _falling(width), 0.0), notes, filled)
 
 
 def _falling(count: int) -> ScoreArray:

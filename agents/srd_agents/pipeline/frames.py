@@ -53,6 +53,7 @@ class FrameRanker:
         costs: the column of costs.
         budget: what the documents of a query may cost in all.
         shown: the column that says (True or False) which documents were shown before; they are left out.
+        fill: whether to fill up where `max_per_group` leaves fewer than k; a column `filled` says which rows do.
 
     Raises:
         TypeError: k is no whole number, or ranker is none of the above.
@@ -79,13 +80,15 @@ class FrameRanker:
         costs: str | None = None,
         budget: float | None = None,
         shown: str | None = None,
+        fill: bool = False,
     ) -> None:
         if k is not None:
             check_integer("k", k, 1)
-        limits = Limits.asked(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
+        capped: dict[str, Any] = {"groups": groups, "max_per_group": max_per_group, "fill": fill}
+        limits = Limits.asked(copies=copies, costs=costs, budget=budget, **capped)
         named = subtopics is not None or subtopic_scores is not None
         self._chooser = Chooser(ranker, limits, diversity=diversity, subtopics=named)
-        self.k, self.embed = k, embed
+        self.k, self.embed, self.fill = k, embed, fill
         self.names = subtopics if callable(subtopics) else None
         if isinstance(subtopics, Namer) and embed is None:
             raise no_embed("that a model names")
@@ -131,12 +134,13 @@ class FrameRanker:
                 parts["shown"] = np.flatnonzero(parts["shown"])
             given.append(Given(query_id=query_id, doc_ids=tuple([docnos[row] for row in rows]), **parts))
         depth = self.k or max((len(rows) for rows in groups), default=1)
-        rankings = self._chooser.choose(given, depth)
-        chosen = [rows[ranking] for rows, ranking in zip(groups, rankings, strict=True)]
+        rankings = self._chooser.explained(given, depth)
+        chosen = [rows[ranking.indices] for rows, ranking in zip(groups, rankings, strict=True)]
         ranks = [np.arange(len(rows), dtype=np.int64) for rows in chosen]
         rank = np.concatenate([np.empty(0, np.int64), *ranks])
         ranked = frame.take(np.concatenate([np.empty(0, np.int64), *chosen])).reset_index(drop=True)
-        return ranked.assign(score=1.0 / (rank + 1), rank=rank)
+        marks = np.concatenate([np.empty(0, np.bool_), *[ranking.filled for ranking in rankings]])
+        return ranked.assign(score=1.0 / (rank + 1), rank=rank, **({"filled": marks} if self.fill else {}))
 
     __call__ = transform
 

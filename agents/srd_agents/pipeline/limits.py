@@ -23,7 +23,7 @@ from srd_gym.checks import (
     check_number,
     checked_rankings,
 )
-from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown as as_text
 from srd_gym.showing import short_repr
@@ -51,26 +51,55 @@ class Limits:
     """[N] at least 0."""
     shown: tuple[int, ...] = ()
     """[P] candidates shown before, which are not shown again."""
+    fill: bool = False
+    """Whether documents above `max_per_group` come last, where those within it are too few, not at all."""
 
     @classmethod
     def asked(
-        cls, *, copies: float | None, groups: Any, max_per_group: int | None, costs: Any, budget: float | None
+        cls,
+        *,
+        copies: float | None,
+        groups: Any,
+        max_per_group: int | None,
+        costs: Any,
+        budget: float | None,
+        fill: bool = False,
+        called: tuple[str, str] = ("groups", "costs"),
     ) -> Self:
         """Those of all topics; of `groups` and `costs` it only matters whether there are any.
 
+        Args:
+            copies: as for `diversify`, and so are the following.
+            groups: None: there are none.
+            max_per_group: documents of each group.
+            costs: None: there are none.
+            budget: costs in all.
+            fill: whether to fill up with documents above `max_per_group`.
+            called: the caller's words for groups and costs, for errors.
+
         Raises:
             TypeError: something of another type.
-            ValueError: a value out of range, or one of a pair without the other.
+            ValueError: a value out of range, one of a pair without the other, or fill without groups.
         """
         if (groups is None) != (max_per_group is None):
-            raise ValueError("groups and max_per_group belong together, got only one of them; give both or neither")
+            raise ValueError(
+                f"{called[0]} and max_per_group belong together, got only one of them; give both or neither"
+            )
         if (costs is None) != (budget is None):
-            raise ValueError("costs and budget belong together, got only one of them; give both or neither")
+            raise ValueError(f"{called[1]} and budget belong together, got only one of them; give both or neither")
+        if not isinstance(fill, bool | np.bool_):
+            raise TypeError(f"fill must be True or False, got {as_text(fill)}")
+        if fill and groups is None:
+            raise ValueError(
+                f"fill=True fills up with documents above max_per_group, got none: give {called[0]} and "
+                "max_per_group, or leave fill out"
+            )
         if max_per_group is not None:
             check_integer("max_per_group", max_per_group, 1)
         if budget is not None:
             check_number("budget", budget, 0.0)
-        return cls(copies=CautiousConfig(copies=copies).copies, max_per_group=max_per_group or 0, budget=budget or 0.0)
+        most, copies = max_per_group or 0, CautiousConfig(copies=copies).copies
+        return cls(copies=copies, max_per_group=most, budget=budget or 0.0, fill=bool(fill))
 
     def of(self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, shown: Any) -> Limits:
         """What may be shown of a topic, from what a caller says of the documents given.
@@ -118,10 +147,21 @@ class Limits:
             return False
         return self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.budget)
 
+    def filled(self, ranking: IntArray) -> BoolArray:
+        """[K] documents of a ranking that are above `max_per_group`: with `fill`, its last ones."""
+        if self.groups is None or not self.fill:
+            return np.zeros(len(ranking), np.bool_)
+        documents = np.array([*self.shown, *ranking.tolist()], np.int64)
+        earlier = [
+            int((self.groups[documents[:place]] == self.groups[documents[place]]).sum())
+            for place in range(len(self.shown), len(documents))
+        ]
+        return np.array(earlier, np.int64) >= self.max_per_group
+
     def choose(self, topic: Topic, k: int, progress: PartialRanking) -> IntArray:
         """The candidate of the highest score that may be shown, again and again, ties to the earlier: [at most k].
 
-        Near copies of what is shown come only where nothing else fits.
+        Near copies of what is shown come only where nothing else fits, and documents above `max_per_group` after them.
         """
         n = topic.n_candidates
         groups, most = (np.arange(n), 1) if self.groups is None else (self.groups, self.max_per_group)
@@ -141,7 +181,9 @@ class Limits:
             note(document)
             progress.add(document)
         while len(chosen) < k:
-            allowed = left & (counts[groups] < most) & (spent + costs <= budget)
+            affordable = left & (spent + costs <= budget)
+            within = affordable & (counts[groups] < most)
+            allowed = affordable if self.fill and not within.any() else within
             fresh = allowed & ~near
             scores = np.where(fresh if fresh.any() else allowed, progress.scores(), -np.inf)
             document = int(scores.argmax())

@@ -13,7 +13,7 @@ from small_topics import refused
 
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.config import MMRConfig
-from srd_agents.integrations.ranking import Subtopics, best_first, chooser_of, named
+from srd_agents.integrations.ranking import LimitKeys, Subtopics, best_first, chooser_of, marked, named
 from srd_agents.pipeline.cautious import Cautious
 from srd_agents.pipeline.naming import Namer
 
@@ -40,11 +40,11 @@ def test_relevance_without_scores() -> None:
     by_cosine = np.argsort(-cosines, kind="stable")
     weighing, other = chooser_of("mmr", 0.5), chooser_of(None, None)
     expected = diversify(QUERY, VECTORS[by_cosine], 5, make_ranker("mmr")).indices
-    assert best_first(weighing, 5, **ALL, query_vector=QUERY).tolist() == by_cosine[expected].tolist()
-    assert best_first(other, 9, **ALL, query_vector=QUERY, scores=[None] * 9).tolist() == list(range(9))
-    ordered = best_first(weighing, 5, **ALL).tolist()
+    assert best_first(weighing, 5, **ALL, query_vector=QUERY)[0].tolist() == by_cosine[expected].tolist()
+    assert best_first(other, 9, **ALL, query_vector=QUERY, scores=[None] * 9)[0].tolist() == list(range(9))
+    ordered = best_first(weighing, 5, **ALL)[0].tolist()
     by_rank = make_ranker("mmr", relevance="rank")
-    assert best_first(chooser_of(by_rank), 5, **ALL, query_vector=QUERY).tolist() == ordered
+    assert best_first(chooser_of(by_rank), 5, **ALL, query_vector=QUERY)[0].tolist() == ordered
     assert diversify(None, VECTORS, 5, by_rank, np.arange(9, 0, -1)).indices.tolist() == ordered
 
 
@@ -79,9 +79,9 @@ def test_subtopics_are_embedded_about_the_query_and_count() -> None:
     vectors = Subtopics("about", None, "").vectors(["cat", "jaguar car"], "jaguar", embed)
     assert asked == ["jaguar: cat", "jaguar car"]
     chooser = chooser_of(None, None, named=True)
-    found = best_first(chooser, 5, **ALL, scores=range(9, 0, -1), subtopics=vectors).tolist()
+    found = best_first(chooser, 5, **ALL, scores=range(9, 0, -1), subtopics=vectors)[0].tolist()
     assert found == diversify(None, VECTORS, 5, scores=range(9, 0, -1), subtopics=vectors).indices.tolist()
-    assert found != best_first(chooser, 5, **ALL, scores=range(9, 0, -1)).tolist()
+    assert found != best_first(chooser, 5, **ALL, scores=range(9, 0, -1))[0].tolist()
     refused(lambda: Subtopics("about", None, "do this").vectors(["cat"], "jaguar", None), r"\('cat', ...\): do this")
 
 
@@ -120,6 +120,60 @@ def test_odd_documents_are_told_of_the_query(given: Any, error: type[Exception],
     rest = {"vectors": [[1, 2], [2, 1]], "query_vector": [1, 2], "names": named("document", ["a", None])}
     asked: dict[str, Any] = {**rest, **given, "query": "jaguar", "remedy": "do this"}
     refused(lambda: best_first(chooser_of(ranker), 2, **asked), message, error)
+
+
+LIMITS = {"group_key": "site", "max_per_group": 1, "cost_key": "tokens", "budget": 3, "shown_key": "seen", "fill": True}
+PLACES = [{"site": "ab"[i % 2], "tokens": 1, "seen": i == 0} for i in range(9)]
+
+
+@pytest.mark.parametrize("scores", [None, range(9, 0, -1)])
+@pytest.mark.parametrize("ranker", ["mmr", None])
+def test_limits_come_from_the_metadata(ranker: Any, scores: Any) -> None:
+    """Also where documents without scores are sorted by their cosine first."""
+    keys = LimitKeys(**LIMITS)
+    chooser = chooser_of(ranker, limits=keys.limits())
+    places, filled = best_first(
+        chooser, 4, **ALL, query_vector=QUERY, scores=scores, limited=keys.limited(PLACES, ALL["names"])
+    )
+    relevance = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1) if ranker and scores is None else range(9, 0, -1)
+    given: dict[str, Any] = {"groups": ["a", "b"] * 4 + ["a"], "max_per_group": 1, "costs": [1] * 9, "budget": 3}
+    wanted = diversify(QUERY, VECTORS, 4, ranker, relevance, **given, shown=[0], fill=True)
+    assert (places.tolist(), filled.tolist()) == (wanted.indices.tolist(), wanted.filled.tolist())
+    assert filled.tolist() == [False, True, True]
+    assert LimitKeys(**keys.limit_options()).limits() == keys.limits()
+    assert marked(PLACES[0]) == {**PLACES[0], "filled": True}
+    assert "filled" not in PLACES[0]
+
+
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"group_key": "site"}, ValueError, "group_key and max_per_group belong together"),
+    ({"budget": 3}, ValueError, "cost_key and budget belong together"),
+    ({"fill": True}, ValueError, "give group_key and max_per_group, or leave fill out"),
+    ({"group_key": "author", "max_per_group": 1}, ValueError, "document 0 .*has no group: group_key='author' is"),
+    ({"cost_key": "words", "budget": 1}, ValueError, "document 0 .*has no cost: cost_key='words' is not in its meta"),
+    ({"groups": "site"}, TypeError, "unexpected keyword argument 'groups'"),
+])  # fmt: skip
+def test_odd_limits_are_named(options: Any, error: type[Exception], message: str) -> None:
+    def limit() -> None:
+        keys = LimitKeys(**options)
+        keys.limits()
+        keys.limited(PLACES, ALL["names"])
+
+    refused(limit, message, error)
+
+
+def test_subtopics_are_embedded_by_a_model_that_is_awaited() -> None:
+    asked: list[str] = []
+
+    async def embed(texts: list[str]) -> Any:
+        asked.extend(texts)
+        return [[1.0, 0.0]] * len(texts)
+
+    source = Subtopics("about", None, "do this")
+    assert asyncio.run(source.vectors_later(["cat", "jaguar car"], "jaguar", embed)).shape == (2, 2)
+    assert asked == ["jaguar: cat", "jaguar car"]
+    assert asyncio.run(source.vectors_later(None, "jaguar", embed)) is None
+    refused(lambda: asyncio.run(source.vectors_later(["cat"], "jaguar", None)), r"\('cat', ...\): do this")
 
 
 @pytest.mark.parametrize(("name", "module", "distribution"), [

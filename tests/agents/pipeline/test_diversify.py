@@ -310,7 +310,7 @@ RISING: tuple[Any, ...] = (
 
 def by_adapter(scores: Any) -> list[int]:
     given: dict[str, Any] = {"names": "01234", "query": "q", "scores": list(scores)}
-    return best_first(chooser_of("mmr", 0), 5, np.eye(5), **given).tolist()
+    return best_first(chooser_of("mmr", 0), 5, np.eye(5), **given)[0].tolist()
 
 
 def by_line(scores: Any) -> list[int]:

@@ -136,6 +136,47 @@ def test_by_hand() -> None:
     assert diversify(**given, costs=[1, 1, 1, 1, 9], budget=2).indices.tolist() == [3, 2]
 
 
+@pytest.mark.parametrize(("limits", "indices", "filled"), [
+    ({"groups": "xyxxy", "max_per_group": 1}, [0, 4, 2, 3, 1], [0, 0, 1, 1, 1]),  # a copy of what is shown comes last
+    ({"groups": "xyxxy", "max_per_group": 2}, [0, 2, 4, 1, 3], [0, 0, 0, 0, 1]),  # copies within the cap come first
+    ({"groups": "abcde", "max_per_group": 1}, [0, 2, 3, 4, 1], [0] * 5),
+    ({"groups": "xyxxy", "max_per_group": 1, "shown": [0]}, [4, 2, 3, 1], [0, 1, 1, 1]),
+    ({"groups": "xyxxy", "max_per_group": 1, "costs": [1, 1, 3, 1, 1], "budget": 3}, [0, 4, 3], [0, 0, 1]),
+    ({"groups": "xyxxy", "max_per_group": 1, "k": 2}, [0, 4], [0, 0]),
+])  # fmt: skip
+def test_fill_takes_the_best_above_the_cap_and_marks_them(limits: Any, indices: Any, filled: Any) -> None:
+    documents, scores = [[1, 0, 0], [1, 0, 0.01], [0, 1, 0], [0, 0, 1], [0.6, 0.8, 0]], [5, 4, 3, 2, 1]
+    given: dict[str, Any] = {"k": 5, "scores": scores, "fill": True} | limits
+    given["groups"] = list(given["groups"])
+    found = diversify(None, documents, **given)
+    assert (found.indices.tolist(), found.filled.tolist()) == (indices, [bool(each) for each in filled])
+    capped = diversify(None, documents, **given | {"fill": False})
+    assert capped.indices.tolist() == found.indices[~found.filled].tolist()
+    assert not capped.filled.any()
+
+
+@pytest.mark.parametrize("per_cost", [False, True])
+def test_fill_in_a_batch(per_cost: bool) -> None:
+    """Groups of 9 and 3 at most 3 each leave 6 of 12; of 4 documents in one group, 3."""
+    one, other = case(2), {name: value[:4] for name, value in case(4).items()}
+    limits: dict[str, Any] = {"max_per_group": 3, "budget": 11.5, "per_cost": per_cost, "fill": True}
+    groups, costs = [list("aaab" * 3), ["a"] * 4], [[1.0] * 12, [1.0] * 4]
+    found = diversify(
+        [one["query_vector"], other["query_vector"]],
+        [one["doc_vectors"], other["doc_vectors"]],
+        12,
+        scores=[one["scores"], other["scores"]],
+        groups=groups,
+        costs=costs,
+        **limits,
+    )
+    assert found.filled.tolist() == [[False] * 6 + [True] * 5, [False] * 3 + [True] + [False] * 7]
+    for row, topic in enumerate((one, other)):
+        alone = diversify(**topic, k=12, groups=groups[row], costs=costs[row], **limits)
+        assert found.topics()[row].indices.tolist() == alone.indices.tolist()
+        assert found.topics()[row].filled.tolist() == alone.filled.tolist()
+
+
 @pytest.mark.parametrize("ranker", TAKE_DIVERSITY)
 def test_page_after_page_shows_everything_once(ranker: str) -> None:
     given, pages = asked(3, ranker), list[int]()
@@ -173,6 +214,8 @@ def test_a_budget_below_every_cost_is_told() -> None:
     ({"costs": [float("inf")] * 12, "budget": 1}, ValueError, r"costs holds NaN or infinity \(first at row 0\)"),
     ({"costs": ["1"] * 12, "budget": 1}, TypeError, "costs must hold numbers, got <U1"),
     ({"costs": [1] * 12, "budget": -1}, ValueError, "budget must be finite and at least 0"),
+    ({"fill": True}, ValueError, "fill=True fills up with documents above max_per_group, got none: give groups and"),
+    ({"groups": ["a"] * 12, "max_per_group": 1, "fill": 3}, TypeError, "fill must be True or False, got 3"),
     ({"shown": [12]}, ValueError, "shown names document 12, where there are 12, numbered from 0"),
     ({"shown": [0, -1]}, ValueError, r"shown names document -1, .*topics\(\) leaves it out"),
     ({"shown": [[0]]}, ValueError, r"shown have shape \(1, 1\), expected \[P\]"),

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 from small_topics import refused
 
+from srd_agents import diversify
 from srd_agents.integrations.sklearn import DiverseNeighbors
 
 DOCUMENTS = np.random.default_rng(0).normal(size=(30, 5)).astype(np.float32)
@@ -31,7 +32,8 @@ def test_scikit_learns_checks_pass(options: Any) -> None:
 
 def test_parameters_are_read_set_and_cloned() -> None:
     made = DiverseNeighbors(3, n_candidates=20, diversity=0.0, ranker="dpp")
-    assert made.get_params() == {"n_neighbors": 3, "n_candidates": 20, "diversity": 0.0, "ranker": "dpp"}
+    given = {"n_neighbors": 3, "n_candidates": 20, "diversity": 0.0, "ranker": "dpp"}
+    assert made.get_params() == {**given, "max_per_group": None, "budget": None, "fill": False}
     assert clone(made).get_params() == made.get_params()
     fitted = made.fit(DOCUMENTS)
     expected = fitted.predict(QUERIES)
@@ -52,6 +54,29 @@ def test_no_more_candidates_are_looked_at_than_asked_for() -> None:
     assert all(set(shown) <= set(among) for shown, among in zip(found.tolist(), near.tolist(), strict=True))
     assert DiverseNeighbors(3, n_candidates=1).fit(DOCUMENTS).predict(QUERIES).shape == (4, 3)
     assert DiverseNeighbors(50).fit(DOCUMENTS).kneighbors(QUERIES, n_neighbors=40)[1].shape == (4, 30)
+
+
+def test_groups_budgets_and_what_was_shown() -> None:
+    groups, costs = np.arange(30) % 3, np.ones(30)
+    search = DiverseNeighbors(8, n_candidates=30, diversity=0.4, max_per_group=2, budget=7.0, fill=True)
+    seen: Any = [[0, 1], None, [5], []]
+    distances, rows, filled = search.fit(DOCUMENTS, groups=groups, costs=costs).kneighbors(
+        QUERIES, already_shown=seen, return_filled=True
+    )
+    for row, query in enumerate(QUERIES):
+        cosines = DOCUMENTS @ query / np.linalg.norm(DOCUMENTS, axis=1) / np.linalg.norm(query)
+        limits: dict[str, Any] = {"groups": groups, "max_per_group": 2, "costs": costs, "budget": 7.0, "fill": True}
+        wanted = diversify(
+            query, DOCUMENTS, 8, "mmr", scores=cosines, diversity=0.4, **limits, shown=np.array(seen[row] or [], int)
+        )
+        assert rows[row].tolist() == [*wanted.indices, -1]
+        assert filled[row].tolist() == [*wanted.filled, False]
+        assert wanted.filled.any()
+    assert np.isinf(distances[:, -1]).all()
+    assert np.isfinite(distances[:, :-1]).all()
+    refused(lambda: search.fit(DOCUMENTS), "groups and max_per_group belong together")
+    refused(lambda: search.fit(DOCUMENTS, groups=groups[1:], costs=costs), "inconsistent numbers of samples")
+    refused(lambda: search.predict(QUERIES, already_shown=[None]), "expected already_shown of 4 queries .*got 1")
 
 
 def test_a_pipeline_that_begins_with_texts() -> None:
@@ -76,4 +101,4 @@ def test_bad_queries_are_named() -> None:
     fitted = DiverseNeighbors(3).fit(DOCUMENTS)
     refused(lambda: fitted.predict(QUERIES[:, :4]), "X has 4 features, but DiverseNeighbors is expecting 5 features")
     refused(lambda: fitted.predict(QUERIES * np.nan), "NaN")
-    refused(lambda: fitted.kneighbors(QUERIES, n_neighbors=0), "k must be at least 1, got 0")
+    refused(lambda: fitted.kneighbors(QUERIES, n_neighbors=0), "n_neighbors must be at least 1, got 0")

@@ -76,6 +76,13 @@ def test_diversity_and_what_may_be_shown_are_those_of_diversify() -> None:
         assert rows["docno"].tolist() == wanted
 
 
+def test_rows_above_the_cap_fill_up_and_are_marked() -> None:
+    given = frame().assign(site="one")
+    found = FrameRanker("mmr", 4, groups="site", max_per_group=3, fill=True).transform(given)
+    assert found["filled"].tolist() == [False, False, False, True] * given["qid"].nunique()
+    pd.testing.assert_frame_equal(found.drop(columns="filled"), FrameRanker("mmr", 4).transform(given))
+
+
 def test_without_k_all_are_kept_and_the_given_frame_is_left_as_it_is() -> None:
     given = frame()
     found = FrameRanker("mmr")(given)

@@ -198,16 +198,16 @@ WAYS: dict[str, Callable[[Ranker], object]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("ranking", "message"), [
-    (np.array([0, 1, 0]), "ranks a document of topic '0' twice"),
-    (np.array([0, 3]), "ranks a document that topic '0' does not have; they are 0 to 2"),
-    ([-1], "ranks a document that topic '0' does not have"),
-    ([0.0, 1.0], r"returned float64 of shape \(2,\) for topic '0'; expected whole numbers"),
+    (np.array([0, 1, 0]), r"ranks a document of (topic '0'|this query) twice"),
+    (np.array([0, 3]), "ranks a document that (topic '0'|this query) does not have; they are 0 to 2"),
+    ([-1], "ranks a document that (topic '0'|this query) does not have"),
+    ([0.0, 1.0], r"returned float64 of shape \(2,\) for (topic '0'|this query); expected whole numbers"),
     ([[0, 1]], r"returned int64 of shape \(1, 2\)"),
     (["a"], "returned <U1 of shape"),
     (None, r"returned object of shape \(\)"),
-    ([1], "ranked 1 documents of topic '0', expected 3"),
-    ([], "ranked 0 documents of topic '0', expected 3"),
-    (np.array([0, 2], np.uint8), "ranked 2 documents of topic '0', expected 3"),
+    ([1], "ranked 1 documents of (topic '0'|this query), expected 3"),
+    ([], "ranked 0 documents of (topic '0'|this query), expected 3"),
+    (np.array([0, 2], np.uint8), "ranked 2 documents of (topic '0'|this query), expected 3"),
 ])  # fmt: skip
 def test_odd_rankings_are_refused(way: str, ranking: Any, message: str) -> None:
     refused(lambda: WAYS[way](Answers(ranking)), f"ranker 'odd' {message}")

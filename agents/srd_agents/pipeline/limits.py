@@ -72,7 +72,9 @@ class Limits:
             check_number("budget", budget, 0.0)
         return cls(copies=CautiousConfig(copies=copies).copies, max_per_group=max_per_group or 0, budget=budget or 0.0)
 
-    def of(self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, shown: Any) -> Limits:
+    def of(
+        self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, shown: Any, *, alone: bool = False
+    ) -> Limits:
         """What may be shown of a topic, from what a caller says of the documents given.
 
         Args:
@@ -81,6 +83,7 @@ class Limits:
             groups: [N] ids, or None.
             costs: [N], or None.
             shown: [P] documents shown before, or None.
+            alone: whether it is the only topic, which a warning then need not name.
 
         Raises:
             TypeError: something of another type.
@@ -93,8 +96,8 @@ class Limits:
         prices = None if costs is None else _costs(query_id, costs, count)[order]
         if prices is not None and self.budget < prices.min():
             warnings.warn(
-                f"topic {as_text(query_id)}: no document fits a budget of {self.budget}, the cheapest costs "
-                f"{prices.min()}; nothing is shown",
+                ("" if alone else f"topic {as_text(query_id)}: ")
+                + f"no document fits a budget of {self.budget}, the cheapest costs {prices.min()}; nothing is shown",
                 stacklevel=4,
             )
         return replace(

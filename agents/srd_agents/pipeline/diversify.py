@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.pipeline.capabilities import PutsCopiesLast, check_uses_subtopics, with_diversity
+from srd_agents.pipeline.explanation import Explanation, explained
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
 from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.per_cost import PerCost, per_cost_of
@@ -54,6 +55,8 @@ class Diversified(_Chosen):
     """
 
     notes: tuple[str, ...]
+    _asked: tuple[tuple[Given, Any, float], ...] = ()
+    """Of each topic what was given, with its subtopics as they were named, and the cosine of near-duplicates."""
 
     def __new__(cls, indices: IntArray, scores: ScoreArray, notes: Sequence[str] = ()) -> Diversified:
         """A tuple of two, with its notes beside them."""
@@ -74,9 +77,25 @@ class Diversified(_Chosen):
         if self.indices.ndim == 1:
             return [self]
         filled = (self.indices >= 0).sum(axis=1).tolist()
-        return [
+        rows = [
             Diversified(self.indices[b, :n], self.scores[b, :n], self.notes[b : b + 1]) for b, n in enumerate(filled)
         ]
+        for b, row in enumerate(rows):
+            row._asked = self._asked[b : b + 1]
+        return rows
+
+    def explain(self) -> Explanation:
+        """Why these documents: relevance, similarity, subtopics, groups and costs of each, and diversity of the list.
+
+        It is computed here, of the arrays given to `diversify`, which are to be as they were.
+
+        Raises:
+            ValueError: of a batch, or of a result that `diversify` did not make.
+        """
+        if self.indices.ndim != 1 or not self._asked:
+            raise ValueError("explain() is of one query: expected a result of diversify, or one of a batch's topics()")
+        given, told, near = self._asked[0]
+        return explained(self.indices, given, texts_of(told), near, self.note)
 
 
 def diversify(
@@ -207,12 +226,17 @@ def diversify(
             if isinstance(subtopics, Namer) and embed is None and subtopic_scores is None:
                 raise no_embed("that a model names")
             each["subtopics"] = named_by(subtopics, each["query_text"], each["doc_texts"], ids)
+        names = each["subtopics"]
         if named:
             each["subtopics"] = embedded(each["subtopics"], embed, each["subtopic_scores"], each["query_text"])
-        given = (Given(name, None, *parts) for name, *parts in zip(ids, *each.values(), strict=True))
+        given = [Given(name, None, *parts) for name, *parts in zip(ids, *each.values(), strict=True)]
         for b, (row, note) in zip(kept, chooser.explained(given, k, alone=alone), strict=True):
             rows[b], notes[b] = row, note
-    return Diversified(rows[0], _falling(len(rows[0])), notes) if alone else _stacked(rows, notes)
+    found = Diversified(rows[0], _falling(len(rows[0])), notes) if alone else _stacked(rows, notes)
+    near = copies or COPIES or 1.0
+    asked = {b: (one, told, near) for b, one, told in zip(kept, given, names, strict=True)}
+    found._asked = tuple(asked.get(b, (Given(str(b)), None, near)) for b in range(count))
+    return found
 
 
 class Given(NamedTuple):

@@ -113,5 +113,7 @@ def test_the_page_shows_what_is_printed(
     page = ROOT / "docs" / "diversify.md"
     run_page(page)
     printed = capsys.readouterr().out
+    each = ["jaguar big cat pictures", "jaguar the operating system of apple", "used jaguar car prices"]
+    assert str(each) in printed, "one of each"
     table = printed[printed.index("| rank |") :].partition(".\n")[0]
     assert f"```text\n{table}.\n```" in page.read_text(encoding="utf-8")

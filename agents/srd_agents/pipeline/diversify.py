@@ -434,7 +434,8 @@ def _dimensions(value: Any) -> int:
     depth = 0
     while isinstance(value, list | tuple) and value:
         value, depth = next((entry for entry in value if not _is_empty(entry)), value[0]), depth + 1
-    return depth + max(int(np.ndim(value)), 2 * _is_empty(value))
+    dimensions = int(np.ndim(value))
+    return depth + (2 if dimensions == 1 and _is_empty(value) else dimensions)
 
 
 def _with_documents(each: dict[str, Any]) -> list[int]:
@@ -443,12 +444,15 @@ def _with_documents(each: dict[str, Any]) -> list[int]:
     Raises:
         ValueError: something is given of documents where there are none.
     """
-    empty = [_is_empty(documents) for documents in each["doc_vectors"]]
-    for b in np.flatnonzero(empty).tolist():
+    kept = []
+    for b, documents in enumerate(each["doc_vectors"]):
+        if not _is_empty(documents):
+            kept.append(b)
+            continue
         for name in ("scores", "subtopic_scores", "groups", "costs", "shown", "doc_texts"):
             if each[name][b] is not None and np.size(each[name][b]):
                 raise ValueError(f"topic '{b}': there are no documents, got {name}; give doc_vectors, or leave it out")
-    return np.flatnonzero(np.logical_not(empty)).tolist()
+    return kept
 
 
 @contextlib.contextmanager

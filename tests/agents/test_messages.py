@@ -101,7 +101,7 @@ def test_near_options_are_suggested(name: str, option: str, meant: str) -> None:
 
 @pytest.mark.parametrize("shape", [(3,), (), (1, 1, 3)])
 def test_subtopics_that_are_no_rows_are_told(shape: tuple[int, ...]) -> None:
-    message = r"topic '0': subtopics must be \[S, F\], a vector \(or a text\) each, got shape .* \[vector\]"
+    message = r"^subtopics must be \[S, F\], a vector \(or a text\) each, got shape .* \[vector\]"
     refused(lambda: diversify(None, VECTORS, 2, subtopics=np.ones(shape)), message)
 
 

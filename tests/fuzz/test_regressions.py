@@ -26,7 +26,7 @@ from srd_gym.data import generate, read_qrels, read_run, read_topics, read_vecto
 from srd_gym.measures import evaluate, evaluate_run, evaluation
 from srd_gym.protocols import Ranker
 from srd_gym.reading import numbered_lines, read_json_object, reading
-from srd_train.serving.json_lines import rank_lines, topic_of
+from srd_train.serving.json_lines import rank_lines
 from srd_train.serving.models import Model, load_model, write_heuristic
 
 
@@ -155,7 +155,7 @@ def test_a_pipe_is_read_or_refused_but_not_empty(tmp_path: Path) -> None:
     ("[" * 100_000, "not JSON"),
 ])  # fmt: skip
 def test_odd_lines_of_json_say_what_is_wrong(line: str, message: str) -> None:
-    refused(lambda: topic_of(line), message)
+    refused(lambda: rank_lines(MODEL, [line], print, 1), message)
 
 
 def test_lines_of_bytes_are_utf_8_whatever_the_locale() -> None:
@@ -194,16 +194,16 @@ WAYS: dict[str, Callable[[Ranker], object]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("ranking", "message"), [
-    (np.array([0, 1, 0]), "ranks a document of topic '0' twice"),
-    (np.array([0, 3]), "ranks a document that topic '0' does not have; they are 0 to 2"),
-    ([-1], "ranks a document that topic '0' does not have"),
-    ([0.0, 1.0], r"returned float64 of shape \(2,\) for topic '0'; expected whole numbers"),
+    (np.array([0, 1, 0]), r"ranks a document of (topic '0'|this query) twice"),
+    (np.array([0, 3]), "ranks a document that (topic '0'|this query) does not have; they are 0 to 2"),
+    ([-1], "ranks a document that (topic '0'|this query) does not have"),
+    ([0.0, 1.0], r"returned float64 of shape \(2,\) for (topic '0'|this query); expected whole numbers"),
     ([[0, 1]], r"returned int64 of shape \(1, 2\)"),
     (["a"], "returned <U1 of shape"),
     (None, r"returned object of shape \(\)"),
-    ([1], "ranked 1 documents of topic '0', expected 3"),
-    ([], "ranked 0 documents of topic '0', expected 3"),
-    (np.array([0, 2], np.uint8), "ranked 2 documents of topic '0', expected 3"),
+    ([1], "ranked 1 documents of (topic '0'|this query), expected 3"),
+    ([], "ranked 0 documents of (topic '0'|this query), expected 3"),
+    (np.array([0, 2], np.uint8), "ranked 2 documents of (topic '0'|this query), expected 3"),
 ])  # fmt: skip
 def test_odd_rankings_are_refused(way: str, ranking: Any, message: str) -> None:
     refused(lambda: WAYS[way](Answers(ranking)), f"ranker 'odd' {message}")

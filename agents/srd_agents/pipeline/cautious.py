@@ -128,7 +128,10 @@ class Cautious:
         """A sentence on what decides the ranking of the topic."""
         ranker = self.ranker_of(topic)
         if isinstance(ranker, RetrievalOrder):
-            return "kept the order of the scores: without named subtopics nothing tried is safely better"
+            return (
+                "kept the order of the scores: without named subtopics nothing tried is safely better; "
+                "naming subtopics or setting a diversity changes it"
+            )
         if isinstance(ranker, XQuAD):
             return "diversified: the named subtopics are covered, likely ones first"
         if isinstance(ranker, DPP):

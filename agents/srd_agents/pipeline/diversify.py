@@ -5,8 +5,9 @@ Shapes: B topics, N documents of a topic, S subtopics of a topic, F vector width
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.pipeline.capabilities import PutsCopiesLast, check_uses_subtopics, with_diversity
+from srd_agents.pipeline.explanation import Explanation, explained
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
 from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.per_cost import PerCost, per_cost_of
@@ -29,6 +31,8 @@ from srd_gym.topic import Topic
 
 DEFAULT_RANKER = "cautious"
 """What ranks where no other ranker is named: it needs no labels, and neither a query vector, scores nor subtopics."""
+_NOTHING: IntArray = np.empty(0, np.int64)
+"""The ranking of no documents."""
 
 
 class _Chosen(NamedTuple):
@@ -53,6 +57,8 @@ class Diversified(_Chosen):
 
     notes: tuple[str, ...]
     filled: BoolArray
+    _asked: tuple[tuple[Given, Any, float], ...] = ()
+    """Of each topic what was given, with its subtopics as they were named, and the cosine of near-duplicates."""
 
     def __new__(
         cls, indices: IntArray, scores: ScoreArray, notes: Sequence[str] = (), filled: BoolArray | None = None
@@ -76,10 +82,26 @@ class Diversified(_Chosen):
         if self.indices.ndim == 1:
             return [self]
         lengths = (self.indices >= 0).sum(axis=1).tolist()
-        return [
+        rows = [
             Diversified(self.indices[b, :n], self.scores[b, :n], self.notes[b : b + 1], self.filled[b, :n])
             for b, n in enumerate(lengths)
         ]
+        for b, row in enumerate(rows):
+            row._asked = self._asked[b : b + 1]
+        return rows
+
+    def explain(self) -> Explanation:
+        """Why these documents: relevance, similarity, subtopics, groups and costs of each, and diversity of the list.
+
+        It is computed here, of the arrays given to `diversify`, which are to be as they were.
+
+        Raises:
+            ValueError: of a batch, or of a result that `diversify` did not make.
+        """
+        if self.indices.ndim != 1 or not self._asked:
+            raise ValueError("explain() is of one query: expected a result of diversify, or one of a batch's topics()")
+        given, told, near = self._asked[0]
+        return explained(self.indices, given, texts_of(told), near, self.note)
 
 
 def diversify(
@@ -113,7 +135,7 @@ def diversify(
     | | one topic | a batch |
     |---|---|---|
     | doc_vectors | [N, F] | [B, N, F], or B arrays [N, F] whose N may differ |
-    | query_vector | [F] or None | [B, F], or B arrays [F] or None, or None |
+    | query_vector | [F], [1, F] or None | [B, F], or B arrays [F] or None, or None |
     | scores | [N] or None | [B, N], or B arrays [N] or None, or None |
     | subtopics | [S, F], S texts, a function, or None | [B, S, F], B of [S, F], S texts or None, a function, or None |
     | subtopic_weights | [S] or None | B of them, or None |
@@ -124,8 +146,8 @@ def diversify(
     | shown | [P] or None | B of them, or None |
     | result | [at most min(k, N)] | [B, at most min(k, largest N)] |
 
-    Fewer than min(k, N) are shown only where `groups`, `costs` or `shown` leave fewer. A batch gives the same rankings
-    as its topics one by one.
+    Where nothing was retrieved (N = 0), nothing is shown. Fewer than min(k, N) are shown only where `groups`, `costs`
+    or `shown` leave fewer. A batch gives the same rankings as its topics one by one.
 
     Args:
         query_vector: of the query, in the documents' vector space; None where there is none.
@@ -169,7 +191,7 @@ def diversify(
 
     Raises:
         TypeError: k is no whole number, something holds no numbers, or ranker is none of the above.
-        ValueError: k below 1, no documents, shapes that do not match, numbers that are not finite, an unknown ranker
+        ValueError: k below 1, shapes that do not match, numbers that are not finite, an unknown ranker
             (near names are suggested), subtopics or diversity for one that cannot use them, subtopics that are texts
             without embed, a function without a query's text or one that answers with something else, groups, costs or
             shown that do not fit the documents, or what the ranker itself refuses (vectors of another width, no query
@@ -202,19 +224,29 @@ def diversify(
     parts |= {"subtopic_weights": subtopic_weights, "subtopic_scores": subtopic_scores}
     parts |= {"groups": groups, "costs": costs, "shown": shown, "query_text": query_text, "doc_texts": texts}
     documents: Any = doc_vectors
-    count = 1 if dimensions == 2 else len(documents)
-    each: dict[str, Any] = {
-        name: [part] if dimensions == 2 else _each(name, part, count) for name, part in parts.items()
-    }
-    if callable(subtopics):
-        if isinstance(subtopics, Namer) and embed is None and subtopic_scores is None:
-            raise no_embed("that a model names")
-        each["subtopics"] = named_by(subtopics, each["query_text"], each["doc_texts"])
-    if named:
-        each["subtopics"] = embedded(each["subtopics"], embed, each["subtopic_scores"], each["query_text"])
-    given = (Given(str(b), None, *parts) for b, parts in enumerate(zip(*each.values(), strict=True)))
-    chosen = chooser.explained(given, k)
-    return _stacked(chosen) if dimensions == 3 else chosen[0]
+    alone = dimensions == 2
+    count = 1 if alone else len(documents)
+    each: dict[str, Any] = {name: [part] if alone else _each(name, part, count) for name, part in parts.items()}
+    rows = [Diversified(_NOTHING, _falling(0), ["nothing was retrieved"])] * count
+    with _plainly() if alone else contextlib.nullcontext():
+        kept = _with_documents(each)
+        each = {name: [values[b] for b in kept] for name, values in each.items()}
+        ids = [str(b) for b in kept]
+        if callable(subtopics):
+            if isinstance(subtopics, Namer) and embed is None and subtopic_scores is None:
+                raise no_embed("that a model names")
+            each["subtopics"] = named_by(subtopics, each["query_text"], each["doc_texts"], ids)
+        names = each["subtopics"]
+        if named:
+            each["subtopics"] = embedded(each["subtopics"], embed, each["subtopic_scores"], each["query_text"])
+        given = [Given(name, None, *parts) for name, *parts in zip(ids, *each.values(), strict=True)]
+        for b, row in zip(kept, chooser.explained(given, k, alone=alone), strict=True):
+            rows[b] = row
+    found = rows[0] if alone else _stacked(rows)
+    near = copies or COPIES or 1.0
+    asked = {b: (one, told, near) for b, one, told in zip(kept, given, names, strict=True)}
+    found._asked = tuple(asked.get(b, (Given(str(b)), None, near)) for b in range(count))
+    return found
 
 
 class Given(NamedTuple):
@@ -290,14 +322,20 @@ class Chooser:
         """
         return [found.indices for found in self.explained(given, k)]
 
-    def explained(self, given: Iterable[Given], k: int) -> list[Diversified]:
-        """`choose`, each with a sentence on what decided: the ranker's `explain(topic)`, or its name."""
+    def explained(self, given: Iterable[Given], k: int, *, alone: bool = False) -> list[Diversified]:
+        """`choose`, each with a sentence on what decided: the ranker's `explain(topic)`, or its name.
+
+        Args:
+            given: the topics.
+            k: documents wanted.
+            alone: whether there is one topic, which a warning then need not name.
+        """
         topics, orders, limits = [], [], []
         for one in given:
             topic, order = _retrieved(one)
             topics.append(topic)
             orders.append(order)
-            limits.append(self.limits.of(topic, order, one.groups, one.costs, one.shown))
+            limits.append(self.limits.of(topic, order, one.groups, one.costs, one.shown, alone=alone))
         ranker = self.ranker
         rankings = ranker.show(topics, k, limits) if isinstance(ranker, PerCost) else show(ranker, topics, k, limits)
         explain = getattr(ranker, "explain", lambda topic: f"ranked by {name_of(ranker)}")
@@ -354,7 +392,7 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
         query_id=given.query_id,
         query_text=given.query_text,
         doc_ids=ids,
-        query_vector=given.query_vector,
+        query_vector=_row(given.query_vector),
         doc_texts=texts,
         doc_vectors=documents,
         retrieval_scores=first_stage,
@@ -393,12 +431,54 @@ def _rated(given: Given, count: int) -> NDArray[Any] | None:
     return rated
 
 
+def _row(query: Any) -> Any:
+    """A query's vector [F], which encoders often give as [1, F]."""
+    return query[0] if query is not None and _dimensions(query) == 2 and len(query) == 1 else query
+
+
+def _is_empty(documents: Any) -> bool:
+    """Whether these are no documents: [], or an array [0] or [0, F]."""
+    return not documents if isinstance(documents, list | tuple) else np.shape(documents)[:1] == (0,)
+
+
 def _dimensions(value: Any) -> int:
-    """Dimensions of an array, or of lists of lists judged by their first entries (others may be ragged)."""
+    """Dimensions of an array, or of lists of lists judged by their first entries that hold something.
+
+    Others may be ragged. No documents, however written, count as [0, F].
+    """
     depth = 0
     while isinstance(value, list | tuple) and value:
-        value, depth = value[0], depth + 1
-    return depth + int(np.ndim(value))
+        value, depth = next((entry for entry in value if not _is_empty(entry)), value[0]), depth + 1
+    dimensions = int(np.ndim(value))
+    return depth + (2 if dimensions == 1 and _is_empty(value) else dimensions)
+
+
+def _with_documents(each: dict[str, Any]) -> list[int]:
+    """The topics for which something was retrieved.
+
+    Raises:
+        ValueError: something is given of documents where there are none.
+    """
+    kept = []
+    for b, documents in enumerate(each["doc_vectors"]):
+        if not _is_empty(documents):
+            kept.append(b)
+            continue
+        for name in ("scores", "subtopic_scores", "groups", "costs", "shown", "doc_texts"):
+            if each[name][b] is not None and np.size(each[name][b]):
+                raise ValueError(f"topic '{b}': there are no documents, got {name}; give doc_vectors, or leave it out")
+    return kept
+
+
+@contextlib.contextmanager
+def _plainly() -> Iterator[None]:
+    """Errors about the one query of a call do not call it topic '0'."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if "topic '0'" in str(error):
+            error.args = (str(error).removeprefix("topic '0': ").replace("topic '0'", "this query"),)
+        raise
 
 
 def _each(name: str, value: Any, count: int) -> Sequence[Any]:

@@ -100,13 +100,16 @@ class FrameRanker:
         self._of_queries = {part: column for part, column in of_queries.items() if column is not None}
 
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame re-ranked; the one given is left as it is.
+        """The frame re-ranked; the one given is left as it is. Of one without rows nothing is asked.
 
         Raises:
             TypeError: query or document numbers that are not text, or vectors that are no numbers.
             ValueError: a column is missing, a document comes twice for a query, a value is missing or not finite, or
                 vectors do not match.
         """
+        if not len(frame):
+            marks = {"filled": np.empty(0, np.bool_)} if self.fill else {}
+            return frame.assign(score=np.empty(0), rank=np.empty(0, np.int64), **marks)
         self._check_columns(frame)
         groups = [np.sort(rows) for rows in frame.groupby("qid", sort=False, observed=True).indices.values()]
         groups.sort(key=lambda rows: int(rows[0]))
@@ -133,14 +136,13 @@ class FrameRanker:
             if "shown" in parts:
                 parts["shown"] = np.flatnonzero(parts["shown"])
             given.append(Given(query_id=query_id, doc_ids=tuple([docnos[row] for row in rows]), **parts))
-        depth = self.k or max((len(rows) for rows in groups), default=1)
+        depth = self.k or max(map(len, groups))
         rankings = self._chooser.explained(given, depth)
         chosen = [rows[ranking.indices] for rows, ranking in zip(groups, rankings, strict=True)]
-        ranks = [np.arange(len(rows), dtype=np.int64) for rows in chosen]
-        rank = np.concatenate([np.empty(0, np.int64), *ranks])
-        ranked = frame.take(np.concatenate([np.empty(0, np.int64), *chosen])).reset_index(drop=True)
-        marks = np.concatenate([np.empty(0, np.bool_), *[ranking.filled for ranking in rankings]])
-        return ranked.assign(score=1.0 / (rank + 1), rank=rank, **({"filled": marks} if self.fill else {}))
+        rank = np.concatenate([np.arange(len(rows), dtype=np.int64) for rows in chosen])
+        ranked = frame.take(np.concatenate(chosen)).reset_index(drop=True)
+        marks = {"filled": np.concatenate([ranking.filled for ranking in rankings])} if self.fill else {}
+        return ranked.assign(score=1.0 / (rank + 1), rank=rank, **marks)
 
     __call__ = transform
 

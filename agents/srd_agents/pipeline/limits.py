@@ -101,7 +101,9 @@ class Limits:
         most, copies = max_per_group or 0, CautiousConfig(copies=copies).copies
         return cls(copies=copies, max_per_group=most, budget=budget or 0.0, fill=bool(fill))
 
-    def of(self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, shown: Any) -> Limits:
+    def of(
+        self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, shown: Any, *, alone: bool = False
+    ) -> Limits:
         """What may be shown of a topic, from what a caller says of the documents given.
 
         Args:
@@ -110,6 +112,7 @@ class Limits:
             groups: [N] ids, or None.
             costs: [N], or None.
             shown: [P] documents shown before, or None.
+            alone: whether it is the only topic, which a warning then need not name.
 
         Raises:
             TypeError: something of another type.
@@ -122,8 +125,8 @@ class Limits:
         prices = None if costs is None else _costs(query_id, costs, count)[order]
         if prices is not None and self.budget < prices.min():
             warnings.warn(
-                f"topic {as_text(query_id)}: no document fits a budget of {self.budget}, the cheapest costs "
-                f"{prices.min()}; nothing is shown",
+                ("" if alone else f"topic {as_text(query_id)}: ")
+                + f"no document fits a budget of {self.budget}, the cheapest costs {prices.min()}; nothing is shown",
                 stacklevel=4,
             )
         return replace(

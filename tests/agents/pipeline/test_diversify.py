@@ -269,6 +269,47 @@ def test_rankers_by_name_folder_and_object(tmp_path: Path) -> None:
     refused(lambda: diversify(None, np.eye(3), 5, learner), r"vectors of width \d+.*3")
 
 
+@pytest.mark.parametrize("nothing", [[], (), np.empty(0), np.empty((0, 4)), torch.empty(0, 4)], ids=repr)
+@pytest.mark.parametrize("given", [
+    {"scores": []},
+    {"ranker": "mmr"},
+    {"subtopics": ["cat"], "embed": embed, "costs": [], "budget": 1.0},
+    {"subtopics": lambda query: 1 / 0, "query_text": "jaguar", "texts": []},
+])  # fmt: skip
+def test_nothing_retrieved_shows_nothing_and_others_are_ranked(nothing: Any, given: dict[str, Any]) -> None:
+    query, documents, scores = vectors()
+    found = diversify(query, nothing, 3, **given)
+    assert (found.indices.shape, found.indices.dtype, found.scores.shape) == ((0,), np.int64, (0,))
+    assert found.note == "nothing was retrieved"
+    alone = diversify(query, documents, 3, "mmr", scores)
+    for place in (0, 1):
+        queries, batch, rated = [query], [documents], [scores]
+        for row, empty in ((queries, query), (batch, nothing), (rated, None)):
+            row.insert(place, empty)
+        batched = diversify(queries, batch, 3, "mmr", rated)
+        assert batched.indices[place].tolist() == [-1] * 3
+        assert batched.topics()[1 - place].indices.tolist() == alone.indices.tolist()
+        assert [each.note for each in batched.topics()][place] == "nothing was retrieved"
+    assert diversify(None, [nothing, nothing], 3).indices.shape == (2, 0)
+
+
+def test_a_query_vector_may_be_a_row() -> None:
+    query, documents, _ = vectors()
+    wanted = diversify(query, documents, 5, "mmr").indices.tolist()
+    for row in (query[None], query[None].tolist(), torch.from_numpy(query[None])):
+        assert diversify(row, documents, 5, "mmr").indices.tolist() == wanted
+        assert diversify([query, row], [documents] * 2, 5, "mmr").indices.tolist() == [wanted] * 2
+
+
+def test_the_default_says_that_it_kept_the_order_and_what_changes_it() -> None:
+    query, documents, scores = vectors()
+    found = diversify(query, documents, 5, scores=scores)
+    assert found.indices.tolist() == np.argsort(-scores)[:5].tolist()
+    assert found.note.startswith("kept the order of the scores")
+    assert found.note.endswith("; naming subtopics or setting a diversity changes it")
+    assert "kept" not in diversify(query, documents, 5, scores=scores, diversity=0.5).note
+
+
 NAN = float("nan")
 GOOD = [[1.0, 0.0], [0.0, 1.0]]
 
@@ -277,12 +318,15 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
     (([1, 0], GOOD, 0), ValueError, "k must be at least 1, got 0"),
     (([1, 0], GOOD, True), TypeError, "k must be a whole number"),
     (([1, 0], GOOD, np.ones(200)), TypeError, "got an array; scores go by name: scores="),
-    (([1, 0], [], 1), ValueError, "doc_vectors must be .*got 1 dimension;"),
-    (([1, 0], np.empty((0, 2)), 1), ValueError, "has no candidates; expected at least one document"),
+    (([1, 0], [1, 2], 1), ValueError, "doc_vectors must be .*got 1 dimension;"),
+    (([1, 0], [], 1, "mmr", [1]), ValueError, "^there are no documents, got scores; give doc_vectors, or leave it out"),
+    (([[1, 0], [0, 1]], GOOD, 1), ValueError, r"^query_vector has shape \(2, 2\), expected \(2,\)"),
+    ((None, GOOD, 1, "mmr"), ValueError, "^this query has no query vector, so ranker 'mmr' has no relevance"),
+    ((None, [GOOD, []], 1, None, [None, [1]]), ValueError, "^topic '1': there are no documents, got scores"),
     (([1, 0], [[1, 0], [1]], 1), ValueError, "doc_vectors cannot be read as an array of numbers"),
     (([1, 0], torch.eye(2, requires_grad=True), 1), ValueError, "doc_vectors cannot be read .*detach"),
     (([1, 0], [[1, None]], 1), TypeError, "doc_vectors must hold numbers, got object; is one of them missing"),
-    (([1, 0], GOOD, 1, "mmr", [1]), ValueError, r"scores have shape \(1,\), expected \(2,\): one a document"),
+    (([1, 0], GOOD, 1, "mmr", [1]), ValueError, r"^scores have shape \(1,\), expected \(2,\): one a document"),
     (([1, 0], GOOD, 1, "mmr", [1, NAN]), ValueError, r"scores holds NaN or infinity \(first at row 1\)"),
     (([1, 0], [[NAN, 0], [0, 1]], 1, "mmr", [1, 2]), ValueError, r"NaN or infinity \(first at row 0\)"),
     (([1, 0], GOOD, 1, np.ones(200)), TypeError, "ranker must be a name .*got ndarray; scores go by name"),
@@ -403,8 +447,8 @@ def test_arrays_whose_mask_hides_nothing_are_arrays() -> None:
     ([], "'OwnBatch' returned 0 for 1 topics; expected a list of one ranking each"),
     ([np.arange(3)] * 2, "returned 2 for 1 topics"),
     (None, "returned NoneType for 1 topics"),
-    ([np.arange(2)], "ranked 2 documents of topic '0', expected 3"),
-    ([np.arange(4)], "ranked 4 documents of topic '0', expected 3"),
+    ([np.arange(2)], "ranked 2 documents of this query, expected 3"),
+    ([np.arange(4)], "ranked 4 documents of this query, expected 3"),
 ])  # fmt: skip
 def test_a_ranker_gives_as_many_rankings_and_documents_as_asked(rankings: Any, message: str) -> None:
     class OwnBatch(Own):
@@ -413,4 +457,4 @@ def test_a_ranker_gives_as_many_rankings_and_documents_as_asked(rankings: Any, m
 
     refused(lambda: diversify(None, np.eye(4), 3, OwnBatch(lambda *_: None)), message)
     short = Own(lambda topic, k: np.arange(topic.n_candidates)[: min(k, 3)])
-    refused(lambda: diversify(None, np.eye(4)[[0, 0, 0, 1]], 3, short), "ranked 3 documents of topic '0', expected 4")
+    refused(lambda: diversify(None, np.eye(4)[[0, 0, 0, 1]], 3, short), "ranked 3 documents of this query, expected 4")

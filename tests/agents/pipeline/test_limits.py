@@ -199,9 +199,11 @@ def test_what_was_shown_has_covered_its_subtopics(ranker: str | None, seed: int)
 
 
 def test_a_budget_below_every_cost_is_told() -> None:
-    with pytest.warns(UserWarning, match=r"topic '0': no document fits a budget of 1.0, the cheapest costs 2.0"):
+    with pytest.warns(UserWarning, match=r"^no document fits a budget of 1.0, the cheapest costs 2.0"):
         found = diversify(**case(0), k=3, costs=[2] * 12, budget=1.0)
     assert found.indices.tolist() == found.scores.tolist() == []
+    with pytest.warns(UserWarning, match=r"^topic '1': no document fits a budget of 1.0"):
+        diversify(None, [np.eye(2)] * 2, 1, costs=[[1, 1], [2, 2]], budget=1.0)
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [

@@ -259,7 +259,7 @@ def test_the_documents_texts_go_to_those_who_ask_for_them() -> None:
     assert [wants_texts(names) for names in (both, Asks(), str, Namer(llm), Namer(llm, results=1))] == [
         True, True, False, False, True,
     ]  # fmt: skip
-    refused(lambda: show(both), "topic '0': what names its subtopics asks for the documents' texts; give texts=")
+    refused(lambda: show(both), "^what names its subtopics asks for the documents' texts; give texts=")
     batch: dict[str, Any] = {"query_text": ["a", "b"], "texts": [TEXTS, None], "embed": embed}
     refused(lambda: diversify(None, [DOCUMENTS] * 2, 6, subtopics=both, **batch), "topic '1': what names its subtopics")
 
@@ -290,7 +290,7 @@ def test_functions_for_asynchronous_code() -> None:
     (lambda query: {"cat": 1}, {}, TypeError, "must give a list of texts or of vectors, got {'cat': 1}"),
     (lambda query: 7, {}, TypeError, "must give a list of texts or of vectors, got 7"),
     (lambda query: np.ones((2, 3)), {}, ValueError, r"subtopic_vectors has shape \(2, 3\), expected \(2, 4\)"),
-    (lambda query: NAMES, {"query_text": None}, ValueError, r"topic '0' has no query text \(query_text=\)"),
+    (lambda query: NAMES, {"query_text": None}, ValueError, r"^this query has no query text \(query_text=\)"),
     (lambda query: NAMES, {"query_text": "  "}, ValueError, "has no query text"),
     (lambda query: NAMES, {"query_text": 7}, TypeError, r"query_text must be text, got 7 \(int\)"),
     (lambda query: NAMES, {"embed": None}, ValueError, r"subtopics are texts \('jaguar big cat', ...\): give embed="),

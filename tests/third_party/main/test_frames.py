@@ -91,6 +91,14 @@ def test_without_k_all_are_kept_and_the_given_frame_is_left_as_it_is() -> None:
     pd.testing.assert_frame_equal(given, frame())
 
 
+@pytest.mark.parametrize("given", [frame().iloc[:0], frame().iloc[:0].drop(columns="doc_vec"), pd.DataFrame()])
+def test_a_frame_without_rows_stays_without(given: pd.DataFrame) -> None:
+    found = FrameRanker(k=3, subtopics=lambda query: 1 / 0, embed=len, groups="site", max_per_group=1)(given)
+    assert len(found) == 0
+    assert set(found.columns) == {*given.columns, "score", "rank"}
+    assert (found["score"].dtype, found["rank"].dtype) == (np.float64, np.int64)
+
+
 def test_without_scores_it_is_the_cosine_with_the_query() -> None:
     given = frame()
     found = FrameRanker("mmr", k=4).transform(given.drop(columns=["score", "rank"]))

@@ -147,8 +147,7 @@ async def _serve() -> None:
                 raise unknown("tool", call.name, [TOOL])
             found = {"indices": await asyncio.to_thread(diversify_results, call.arguments or {})}
         except (ImportError, TypeError, ValueError) as error:
-            text = str(error).removeprefix("topic '0': ")
-            return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+            return types.CallToolResult(content=[types.TextContent(text=str(error))], is_error=True)
         return types.CallToolResult(content=[types.TextContent(text=str(found["indices"]))], structured_content=found)
 
     server = Server("srd", on_list_tools=listed, on_call_tool=called)

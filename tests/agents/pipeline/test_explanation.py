@@ -1,0 +1,119 @@
+"""`Diversified.explain`: numbers worked out by hand, and the table on the page."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from markdown_code import ROOT, run_page
+from rich.console import Console
+from small_topics import refused
+
+from srd_agents import Diversified, diversify
+
+VECTORS = [[2, 0], [0, 1], [1, 0], [3, 4]]
+"""Cosines with the first: 1, 0, 1, 0.6; the second and the last: 0.8."""
+SCORES = [3, 4, 1, 2]
+"""Shown: 1, 0, 3, 2."""
+NAN = float("nan")
+
+
+def explained(**given: Any) -> Any:
+    given = {"query_vector": None, "doc_vectors": VECTORS, "k": 4, "scores": SCORES, "diversity": 0} | given
+    return diversify(**given).explain()
+
+
+@pytest.mark.parametrize(("given", "field", "wanted"), [
+    ({}, "document", [1, 0, 3, 2]),
+    ({}, "relevance", [4, 3, 2, 1]),
+    ({"scores": None, "query_vector": [[0, 5]]}, "relevance", [1, 0.8, 0, 0]),
+    ({"scores": None, "diversity": None}, "relevance", [None] * 4),
+    ({}, "most_similar", [None, 0, 0.8, 1]),
+    ({}, "near_duplicate_of", [None, None, None, 0]),
+    ({"copies": 0.7}, "near_duplicate_of", [None, None, 1, 0]),
+    ({"copies": None}, "near_duplicate_of", [None, None, None, 0]),
+    ({"copies": 1, "doc_vectors": [[1, 0.01], [0, 1], [1, 0], [3, 4]]}, "near_duplicate_of", [None] * 4),
+    ({}, "subtopic", [None] * 4),
+    ({"groups": ["x", "y", "x", "z"], "max_per_group": 2}, "group", ["y", "x", "z", "x"]),
+    ({"costs": [1, 2, 3, 4], "budget": 10}, "cost", [2, 1, 4, 3]),
+])  # fmt: skip
+def test_what_speaks_for_each_document(given: dict[str, Any], field: str, wanted: list[Any]) -> None:
+    found = [getattr(reason, field) for reason in explained(**given).reasons]
+    assert found == pytest.approx(wanted) if isinstance(wanted[-1], float | int) else found == wanted
+
+
+@pytest.mark.parametrize(("subtopics", "by_document"), [
+    ({"subtopics": [[0, 1], [1, 0]]}, {1: "1", 0: "2", 3: "1", 2: "2"}),
+    ({"subtopics": ["up", "right"], "embed": lambda texts: np.eye(2)[::-1]},
+     {1: "up", 0: "right", 3: "up", 2: "right"}),
+    ({"subtopics": ["up", "left"], "embed": lambda texts: [[0, 1], [-1, 0]]}, {1: "up", 0: None, 3: "up", 2: None}),
+    ({"subtopics": ["a", "b"], "subtopic_scores": [[1, 5], [0, 0], [NAN, 2], [NAN, NAN]]},
+     {0: "b", 1: None, 2: "b", 3: None}),
+    ({"subtopics": lambda query: ["right"], "query_text": "up", "embed": lambda texts: [[1, 0]]},
+     {1: None, 0: "right", 3: "right", 2: "right"}),
+])  # fmt: skip
+def test_the_subtopic_that_fits_best(subtopics: dict[str, Any], by_document: dict[int, str | None]) -> None:
+    found = explained(diversity=None, **subtopics)
+    assert {reason.document: reason.subtopic for reason in found.reasons} == by_document
+    assert set(found.subtopics) == set(by_document.values()) - {None}
+
+
+@pytest.mark.parametrize(("vectors", "mean", "vendi"), [
+    (VECTORS, (0 + 0.8 + 0 + 0.6 + 1 + 0.6) / 6, None),
+    (np.eye(4), 0, 4),
+    (np.ones((4, 3)), 1, 1),
+    ([[1, 0], [3, 4]], 0.6, 0.8**-0.8 * 0.2**-0.2),  # eigenvalues (1 + 0.6) / 2 and (1 - 0.6) / 2
+    ([[1, 0], [0, 0]], 0, 2),
+    ([[5.0, 1]], None, 1),
+    ([], None, 0),
+])  # fmt: skip
+def test_how_diverse_the_list_is(vectors: Any, mean: float | None, vendi: float | None) -> None:
+    found = explained(doc_vectors=vectors, scores=None, diversity=None)
+    assert found.mean_cosine == (mean if mean is None else pytest.approx(mean))
+    assert vendi is None or found.vendi == pytest.approx(vendi)
+
+
+def test_groups_and_costs_of_the_list() -> None:
+    limits: dict[str, Any] = {"groups": [7, 8, 7, 9], "max_per_group": 1, "costs": [1, 2, 3, 4.5], "budget": 99}
+    assert (explained(**limits).groups, explained(**limits).cost) == (3, 7.5)
+    assert (explained().groups, explained().cost) == (None, None)
+
+
+def test_each_topic_of_a_batch_has_its_own() -> None:
+    batch = diversify(None, [VECTORS, [], VECTORS[:2]], 4, scores=[SCORES, None, [1, 2]])
+    found = [part.explain() for part in batch.topics()]
+    assert [[reason.document for reason in each.reasons] for each in found] == [[1, 0, 3, 2], [], [1, 0]]
+    assert [each.note for each in found] == [part.note for part in batch.topics()]
+    refused(batch.explain, "explain.. is of one query: expected a result of diversify, or one of a batch's topics")
+    refused(Diversified(np.arange(2), np.ones(2)).explain, "is of one query: expected a result of diversify")
+
+
+def test_tables() -> None:
+    found = explained(groups=["a|b", "[red]", "a|b", "c"], max_per_group=2, k=2)
+    assert found.markdown() == str(found) == (
+        "| rank | document | relevance | most similar | group |\n| ---: | ---: | ---: | ---: | ---: |\n"
+        "| 1 | 1 | 4 |  | [red] |\n| 2 | 0 | 3 | 0 | a\\|b |\n\n"
+        f"mean cosine 0; Vendi score 2; groups 2; {found.note}."
+    )  # fmt: skip
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(found)
+    text = " ".join(console.export_text().split())
+    assert "[red]" in text
+    assert "a|b" in text
+    assert "Vendi score 2; groups 2" in text
+
+
+def test_the_page_shows_what_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "diversify.md"
+    run_page(page)
+    printed = capsys.readouterr().out
+    each = ["jaguar big cat pictures", "jaguar the operating system of apple", "used jaguar car prices"]
+    assert str(each) in printed, "one of each"
+    table = printed[printed.index("| rank |") :].partition(".\n")[0]
+    assert f"```text\n{table}.\n```" in page.read_text(encoding="utf-8")

@@ -81,7 +81,6 @@ TOY: dict[str, tuple[dict[str, Any], float]] = {
     "reinforce": ({"epochs": 40, "learning_rate": 0.02, "decay_epochs": 0}, 0.999),
     "reinforce directions": ({"epochs": 40, "learning_rate": 0.01, "parts": "directions", "hidden": 32}, 0.999),
     "mcts": (TREES, 0.95),
-    "mcts attention": (TREES | {"attention": 4}, 0.95),
     "mcts search": (TREES | {"rank_by": "search", "rank_simulations": 50}, 0.95),
     "m2div": (TREES | {"epochs": 20, "rank_simulations": 60}, 0.9),
     "ntn-div": ({"epochs": 60, "learning_rate": 0.03}, 0.999),

@@ -46,10 +46,7 @@ def test_it_ranks_as_frames_are_ranked(ranker: Any) -> None:
     pd.testing.assert_frame_equal(found, expected)
 
 
-@pytest.mark.parametrize("scores", [
-    1.7e9 + np.arange(5), 2**60 + np.arange(5), [10**30 + i for i in range(5)], 1e300 * np.arange(5),
-    [1, 2, 3, 4, 10**400],
-])  # fmt: skip
+@pytest.mark.parametrize("scores", [1.7e9 + np.arange(5), 2**60 + np.arange(5), 1e300 * np.arange(5)])
 def test_scores_are_sorted_as_the_frame_holds_them(scores: Any) -> None:
     five = frame()[:5].assign(score=pd.Series(scores))
     assert FrameRanker(diversity=0)(five)["docno"].tolist() == ["d4", "d3", "d2", "d1", "d0"]

@@ -147,10 +147,11 @@ test-third-party: $(THIRD_PARTY:%=test-third-party-%)
 
 .PHONY: $(THIRD_PARTY:%=test-third-party-%)
 .SECONDEXPANSION:
-$(THIRD_PARTY:%=test-third-party-%): test-third-party-%: $$(call third_party,$$*)/.ready
+$(THIRD_PARTY:%=test-third-party-%): test-third-party-%: $$(call third_party,$$*)/.ready wheel
+	$(<D)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
 	$(LIBRARIES) $(<D)/bin/python -m pytest -q --durations=10 tests/third_party/$*
 
-# The stem is the set's name and the checksum of its pins. This project is not installed there: it is read from the checkout.
+# The stem is the set's name and the checksum of its pins. This project's code is read from the checkout, its entry points from the wheel.
 $(CACHE)/third-party-%/.ready:
 	rm -rf $(@D)
 	@mkdir -p $(@D)

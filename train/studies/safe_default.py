@@ -198,9 +198,10 @@ def with_scores(found: Sequence[Cell]) -> str:
 
 ABOUT = f"""# The safe default
 
-What [`cautious`](../agents.md#without-judgments) does without named subtopics, and what it was chosen from. {MEASURE},
-ideal of the candidates, at most {MOST} queries of a collection. Candidates by BM25 and by MiniLM's cosine; AMBIENT: the
-engine's order; WordNet: BM25. Vectors: MiniLM, and LSA (width 100) fitted on the candidates' texts.
+What [`cautious`](../agents.md#without-judgments) does without named subtopics, and what it was chosen from.
+{MEASURE}, ideal of the candidates, at most {MOST} queries of a collection. Candidates by BM25 and by MiniLM's cosine;
+AMBIENT: the engine's order; WordNet (Debian's wordnet-base): BM25. Vectors: MiniLM, and LSA (width 100) fitted on the
+candidates' texts.
 
 **Near-duplicates**: gains over the order when documents from this cosine on come last, by `copies=`.
 

@@ -28,7 +28,7 @@ def topics_from(source: TopicSource) -> TopicSet:
     if isinstance(source, TopicArrays):
         return source.topics
     if isinstance(source, str | os.PathLike):
-        from srd_gym.data import load_topics  # reads files with pyarrow, which is slow to import
+        from srd_gym.data import load_topics  # readers of files take long to import
 
         return load_topics(source)
     return as_topic_set(source)

@@ -1,7 +1,7 @@
 """One episode at a time, in Python numbers.
 
 `SRD-v0` steps a single episode, and numpy takes about as long for a batch of one as for dozens: by `SelectionCore.step`
-alone the environment would make about a third of its steps a second, far fewer than CartPole. Only the usual step is
+alone the environment would make about a quarter of its steps a second, far fewer than CartPole. Only the usual step is
 here, all else is a batch of one; a test holds it to the batch to the last bit.
 """
 

@@ -28,8 +28,8 @@ _DOUBT, _NEAREST = 0.55, 3
 """What each spread by which the query comes nearer than a name takes from the name's weight, in powers of e; how many
 candidates show how near either comes."""
 _FOREIGN, _ABOUT = 3.0, 0.6
-"""How much more it takes from a name that is not about the query, for each part of the nearest candidates' cosine with
-the query by which the name's is below this one."""
+"""Doubt added for a name that is not about the query: the first number, times how far its cosine with the query, as a
+part of the nearest candidates', is below the second."""
 _OWN = 8.0
 """A name loses weight where less than one part in this many of its evidence is not the query's."""
 _POSITION = -0.25
@@ -41,7 +41,7 @@ _TRUSTED, _TRUSTED_COVERED = 0.5, 0.2
 _SHORT, _LONG = 0.5, 1.2
 """Skewness of the query's cosines below which no candidate stands out, and above which some do."""
 _IDLE = 0.75
-"""What an order loses that only repeats the query's cosines, where no candidate stands out."""
+"""Share of its weight that an order loses if it only repeats the query's cosines and no candidate stands out."""
 
 
 class Named(NamedTuple):
@@ -156,7 +156,7 @@ def _softmax(rows: FloatArray) -> FloatArray:
 
 
 def _own(apart: FloatArray, relevance: FloatArray) -> FloatArray:
-    """How far each name says anything that the query does not, 0 to 1: [S], from standardised evidence of both."""
+    """Weight of each name by what it says beyond the query, 0 to 1: [S], from standardised evidence of both."""
     n = len(relevance)
     if n < 3:
         return np.ones(len(apart), dtype=np.float32)
@@ -167,9 +167,10 @@ def _own(apart: FloatArray, relevance: FloatArray) -> FloatArray:
 
 
 def _trust(relevance: FloatArray, ranks: NDArray[np.float64] | None) -> tuple[float, float]:
-    """How far standardised cosines with the query are trusted, as their tail is long, and as an order follows them.
+    """Trust in the query's standardised cosines, and idleness of the order, 0 to 1 each.
 
-    And how far the order is idle: it follows them where they have no tail.
+    Cosines are trusted if they have a long tail and the order follows them. The order is idle if it follows them where
+    they have no tail.
     """
     wide = relevance.astype(np.float64)
     tail = float(np.clip((np.mean(wide**3) - _SHORT) / (_LONG - _SHORT), 0.0, 1.0))

@@ -300,7 +300,7 @@ def best_first(
         given = given._replace(scores=range(len(vectors), 0, -1))
     groups, costs, seen = (None if values is None else [values[i] for i in order] for values in limited)
     given = given._replace(groups=groups, costs=costs, shown=None if seen is None else np.flatnonzero(seen))
-    (found,) = chooser.explained([given], k)
+    (found,) = chooser.diversified([given], k)
     return order[found.indices], found.filled
 
 

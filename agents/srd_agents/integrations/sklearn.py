@@ -154,7 +154,7 @@ class DiverseNeighbors(BaseEstimator):
         ]
         shape = len(queries), min(wanted, among)
         far, rows, filled = np.full(shape, np.inf), np.full(shape, -1, np.int64), np.zeros(shape, np.bool_)
-        for row, found in enumerate(chooser.explained(given, wanted)):
+        for row, found in enumerate(chooser.diversified(given, wanted)):
             held = slice(len(found.indices))
             far[row, held], rows[row, held] = distances[row, found.indices], places[row, found.indices]
             filled[row, held] = found.filled

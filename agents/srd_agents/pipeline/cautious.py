@@ -21,7 +21,7 @@ from srd_agents.heuristic.stepwise import PartialRanking, progress_of
 from srd_agents.heuristic.trade_off import DPP, MMR
 from srd_agents.pipeline.capabilities import with_diversity
 from srd_agents.relational.ranker import Pretrained, PretrainedConfig
-from srd_gym.checks import check_integer, check_number, check_positive, name_of
+from srd_gym.checks import check_integer, check_number, check_positive
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
@@ -56,9 +56,9 @@ class Cautious:
 
     A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
     irrelevant and repeated subtopics and weigh the order of the scores beside them (docs/results/named.md). Else one
-    with retrieval scores keeps its order: no rule tried gains enough on all collections to leave it. Else
-    DPP ranks it by the cosine with the query (both: docs/results/safe-default.md), and the relational ranker a topic
-    without a query vector.
+    with retrieval scores keeps its order: no rule tried gains enough on all collections to leave it. Else DPP ranks
+    it by the cosine with the query (both: docs/results/safe-default.md), and the relational ranker a topic without a
+    query vector.
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all
     others, in their order. A zero vector is no near-duplicate of anything.
@@ -116,29 +116,30 @@ class Cautious:
 
     def ranker_of(self, topic: Topic) -> Ranker:
         """What ranks the topic before copies are moved."""
-        if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
-            return _made(self._diversity, XQuAD)
-        if topic.retrieval_scores is not None:
-            return _made(self._diversity, RetrievalOrder if self._diversity is None else MMR)
-        if topic.query_vector is not None:
-            return _made(self._diversity, DPP)
-        return _made(self._diversity, Pretrained, _WITHOUT_QUERY)
+        return self._decision(topic)[0]
 
     def explain(self, topic: Topic) -> str:
         """A sentence on what decides the ranking of the topic."""
-        ranker = self.ranker_of(topic)
-        if isinstance(ranker, RetrievalOrder):
-            return (
+        return self._decision(topic)[1]
+
+    def _decision(self, topic: Topic) -> tuple[Ranker, str]:
+        """What ranks the topic, and a sentence on why."""
+        if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
+            why = "diversified: the named subtopics are covered, likely ones first"
+            return _made(self._diversity, XQuAD), why
+        if topic.retrieval_scores is not None and self._diversity is not None:
+            return _made(self._diversity, MMR), "diversified as far as asked, by MMR"
+        if topic.retrieval_scores is not None:
+            why = (
                 "kept the order of the scores: without named subtopics nothing tried is safely better; "
                 "naming subtopics or setting a diversity changes it"
             )
-        if isinstance(ranker, XQuAD):
-            return "diversified: the named subtopics are covered, likely ones first"
-        if isinstance(ranker, DPP):
-            return "diversified: there are no scores, so documents near the query count as relevant"
-        if isinstance(ranker, Pretrained):
-            return "diversified: there are neither scores nor a query vector, so the relations of documents decide"
-        return f"diversified as far as asked, by ranker {name_of(ranker)!r}"
+            return _made(None, RetrievalOrder), why
+        if topic.query_vector is not None:
+            why = "diversified: there are no scores, so documents near the query count as relevant"
+            return _made(self._diversity, DPP), why
+        why = "diversified: there are neither scores nor a query vector, so the relations of documents decide"
+        return _made(self._diversity, Pretrained, _WITHOUT_QUERY), why
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near-duplicates last; where some are moved, it is ranked on."""

@@ -240,7 +240,7 @@ def diversify(
         if named:
             each["subtopics"] = embedded(each["subtopics"], embed, each["subtopic_scores"], each["query_text"])
         given = [Given(name, None, *parts) for name, *parts in zip(ids, *each.values(), strict=True)]
-        for b, row in zip(kept, chooser.explained(given, k, alone=alone), strict=True):
+        for b, row in zip(kept, chooser.diversified(given, k, alone=alone), strict=True):
             rows[b] = row
     found = rows[0] if alone else _stacked(rows)
     near = copies or COPIES or 1.0
@@ -320,9 +320,9 @@ class Chooser:
             TypeError: something holds no numbers.
             ValueError: shapes that do not match, no documents, numbers that are not finite, or what the ranker refuses.
         """
-        return [found.indices for found in self.explained(given, k)]
+        return [found.indices for found in self.diversified(given, k)]
 
-    def explained(self, given: Iterable[Given], k: int, *, alone: bool = False) -> list[Diversified]:
+    def diversified(self, given: Iterable[Given], k: int, *, alone: bool = False) -> list[Diversified]:
         """`choose`, each with a sentence on what decided: the ranker's `explain(topic)`, or its name.
 
         Args:

@@ -137,7 +137,7 @@ class FrameRanker:
                 parts["shown"] = np.flatnonzero(parts["shown"])
             given.append(Given(query_id=query_id, doc_ids=tuple([docnos[row] for row in rows]), **parts))
         depth = self.k or max(map(len, groups))
-        rankings = self._chooser.explained(given, depth)
+        rankings = self._chooser.diversified(given, depth)
         chosen = [rows[ranking.indices] for rows, ranking in zip(groups, rankings, strict=True)]
         rank = np.concatenate([np.arange(len(rows), dtype=np.int64) for rows in chosen])
         ranked = frame.take(np.concatenate(chosen)).reset_index(drop=True)

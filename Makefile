@@ -22,7 +22,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named safe-default curves models clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named curves models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -36,7 +36,6 @@ help:
 	@echo "make pretrain  the weights of relational-pretrained, made again; its options: ARGS=--help"
 	@echo "make speed   the speed table; its options: ARGS=--help"
 	@echo "make named           the table of what named subtopics bring, of judges and of a language model"
-	@echo "make safe-default    the default ranker without named subtopics, on collections that it was not chosen on"
 	@echo "make models  train what the README's table shows, a folder each in models/"
 	@echo "make curves  train with the other libraries, and draw how soon they become good"
 	@echo "make test-third-party  install the other libraries beside .venv, and learn and rank with each of them"
@@ -132,7 +131,7 @@ results: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies claims $(ARGS)
 
 # The experiments behind pages of the documentation; ARGS are their options (ARGS=--help).
-pretrain safe-default speed: $(READY)
+pretrain speed: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
 
 # It reads the real files, below $SRD_DATA_DIR, and writes the page of its name in docs/results.
@@ -172,6 +171,5 @@ MODELS := models
 TRAIN   = $(BIN)/srd train $(1) --topics synthetic:serp:600:0 --fold 1/5 --out $(MODELS)/$(1)
 models: $(READY)
 	$(call TRAIN,mmr) --relevance cosine
-	$(call TRAIN,mdp-div) --epochs 10 --update episode
 	$(call TRAIN,mdp-div-batched) --epochs 30
 	$(call TRAIN,reinforce) --epochs 15 --decay-epochs 15

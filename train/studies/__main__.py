@@ -14,7 +14,6 @@ TREE = Group(
             "studies.learning_curves", "a picture of a benchmark's learning curves", "LearningCurves"
         ),
         "pretrain": Leaf("studies.pretrain.run", "the weights of relational-pretrained, made again", "Pretrain"),
-        "safe-default": Leaf("studies.safe_default", "the default ranker without named subtopics", "SafeDefault"),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers"),
     },
 )

@@ -42,7 +42,7 @@ class CautiousConfig:
     copies: float | None = 0.9999
     """Cosine from which on a document is a near-duplicate of one shown before it; above 0, at most 1. None: off. By
     default only documents with the same vector are, such as the same text twice: passages that differ in one fact may
-    have a cosine above 0.99 (docs/results/safe-default.md)."""
+    have a cosine above 0.99 (docs/results/texts.md)."""
 
     def __post_init__(self) -> None:
         if self.copies is None:
@@ -57,7 +57,7 @@ class Cautious:
     A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
     irrelevant and repeated subtopics and weigh the order of the scores beside them (docs/results/named.md). Else one
     with retrieval scores keeps its order: no rule tried gains enough on all collections to leave it. Else DPP ranks
-    it by the cosine with the query (both: docs/results/safe-default.md), and the relational ranker a topic without a
+    it by the cosine with the query (docs/results/texts.md), and the relational ranker a topic without a
     query vector.
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all

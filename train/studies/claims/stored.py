@@ -14,14 +14,13 @@ import pyarrow.parquet as pq
 
 from srd_gym.checks import unknown
 from srd_gym.reading import reading
-from srd_train.experiment.recipe import SUFFIX, Recipe, load_recipe
+from srd_train.experiment.recipe import Recipe, load_recipe
 from srd_train.experiment.records import Record
 from srd_train.report.macro import averaged, collection_scores, macro_markdown, macro_tables, page_markdown
 from srd_train.report.results import AS_JSON, KEY, VERSION
 from srd_train.report.significance import Scores
 from srd_train.report.tables import ResultTable, Row, complete_tables
 from studies.named_tables import NAME, recipe_of, tables_of
-from studies.sources import RECIPES
 
 
 class Stored:
@@ -47,9 +46,7 @@ class Stored:
         if recipe not in self._tables:
             records = read_scores(self.folder / f"{recipe}.parquet")
             names = [record["topic_set"]["name"] for record in records]
-            own = RECIPES / f"{recipe}{SUFFIX}"
-            stored = str(own) if own.is_file() else recipe
-            self._recipes[recipe] = recipe_of(names) if recipe == NAME else load_recipe(stored)
+            self._recipes[recipe] = recipe_of(names) if recipe == NAME else load_recipe(recipe)
             self._tables[recipe], _ = complete_tables(records, self._recipes[recipe])
         return self._tables[recipe]
 

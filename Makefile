@@ -29,7 +29,7 @@ help:
 	@echo "make test    install, then run the tests"
 	@echo "make check   everything that must hold before a change lands"
 	@echo "make docs    build the documentation into docs/_build/html"
-	@echo "make results  its tables from the stored scores, and whether its claims hold; its options: ARGS=--help"
+	@echo "make results  its tables, sentences and pictures from the stored scores; its options: ARGS=--help"
 	@echo "make format  let ruff rewrite what it can"
 	@echo "make fuzz    damaged files and odd arguments, 100,000 cases each; its options: ARGS=--help"
 	@echo "make kills   kill commands at random moments, run them again, compare; its options: ARGS=--help"
@@ -126,9 +126,9 @@ fuzz: $(READY)
 kills: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python tests/fuzz/kills.py $(ARGS)
 
-# Tables and claims of the documentation from the scores in docs/results; no data set is read.
+# Tables, sentences and pictures of the documentation from the scores in docs/results; no data set is read.
 results: $(READY)
-	PYTHONPATH=.:agents:train $(BIN)/python -m studies claims $(ARGS)
+	PYTHONPATH=.:agents:train $(BIN)/python -m studies results $(ARGS)
 
 # The experiments behind pages of the documentation; ARGS are their options (ARGS=--help).
 pretrain speed: $(READY)

@@ -62,19 +62,19 @@ python_use_unqualified_type_names = True
 
 def setup(app: Any) -> None:
     """Tell Sphinx of the functions below."""
-    app.connect("builder-inited", check_claims)
+    app.connect("builder-inited", check_results)
     app.connect("source-read", link_to_pages)
     app.connect("doctree-read", shelve_results)
     app.connect("autodoc-process-docstring", from_markdown, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", as_written)
 
 
-def check_claims(app: Any) -> None:
+def check_results(app: Any) -> None:
     """Build nothing where a page says what the stored scores do not."""
     from sphinx.errors import ExtensionError
 
     sys.path.insert(0, str(Path(app.srcdir).parent / "train"))  # studies are no part of the wheel
-    from studies.claims.pages import faults
+    from studies.results.pages import faults
 
     found = faults(Path(app.srcdir))
     if found:

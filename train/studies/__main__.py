@@ -9,7 +9,7 @@ from srd_train.cli import Group, Leaf, main
 TREE = Group(
     "The experiments behind pages of the documentation.",
     {
-        "claims": Leaf("studies.claims.run", "tables from stored scores, and whether claims hold", "Claims"),
+        "results": Leaf("studies.results.run", "tables, sentences and pictures from stored scores", "Results"),
         "learning-curves": Leaf(
             "studies.learning_curves", "a picture of a benchmark's learning curves", "LearningCurves"
         ),

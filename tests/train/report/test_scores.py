@@ -9,9 +9,8 @@ from run_srd import Srd
 from small_topics import refused
 
 from srd_train.experiment.recipe import load_recipe
-from srd_train.report.results import read_results, write_scores
+from srd_train.report.results import read_results, read_scores, write_scores
 from srd_train.report.tables import complete_tables
-from studies.claims.stored import read_scores
 
 
 def test_tables_of_stored_scores_are_those_of_the_records(small_run: tuple[Path, Path], tmp_path: Path) -> None:

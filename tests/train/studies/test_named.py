@@ -12,7 +12,7 @@ from srd_gym.data import generate
 from srd_train.report.results import write_scores
 from studies import named as study
 from studies import named_tables
-from studies.claims.stored import Stored
+from studies.results.stored import Stored
 
 
 @pytest.mark.parametrize(("kind", "right", "wrong"), [("all", 1, 0), ("half wrong", 0.5, 0.5), ("wrong", 0, 1)])

@@ -10,17 +10,17 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_agents.training.options import versions
 from srd_agents.training.progress import OnProgress, Progress
 from srd_train.commands.console import Output, SomeFile, SomeFolder, overview, parsed, print_table
 from srd_train.experiment.benchmark import Engine, FailedCellsError, in_process, run_benchmark
 from srd_train.experiment.engines import on_ray, processes
 from srd_train.experiment.recipe import Cell, Recipe, built_in, load_recipe
+from srd_train.experiment.records import Record
 from srd_train.experiment.sources import patterns
-from srd_train.report.macro import collection_cells, macro_cells, macro_tables, page_markdown
+from srd_train.report.macro import collection_cells, macro_cells, macro_tables, recipe_part
 from srd_train.report.markup import legend_of, write_page
-from srd_train.report.results import write_scores
-from srd_train.report.tables import ResultTable, complete_tables
+from srd_train.report.results import differences, read_scores, write_scores
+from srd_train.report.tables import complete_tables
 
 _USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray] [--trust]
                      [--markdown FILE] [--scores FILE] [--json]"""
@@ -78,10 +78,12 @@ class Benchmark:
         tables, problems = complete_tables(records, recipe)
         for problem in problems:
             output.notice(str(problem))
+        for difference in self._differences(recipe, records):
+            output.notice(f"DIFFERS from what is stored: {difference}")
         if self.scores is not None:
             write_scores(self.scores, [record for table in tables for record in table.records])
         if self.markdown is not None:
-            write_page(self.markdown, recipe.name, *_page(recipe, self.recipe, tables))
+            write_page(self.markdown, recipe.name, recipe.title, recipe_part(tables, recipe))
         if self.json:
             content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in tables]}
             output.data(content | {"failed": failed})
@@ -93,6 +95,14 @@ class Benchmark:
             output.table(f"{average.name}, by collection", *collection_cells(average))
         output.text(f"Cells and runs: {out}")
         return 1 if failed else 0
+
+    def _differences(self, recipe: Recipe, records: Sequence[Record]) -> list[str]:
+        """Topics and scores that are not those stored: in the file to be written, else beside the recipe's page."""
+        beside = Path(__file__).parents[3] / "docs" / "results" / f"{recipe.name}.parquet"
+        path = self.scores if self.scores is not None and self.scores.is_file() else beside
+        if not path.is_file() or (path == beside and self.recipe != recipe.name):
+            return []
+        return list(differences(records, read_scores(path)))
 
     def _run_cells(
         self, recipe: Recipe, out: Path, output: Output
@@ -180,13 +190,3 @@ def engine_named(name: Literal["local", "ray"], jobs: int, on_progress: OnProgre
 def _point(cell: Cell) -> str:
     """Names a cell."""
     return f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"
-
-
-def _page(recipe: Recipe, made_by: str, tables: Sequence[ResultTable]) -> tuple[str, str]:
-    """The tables of a page, with the command and commits that made them; and the whole page around them."""
-    commits = sorted({name for table in tables for name in table.commits})
-    software = ", ".join(f"{name} {number}" for name, number in versions().items())
-    origin = f"Made by `srd benchmark {made_by}`, cells at commit {', '.join(commits)} ({software})."
-    part = f"{page_markdown(tables, recipe)}\n\n{origin}"
-    about = " ".join(recipe.about.split())
-    return part, "\n\n".join(filter(None, (f"# {recipe.title}", about, part)))

@@ -6,10 +6,16 @@ import functools
 import subprocess
 from pathlib import Path
 
+CODE = ("srd_gym", "agents", "train", "pyproject.toml", "constraints.txt")
+"""What decides a result, from the top of the checkout."""
+
 
 @functools.cache
 def commit() -> str | None:
-    """The commit of the checkout this package runs from, "+changes" where files differ; None outside a checkout."""
+    """The commit of the checkout this package runs from; None outside a checkout.
+
+    "+changes" follows it where code, recipes or what they need differ: pages and tests change no result.
+    """
     folder = Path(__file__).resolve().parent
 
     def git(*words: str) -> str:
@@ -21,6 +27,8 @@ def commit() -> str | None:
     try:
         # An installed copy may lie inside some other project's checkout: only a checkout that tracks this file counts.
         git("ls-files", "--error-unmatch", Path(__file__).name)
-        return git("describe", "--always", "--exclude=*", "--abbrev=40", "--dirty=+changes")
+        top = git("rev-parse", "--show-toplevel")
+        changed = git("-C", top, "status", "--porcelain", "--", *CODE)
+        return git("rev-parse", "HEAD") + ("+changes" if changed else "")
     except (OSError, subprocess.SubprocessError):
         return None

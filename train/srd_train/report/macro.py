@@ -18,11 +18,11 @@ import numpy as np
 
 from srd_train.experiment.recipe import Recipe
 from srd_train.report.markup import as_markdown, markdown, p_text
-from srd_train.report.significance import Scores, difference_interval, tests_against
+from srd_train.report.significance import Scores, difference_interval, adjusted_tests
 from srd_train.report.tables import ResultTable
 
 LEGEND = (
-    "Differences with 95% intervals over topics and seeds; p of the paired t test over both, Holm-adjusted within a "
+    "Differences with 95% intervals over topics and seeds; p of the paired t test over both, Holm-adjusted over a "
     "table. By collection nothing is adjusted."
 )
 _ORDERS = ("retrieval-order", "random")
@@ -45,6 +45,13 @@ class MacroTable:
     """The order that rankers were given, where all sets have it."""
     references: tuple[str, ...]
     """The given order, and the recipe's reference."""
+    few: frozenset[str] = frozenset()
+    """Rows trained with too few seeds for a test."""
+
+    @property
+    def tested(self) -> dict[str, Sequence[Scores]]:
+        """Scores of the rows that are compared."""
+        return {name: self.scores[name] for name in self.competitors if name not in self.few}
 
     @property
     def title(self) -> str:
@@ -84,6 +91,7 @@ def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], recipe: 
         competitors=tuple(row.ranker for row in rows if not row.reads_judgments),
         order=order,
         references=tuple(dict.fromkeys(one for one in (order, recipe.reference) if one in scores)),
+        few=frozenset(row.ranker for table in tables for row in table.rows if row.too_few_seeds),
     )
 
 
@@ -97,13 +105,29 @@ def averaged(tables: Sequence[ResultTable], recipe: Recipe) -> dict[str, dict[st
     return groups
 
 
-def page_markdown(tables: Sequence[ResultTable], recipe: Recipe) -> str:
-    """All tables of a Markdown page: macro-averages with the means of their sets, and the other sets one by one.
+def recipe_part(tables: Sequence[ResultTable], recipe: Recipe) -> str:
+    """The part of a page that a benchmark makes: what the recipe says of itself, its tables and their origin.
 
     Args:
         tables: of `complete_tables`.
         recipe: says which average and collection a topic set is part of.
     """
+    return "\n\n".join(filter(None, (recipe.about.strip(), page_markdown(tables, recipe), origin(tables, recipe.name))))
+
+
+def origin(tables: Sequence[ResultTable], name: str) -> str:
+    """The command that makes tables, and the commits and versions that made their cells."""
+    commits = sorted({commit for table in tables for commit in table.commits})
+    software: dict[str, set[str]] = {}
+    for record in (record for table in tables for record in table.records):
+        for package, number in record["versions"].items():
+            software.setdefault(package, set()).add(number)
+    numbers = ", ".join(f"{package} {' and '.join(sorted(several))}" for package, several in software.items())
+    return f"Made by `srd benchmark {name}`, cells at commit {', '.join(commits)} ({numbers})."
+
+
+def page_markdown(tables: Sequence[ResultTable], recipe: Recipe) -> str:
+    """All tables of a Markdown page: macro-averages with the means of their sets, and the other sets one by one."""
     averages = macro_tables(tables, recipe)
     within = [table.topics for one in averages for several in one.collections.values() for table in several]
     apart = [table for table in tables if table.topics not in within]
@@ -139,13 +163,14 @@ def macro_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:
     """Heads and rows: the macro-average and its differences."""
     heads = ["ranker", table.measure]
     rows = [[ranker, f"{np.mean([values.mean() for values in own]):.3f}"] for ranker, own in table.scores.items()]
+    p_values = adjusted_tests(table.tested, table.references)
     for reference in table.references:
         heads += [f"less {reference}", "95% interval", "p"]
-        compared = {name: table.scores[name] for name in (*table.competitors, reference)}
-        p_values = tests_against(compared, reference)
         for row in rows:
-            if row[0] in p_values:
-                row += [*_difference(compared[row[0]], compared[reference]), p_text(p_values[row[0]])]
+            p_value = p_values.get(frozenset((row[0], reference)))
+            if row[0] in table.competitors and row[0] != reference:
+                text = "-" if p_value is None else p_text(p_value)
+                row += [*_difference(table.scores[row[0]], table.scores[reference]), text]
             else:
                 row += ["-", "-", "-"]
     return heads, rows

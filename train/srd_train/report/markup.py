@@ -259,10 +259,12 @@ def with_parts(text: str, parts: Mapping[str, str]) -> str:
     return text
 
 
-def write_page(path: Path, name: str, part: str, whole: str) -> None:
-    """Put a part between its marks where the page has them, else write the whole page anew; never half of it."""
+def write_page(path: Path, name: str, title: str, part: str) -> None:
+    """Put a part between its marks where the page has them, else write a page of title and part; never half of it."""
     there = path.read_text(encoding="utf-8") if path.is_file() else ""
-    write_text(path, with_parts(there, {name: part}) if _MARKS.format(name, "begin") in there else whole + "\n")
+    begin, end = (_MARKS.format(name, word) for word in ("begin", "end"))
+    page = there if begin in there else f"# {title}\n\n{begin}\n{end}\n"
+    write_text(path, with_parts(page, {name: part}))
 
 
 def write_text(path: Path, text: str) -> None:

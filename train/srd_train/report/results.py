@@ -10,25 +10,30 @@ query id), a column a measure, and what tables say of the cell besides.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from srd_gym.data.parquet import opened_for_arrow
 from srd_gym.files import written_atomically
+from srd_gym.reading import reading
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import OtherVersionError, Record, read_record
 from srd_train.experiment.sources import load_entry
+from srd_train.report.significance import Scores
 from srd_train.report.tables import Problem, same_benchmark
 
 VERSION = "1"
 KEY = b"srd_scores"
 """Key of the file's metadata: its version, and the names of the measures."""
-AS_JSON = ("topic_set", "view", "versions")
-"""Columns that hold what a record says as JSON."""
+AS_JSON = ("topic_set", "view", "versions", "chosen")
+"""Columns that hold what a record says as JSON: `chosen` are the options that validation preferred."""
 _POINT = {"topics": pa.string(), "ranker": pa.string(), "fold": pa.int64(), "seed": pa.int64(), "topic": pa.string()}
 _ABOUT = {
     **dict.fromkeys(("cell", "fitted_as", "normalizer", "commit"), pa.string()),
@@ -132,5 +137,65 @@ def write_scores(path: Path, records: Sequence[Record]) -> None:
 def _rows(record: Record) -> list[Record]:
     """A row a topic; of what it holds the schema takes its columns."""
     about = {**record, "topics": record["topic_set"]["name"], "trained": record["history"] is not None}
-    about |= {key: json.dumps(record[key], sort_keys=True) for key in AS_JSON}
+    about |= {key: json.dumps(record.get(key), sort_keys=True) for key in AS_JSON}
     return [{**about, "topic": query_id, **scores} for query_id, scores in sorted(record["per_topic"].items())]
+
+
+def read_scores(path: Path) -> list[Record]:
+    """The records in a file of scores: what `complete_tables` needs, without configuration, history and rankings."""
+    with reading(path, "scores", "a file of `srd benchmark --scores`", "write it again from the benchmark's folder"):
+        table = pq.read_table(path)
+        said = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
+        if said.get("version") != VERSION:
+            raise ValueError(f"version {said.get('version')!r}, expected {VERSION!r}")
+        cells = table["cell"].to_numpy()
+        starts = [0, *(np.flatnonzero(cells[1:] != cells[:-1]) + 1).tolist(), len(cells)]
+        scores = {name: table[name].to_numpy() for name in said["measures"]}
+        query_ids, about = table["topic"].to_pylist(), table.take(starts[:-1]).to_pylist()
+        return [
+            _record(first, query_ids[one:other], {name: values[one:other] for name, values in scores.items()})
+            for first, (one, other) in zip(about, pairwise(starts), strict=True)
+        ]
+
+
+def _record(first: Record, query_ids: Sequence[str], scores: Mapping[str, Scores]) -> dict[str, Any]:
+    """The record of a cell: what its first row says of it, its topics, and its columns of scores."""
+    columns = {name: values for name, values in scores.items() if first[name] is not None}
+    scored = zip(*(values.tolist() for values in columns.values()), strict=True)
+    each = [dict(zip(columns, values, strict=True)) for values in scored]
+    return {
+        **{key: value for key, value in first.items() if key not in scores},
+        **{key: json.loads(first.get(key) or "null") for key in AS_JSON},
+        "history": {"measure": "", "records": []} if first["trained"] else None,
+        "measures": {name: float(values.mean()) for name, values in columns.items()},
+        "per_topic": dict(zip(query_ids, each, strict=True)),
+    }
+
+
+def differences(records: Sequence[Record], stored: Sequence[Record]) -> Iterator[str]:
+    """Topic sets and scores of a run that differ from the stored ones, a line each; rows that only one has do not.
+
+    Args:
+        records: of the run.
+        stored: of `read_scores`.
+    """
+    by_cell = {_cell_of(record): record for record in stored}
+    moved = set()
+    for record in records:
+        name, other = record["topic_set"]["name"], by_cell.get(_cell_of(record))
+        if other is None or name in moved:
+            continue
+        prints = [one["topic_set"]["fingerprint"] for one in (other, record)]
+        if prints[0] != prints[1]:
+            moved.add(name)
+            yield f"{name}: fingerprint {prints[1]}, stored {prints[0]}: these are other topics"
+        elif record["per_topic"] != other["per_topic"]:
+            topics = sum(scores != other["per_topic"].get(topic) for topic, scores in record["per_topic"].items())
+            means = [next(iter(one["measures"].items())) for one in (record, other)]
+            where = f"{name}, {record['ranker']}, fold {record['fold']}, seed {record['seed']}"
+            yield f"{where}: {means[0][0]} {means[0][1]:.6f}, stored {means[1][1]:.6f} ({topics} topics differ)"
+
+
+def _cell_of(record: Record) -> tuple[object, ...]:
+    """What a cell is of."""
+    return record["topic_set"]["name"], record["ranker"], record["fold"], record["seed"]

@@ -15,13 +15,15 @@ the paired t test, which retrieval research finds as good as resampling (Smucker
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 Scores = NDArray[np.float64]
+Test = Callable[..., float]
+"""p value by pairs of scores."""
 
 _LEVEL = 0.95
 """Level of confidence."""
@@ -74,6 +76,22 @@ def paired_test(*pairs: tuple[ArrayLike, ArrayLike]) -> float:
     return float(2 * special.stdtr(freedom, -abs(mean) / error))
 
 
+def equivalence_test(margin: float, *pairs: tuple[ArrayLike, ArrayLike]) -> float:
+    """Two one-sided tests (Schuirmann 1987) of means that differ by `margin` or more: their p value.
+
+    Below 0.05 they are equivalent: the difference lies within the margin. The error is that of `paired_test`.
+
+    Args:
+        margin: above 0.
+        pairs: as of `difference_interval`.
+    """
+    mean, error, freedom = _estimate(*_differences(pairs))
+    room = margin - abs(mean)
+    if error < _ROUNDING:
+        return 0.0 if room > 0 else 1.0
+    return float(special.stdtr(freedom, -room / error))
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's (1979) adjustment for several comparisons with one reference, in the order given.
 
@@ -87,16 +105,20 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def tests_against(scores: Mapping[str, Sequence[Scores]], reference: str) -> dict[str, float]:
-    """Ranker -> p value of its paired test against the reference, Holm-adjusted over all of them.
+def adjusted_tests(
+    scores: Mapping[str, Sequence[Scores]], references: Iterable[str], test: Test = paired_test
+) -> dict[frozenset[str], float]:
+    """Pair of rankers -> p value of its test, Holm-adjusted over all pairs with a reference together.
 
     Args:
         scores: ranker -> its [S, T] scores of each collection.
-        reference: one of them.
+        references: some of them; others count for nothing, as they were not tested.
+        test: of a pair's scores on each collection.
     """
-    others = [name for name in scores if name != reference]
-    raw = [paired_test(*zip(scores[name], scores[reference], strict=True)) for name in others]
-    return dict(zip(others, holm(raw), strict=True))
+    pairs = {frozenset((name, one)): (name, one) for one in references for name in scores if one in scores}
+    pairs = {pair: names for pair, names in pairs.items() if len(pair) > 1}
+    raw = [test(*zip(scores[name], scores[one], strict=True)) for name, one in pairs.values()]
+    return dict(zip(pairs, holm(raw), strict=True))
 
 
 def wins_ties_losses(first: ArrayLike, second: ArrayLike) -> tuple[int, int, int]:

@@ -1,7 +1,8 @@
 """Result tables, computed from the cells' files alone: means, intervals, spread over seeds, paired tests.
 
-Intervals and tests see topics and seeds. What was trained with fewer than three seeds is shown but not tested: nobody
-knows how another training would come out. Every topic of a set that was tested counts once, whatever its fold.
+Intervals and tests see topics and seeds. What was trained with fewer than five seeds is shown but not tested: at three,
+p values below 0.001 come out ten times too small where seeds vary most. Every topic of a set that was tested counts
+once, whatever its fold.
 
 Shapes: S seeds, T topics.
 """
@@ -18,12 +19,12 @@ from srd_gym.measures import Normalizer
 from srd_gym.showing import short_repr
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import Record
-from srd_train.report.significance import Scores, interval, tests_against, wins_ties_losses
+from srd_train.report.significance import Scores, interval, adjusted_tests, wins_ties_losses
 
 SIGNIFICANT = 0.05
 """Differences with an adjusted p value below it are significant."""
-FEWEST_SEEDS = 3
-"""Rankers trained with fewer are not tested, and no claim is made of them."""
+FEWEST_SEEDS = 5
+"""Rankers trained with fewer are not tested, and no sentence compares them."""
 _USUAL_REFERENCE = "mmr"
 _NAMES = ("schema_version", "fold", "seed", "depth")
 """Numbers of a record that are no quantities."""
@@ -46,12 +47,12 @@ class Row:
     trained: bool
     """Whether it learned; what is drawn or chosen is not trained."""
     too_few_seeds: bool
-    """Whether it was trained, with fewer than three seeds."""
+    """Whether it was trained, with fewer than five seeds."""
     seed_spread: dict[str, float | None]
     """Measure -> standard deviation of the seeds' means; None for one seed."""
     p_value: float | None
-    """p of the paired test of the first measure against the reference, over topics and seeds, Holm-adjusted over the
-    table's rows; None for the reference itself, for rankers that read the judgments and where seeds are too few."""
+    """p of the paired test of the first measure against the reference, over topics and seeds, Holm-adjusted over all
+    tests of the table; None for the reference itself, for rankers that read judgments and where seeds are too few."""
     second_p_value: float | None
     """As `p_value`, against the second reference where there is one."""
     verdict: Verdict
@@ -235,10 +236,16 @@ def _table(records: Sequence[Record], recipe: Recipe | None, wanted: str | None)
     best = max(sorted(competitors or by_ranker), key=lambda name: _cell_mean(by_ranker[name]))
     reference = next(n for n in (wanted, described, _USUAL_REFERENCE, best) if n in by_ranker)
     second = second if second in by_ranker and second != reference else None
-    p_values = [tests_against(tested, name) if name in tested else {} for name in (reference, second)]
+    references = [name for name in (reference, second) if name is not None]
+    p_values = adjusted_tests(tested, references)
     first = scores[measures[0]][reference]
     rows = [
-        _row(own, by_seed[name], None if name == reference else first, [values.get(name) for values in p_values])
+        _row(
+            own,
+            by_seed[name],
+            None if name == reference else first,
+            [p_values.get(frozenset((name, one))) for one in (reference, second or name)],
+        )
         for name, own in by_ranker.items()
     ]
     return ResultTable(
@@ -312,7 +319,7 @@ def _row(
 
 
 def _too_few_seeds(records: Sequence[Record]) -> bool:
-    """Whether a ranker was trained, with fewer than three seeds."""
+    """Whether a ranker was trained, with fewer than five seeds."""
     return records[0]["history"] is not None and len({record["seed"] for record in records}) < FEWEST_SEEDS
 
 

@@ -146,4 +146,4 @@ def _write_markdown(options: Speed, path: Path, lines: Sequence[dict[str, Any]])
         "medians over rounds in which both sides took turns."
     )
     part = "\n\n".join([*([markdown(HEADS, list(map(as_row, lines)))] if lines else []), limits, made_by])
-    write_page(path, "speed", part, f"# Speed\n\n{part}")
+    write_page(path, "speed", "Speed", part)

@@ -1,0 +1,229 @@
+"""The pages say of results what the stored scores say, and nothing else: the check finds every attack on that."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from made_results import cells
+from run_srd import Srd
+from small_topics import refused
+
+from srd_train.report.results import write_scores
+from srd_train.report.significance import equivalence_test, holm, paired_test
+from studies.results import pages as check
+from studies.results.figure import draw_gains
+from studies.results.lint import faults as prose_faults
+from studies.results.made import decision, gains, published, remade
+from studies.results.run import DOCS
+from studies.results.stored import Stored
+
+MEASURE = "alpha_nDCG@5"
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Stored:
+    """The scores of a made-up recipe, of which mmr is the reference: means of 0.50 but where the name says more."""
+    history = {"measure": MEASURE, "records": []}
+    rows = {"worse": 0.29, "learner": 0.6, "noisy": 0.49, "near": 0.492}
+    made = {name: cells(name, mean, 5, history=history) for name, mean in rows.items()}
+    for cell in made["noisy"]:
+        for number, scores in enumerate(cell["per_topic"].values()):
+            scores[MEASURE] += 0.1 * (-1) ** number
+    for number, scores in enumerate(scores for cell in made["near"] for scores in cell["per_topic"].values()):
+        scores[MEASURE] += 0.005 * (-1) ** (number // 2)
+    records = [*cells("mmr", 0.49), *cells("hasty", 0.69, 4), *(cell for several in made.values() for cell in several)]
+    (tmp_path / "made").mkdir()
+    write_scores(tmp_path / "made" / "smoke.parquet", records)
+    return Stored(tmp_path / "made")
+
+
+@pytest.mark.parametrize(("rows", "verb"), [
+    (("learner", "mmr"), "above"),
+    (("worse", "mmr"), "below"),
+    (("mmr", "learner"), "below"),
+    (("noisy", "mmr"), "no significant difference"),
+    (("near", "mmr"), "equivalent within 0.01"),
+    (("hasty", "mmr"), ""),
+])  # fmt: skip
+def test_tests_decide_the_verb(stored: Stored, rows: tuple[str, str], verb: str) -> None:
+    assert stored.compared("smoke", "made", *rows).verb == verb
+
+
+def test_p_values_are_adjusted_over_the_table(stored: Stored) -> None:
+    (table,) = stored.tables("smoke")
+    scores = {name: values for name, values in table.scores[MEASURE].items() if name != "hasty"}
+    against = [name for name in scores if name != "mmr"]
+    shown = dict(zip(against, holm([paired_test((scores[n], scores["mmr"])) for n in against]), strict=True))
+    one = stored.compared("smoke", "made", "noisy", "mmr")
+    assert one.p == pytest.approx(shown["noisy"])
+    assert one.p == pytest.approx(next(row.p_value for row in table.rows if row.ranker == "noisy"))
+    pairs = [(n, m) for i, n in enumerate(scores) for m in list(scores)[:i]]
+    every = dict(zip(pairs, holm([paired_test((scores[n], scores[m])) for n, m in pairs]), strict=True))
+    pair = next(pair for pair in pairs if set(pair) == {"noisy", "near"})
+    assert stored.compared("smoke", "made", "noisy", "near").p == pytest.approx(every[pair]), "no column has it"
+    margins = holm([equivalence_test(0.01, (scores[n], scores["mmr"])) for n in against])
+    assert stored.compared("smoke", "made", "near", "mmr").equivalent == pytest.approx(margins[against.index("near")])
+
+
+@pytest.mark.parametrize(("names", "message"), [
+    (("smok", "made", "mmr", "near"), "unknown recipe with stored scores 'smok'. Did you mean smoke"),
+    (("smoke", "maid", "mmr", "near"), "unknown topic set of smoke 'maid'. Did you mean made"),
+    (("smoke", "made", "mmm", "near"), "unknown row of made 'mmm'. Did you mean mmr"),
+    (("smoke", "made", "mmr", "near", "ERR"), "unknown measure of smoke 'ERR'"),
+])  # fmt: skip
+def test_names_that_are_not_there_are_refused(stored: Stored, names: tuple[str, ...], message: str) -> None:
+    refused(lambda: stored.compared(*names), message)
+
+
+def test_tables_of_comparisons(stored: Stored) -> None:
+    lines = [["all", "smoke", "made", name, "mmr"] for name in ("learner", "hasty")]
+    first, second = gains(lines, stored).splitlines()[2:]
+    assert first.startswith("| all | `learner` | `mmr` | 0.6")
+    assert first.endswith("| above |")
+    assert second.endswith("| - (`hasty` has 4) |")
+    line = ["scores", "[it](it.md)", "smoke", "made", "learner", "", "mmr", "we, on others"]
+    cells_of = [cell.strip() for cell in decision([line], stored).splitlines()[2].split("|")[1:-1]]
+    assert cells_of[:3] == ["scores", "[it](it.md)", "-"]
+    assert cells_of[3].startswith("**+0.11")
+    assert cells_of[5] == "we, on others"
+    refused(lambda: published([["smoke", "made", "learner", "mmr"]], stored), "row with a published figure on made")
+
+
+def test_a_picture_has_a_point_a_ranker(stored: Stored, tmp_path: Path) -> None:
+    lines = [["all", "smoke", "made", name, "mmr"] for name in ("learner", "worse")]
+    for name in ("one.svg", "two.svg"):
+        draw_gains(lines, stored, tmp_path / name)
+    text = (tmp_path / "one.svg").read_text()
+    assert all(f">{name}<" in text for name in ("all", "learner", "worse"))
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
+@pytest.mark.parametrize("text", [
+    "`reinforce` is above MMR.",
+    "QMIX ranks *better* here.",
+    "MDP-DIV does not differ\nsignificantly from `mmr`.",
+    "| `dpp` | wins |",
+    "Training takes 12.5 seconds.",
+    "- PM-2 outperforms xQuAD",
+])  # fmt: skip
+def test_comparisons_and_decimals_by_hand_are_found(text: str) -> None:
+    assert len(list(prose_faults(f"Before.\n\n{text}\n\nAfter."))) == 1
+
+
+@pytest.mark.parametrize("text", [
+    "The table above lists MMR's options." [:15],
+    "`reinforce` learns a policy. The figures stand above.",
+    "Lambda is `0.5`, in Python 3.11 and version 0.2.",
+    "```python\nx = 0.5  # mmr is better\n```",
+    "The measure $0.5 x$ of [MMR](better-0.5.md).",
+])  # fmt: skip
+def test_definitions_and_code_are_let_through(text: str) -> None:
+    assert list(prose_faults(text)) == []
+
+
+PAGE = """# Ours
+
+<!-- compare: smoke; serp; reinforce; mmr -->
+<!-- end -->
+
+<!-- picture: gains.svg
+all; smoke; serp; reinforce; mmr
+all; smoke; serp; mdp-div-batched; mmr
+-->
+<!-- end -->
+
+<!-- stale: -->
+"""
+
+
+def committed(folder: Path) -> str:
+    """A first commit of all files in a folder; its name."""
+    words = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(folder))
+    for command in (("init", "-q"), ("add", "."), ("commit", "-qm", "First")):
+        subprocess.run([*words, *command], check=True)
+    return subprocess.run([*words, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def docs(tmp_path: Path, study: Srd, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A documentation of two pages with our scores, that holds."""
+    folder = tmp_path / "docs"
+    (folder / "results").mkdir(parents=True)
+    (tmp_path / "README.md").write_text("# Ours\n")
+    (folder / "results.md").write_text(PAGE)
+    for name in ("smoke.md", "smoke.parquet"):
+        shutil.copy(DOCS / "results" / name, folder / "results")
+    monkeypatch.setattr("studies.results.run.DOCS", folder)
+    study("results")
+    assert check.faults(folder) == []
+    study.works("results", "--check")
+    return folder
+
+
+def changed(path: Path, old: str, new: str) -> None:
+    """Replace the first of these words in a file."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def flipped(path: Path, ranker: str) -> None:
+    """Turn a score of a ranker around: 0.9 becomes 0.1."""
+    table = pq.read_table(path)
+    name = next(name for name in table.column_names if "@" in name)
+    values = table[name].to_numpy().copy()
+    chosen = np.flatnonzero(np.array(table["ranker"].to_pylist()) == ranker)[0]
+    values[chosen] = 1 - values[chosen]
+    place = table.column_names.index(name)
+    pq.write_table(table.set_column(place, table.schema.field(name), pa.array(values)), path)
+
+
+@pytest.mark.parametrize(("attack", "said"), [
+    (lambda docs: changed(docs / "results.md", "`reinforce` is above", "`reinforce` is below"), "is not what the"),
+    (lambda docs: changed(docs / "results.md", "difference **+", "difference **-"), "is not what the scores"),
+    (lambda docs: changed(docs / "results.md", "and 0.8", "and 0.7"), "is not what the scores"),
+    (lambda docs: changed(docs / "results" / "smoke.md", "| mmr | 0.8", "| mmr | 0.7"), "is not what the scores"),
+    (lambda docs: changed(docs / "results.md", "`reinforce` is above", "`mdp-div-batched` is above"), "is not what"),
+    (lambda docs: changed(docs / "results.md", "serp; reinforce; mmr -->", "serp; mmr; reinforce -->"), "is not what"),
+    (lambda docs: flipped(docs / "results" / "smoke.parquet", "reinforce"), "smoke.md is not what the scores say"),
+    (lambda docs: changed(docs / "gains.svg", "<path", "<path class='moved'"), "gains.svg is not what the scores say"),
+    (lambda docs: (docs / "new.md").write_text("MMR is above `reinforce`."), "a comparison by hand"),
+    (lambda docs: (docs.parent / "CHANGELOG.md").write_text("- MMR 0.91."), "CHANGELOG.md: a decimal by hand"),
+    (lambda docs: (docs / "new.md").write_text("<!-- x: begin -->\nMMR wins\n<!-- x: end -->"), "no command makes"),
+    (lambda docs: (docs / "new.md").write_text("<!-- maid: x -->\nMMR wins\n<!-- end -->"), "no part is called 'maid'"),
+    (lambda docs: (docs / "results" / "bare.md").write_text("# Bare"), "results/bare.md has no scores beside it"),
+    (lambda docs: (docs / "results" / "smoke.md").unlink(), "results/smoke.parquet has no page beside it"),
+], ids=["verb", "sign", "number", "number of a table", "another row", "rows swapped", "score", "picture", "by hand",
+        "changelog", "marks of nobody", "unknown part", "no scores", "no page"])  # fmt: skip
+def test_attacks_are_found(docs: Path, study: Srd, attack: Callable[[Path], object], said: str) -> None:
+    attack(docs)
+    assert said in "\n".join(check.faults(docs))
+    assert study("results", "--check").code == 1
+
+
+def test_commits_are_of_the_history_or_their_page_is_listed(docs: Path) -> None:
+    committed(docs.parent)
+    (fault,) = check.faults(docs)
+    assert "docs/results/smoke.md names commit" in fault
+    assert "which the history lacks" in fault
+    changed(docs / "results.md", "<!-- stale: -->", "<!-- stale: smoke -->")
+    assert check.faults(docs) == []
+    changed(docs / "results.md", "<!-- stale: smoke -->", "<!-- stale: smoke; words -->")
+    assert check.faults(docs) == ["results.md lists words as stale, which has no scores"]
+
+
+def test_a_page_without_marks_becomes_one_with_them(stored: Stored) -> None:
+    page = remade("# Old\n\n| a |\n", stored.folder / "smoke.md", stored)
+    assert page.startswith(f"# {stored.recipe('smoke').title}\n\n<!-- smoke: begin -->\n")
+    assert page == remade(page, stored.folder / "smoke.md", stored)
+
+
+def test_the_documentation_says_what_the_scores_say() -> None:
+    assert check.faults(DOCS) == []

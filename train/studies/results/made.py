@@ -1,0 +1,182 @@
+"""Parts of pages that are made from stored scores, by the words in the comment before them.
+
+A part stands between `<!-- KIND:` with its lines `-->` and `<!-- end -->`. Semicolons divide the fields of a line:
+
+compare     RECIPE; TOPICS; ROW; ROW[; MEASURE]      a sentence each
+gains       LABEL; RECIPE; TOPICS; ROW; ROW          a table of the same
+picture     FILE, then lines of gains                a picture of the same
+decision    SITUATION; USE; RECIPE; TOPICS; ROW; ORDER; MMR; WHO CHOSE THE OPTIONS
+published   RECIPE; TOPICS; ROW; ROW                 a paper's difference beside ours
+table       RECIPE; TOPICS                           a short table
+pages                                                the list of all pages
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from srd_train.report.markup import markdown, p_text, short
+from studies.results.stored import Compared, Stored, few_text
+
+Lines = Sequence[Sequence[str]]
+"""Fields of each line."""
+PART = re.compile(r"<!-- (\w+):[ \n](.*?)-->\n(.*?)<!-- end -->", re.DOTALL)
+MARKED = re.compile(r"<!-- ([^\n]*?): begin -->\n(.*?)<!-- \1: end -->", re.DOTALL)
+STALE = re.compile(r"<!-- stale:(.*?)-->", re.DOTALL)
+"""Names of the pages whose commits the main history lacks, on results.md."""
+
+
+def compare(lines: Lines, stored: Stored) -> str:
+    """Sentences."""
+    return "\n".join(f"- {sentence(stored.compared(*line))}" for line in lines)
+
+
+def sentence(one: Compared) -> str:
+    """Two rows compared, in the words that their tests allow."""
+    first, second = (f"`{name}`" for name in one.rows)
+    figures = f"{one.measure} {one.means[0]:.3f} and {one.means[1]:.3f}, difference {_difference(one)}"
+    where = f"{one.topics}, page {one.recipe}"
+    verb = {
+        "above": f"{first} is above {second}",
+        "below": f"{first} is below {second}",
+        "no significant difference": f"{first} and {second} show no significant difference",
+        "": f"{first} and {second} were {few_text(one)}",
+    }.get(one.verb, f"{first} and {second} are {one.verb}")
+    return f"{verb} ({figures}{'' if one.p is None else ', ' + _p(one)}; {where})."
+
+
+def gains(lines: Lines, stored: Stored) -> str:
+    """A table of comparisons."""
+    rows = []
+    for label, *names in lines:
+        one = stored.compared(*names)
+        verdict = one.verb or f"- ({one.few})"
+        rows.append([label, *(f"`{name}`" for name in one.rows), f"{one.means[0]:.3f}", _difference(one), verdict])
+    return markdown(
+        ("topics", "ranker", "compared with", "mean", "difference [95% interval]", "verdict"), rows, words=3
+    )
+
+
+def decision(lines: Lines, stored: Stored) -> str:
+    """Which ranker to use where."""
+    rows = []
+    for situation, use, recipe, topics, ranker, order, mmr, chosen in lines:
+        row = stored.row(recipe, topics, ranker)
+        fit, rank = (row.medians.get(key, 0.0) for key in ("fit_cpu_seconds", "rank_milliseconds"))
+        cost = f"{short(fit)} s, {short(rank)} ms" if row.trained else f"{short(rank)} ms"
+        differences = [
+            _difference(stored.compared(recipe, topics, ranker, one)) if one else "-" for one in (order, mmr)
+        ]
+        rows.append([situation, use, *differences, cost, chosen])
+    heads = ("you have", "use", "over the initial ranking", "over MMR tuned on validation")
+    return markdown((*heads, "training, per query", "who chose the options, on what"), rows, words=2)
+
+
+def published(lines: Lines, stored: Stored) -> str:
+    """A paper's differences beside ours; all that is said of reproduction."""
+    rows = []
+    for line in lines:
+        one, (first, second, source) = stored.compared(*line), stored.published(*line)
+        low, high = one.interval
+        inside = "yes" if low <= first - second <= high else "no"
+        cells = [f"`{one.rows[0]}` less `{one.rows[1]}`", f"{first - second:+.4f}", _difference(one), inside]
+        rows.append([f"{source.split(',')[0]} ({one.recipe}: {one.topics})", *cells])
+    heads = ("paper (page: topics)", "rows", "published", "ours [95% interval]", "our interval holds it")
+    return markdown(heads, rows, words=2)
+
+
+def table(lines: Lines, stored: Stored) -> str:
+    """The rows of a topic set in six columns."""
+    parts = []
+    for recipe, topics in lines:
+        made = next(table for table in stored.tables(recipe) if table.topics == topics)
+        measure, rows = made.measures[0], []
+        for row in made.rows:
+            less = "-"
+            if row.ranker != made.reference and not row.reads_judgments:
+                less = _difference(stored.compared(recipe, topics, row.ranker, made.reference))
+            p_value = "-" if row.p_value is None else p_text(row.p_value)
+            costs = [short(row.medians[key]) for key in ("fit_cpu_seconds", "rank_milliseconds")]
+            rows.append([f"`{row.ranker}`", f"{row.means[measure]:.3f}", less, p_value, *costs])
+        heads = ("ranker", measure, f"less {made.reference} [95% interval]", "p", "training, CPU s", "ms per query")
+        parts.append(markdown(heads, rows))
+    return "\n\n".join(parts)
+
+
+def pages(stored: Stored, stale: Sequence[str] = ()) -> str:
+    """All pages of results by their titles, and the scores that lie beside them."""
+    rows = []
+    for path in sorted(stored.folder.glob("*.md")):
+        title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        scores = f"[scores](results/{path.stem}.parquet)" + (" (stale)" if path.stem in stale else "")
+        rows.append([f"[{path.stem}](results/{path.name})", title, scores])
+    return markdown(("page", "what", "scores"), rows, words=3)
+
+
+KINDS: Mapping[str, Callable[[Lines, Stored], str]] = {
+    "compare": compare,
+    "gains": gains,
+    "decision": decision,
+    "published": published,
+    "table": table,
+}
+
+
+def remade(text: str, path: Path, stored: Stored, folder: str = "") -> str:
+    """A page with its generated parts as the stored scores make them now; what else it says stays.
+
+    Args:
+        text: of the page.
+        path: of the page; that of a recipe is called like it.
+        stored: the scores.
+        folder: of the documentation, as the page's links name it.
+    """
+    name = path.stem if path.parent == stored.folder else ""
+    if name in stored.recipes and f"<!-- {name}: begin -->" not in text:
+        title = stored.recipe(name).title
+        text = f"# {title}\n\n<!-- {name}: begin -->\n<!-- {name}: end -->\n"
+
+    def part(found: re.Match[str]) -> str:
+        kind, words = found[1], found[2]
+        if kind == "picture":
+            file = words.strip().partition("\n")[0].strip()
+            new = f"![Differences with their 95% intervals]({folder}{file})"
+        elif kind == "pages":
+            new = pages(stored, stale_pages(text))
+        elif kind in KINDS:
+            new = KINDS[kind](fields(words), stored).replace("](", f"]({folder}")
+        else:
+            raise ValueError(f"{path.name}: no part is called {kind!r}; expected one of {', '.join(KINDS)}")
+        return f"<!-- {kind}:{found[0][len(kind) + 6]}{words}-->\n{new}\n<!-- end -->"
+
+    def marked(found: re.Match[str]) -> str:
+        if found[1] not in stored.recipes:
+            return found[0]
+        return f"<!-- {found[1]}: begin -->\n{stored.part(found[1])}\n<!-- {found[1]}: end -->"
+
+    return PART.sub(part, MARKED.sub(marked, text))
+
+
+def fields(words: str) -> Lines:
+    """The lines of a part's comment."""
+    return [[field.strip() for field in line.split(";")] for line in words.strip().splitlines() if line.strip()]
+
+
+def stale_pages(text: str) -> list[str]:
+    """Names of the pages that are listed as stale."""
+    return [name.strip() for found in STALE.findall(text) for name in found.split(";") if name.strip()]
+
+
+def _difference(one: Compared) -> str:
+    """With its interval, bold where the adjusted test says so."""
+    value = f"{round(one.difference, 3) + 0.0:+.3f}"  # no -0.000
+    mark = "**" if one.verb in ("above", "below") else ""
+    return f"{mark}{value}{mark} [{one.interval[0]:+.3f}, {one.interval[1]:+.3f}]"
+
+
+def _p(one: Compared) -> str:
+    """Its p value."""
+    text = p_text(one.p or 0.0)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"

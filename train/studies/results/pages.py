@@ -1,0 +1,148 @@
+"""The pages: what is wrong with their generated parts, their prose and the commits that they name."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from studies.results.figure import draw_gains
+from studies.results.lint import faults as prose_faults
+from studies.results.made import MARKED, PART, fields, remade, stale_pages
+from studies.results.stored import Stored
+
+OTHER_PARTS = ("speed", "statistics of the presets", "statistics of the real sets", "sweep")
+"""Marks of the parts that other commands write."""
+OLDER = "<!-- older entries -->"
+"""On the changelog: sentences below it were written before they were made from scores."""
+MOST_BYTES = 10_000_000
+"""Of all scores together."""
+_COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
+
+
+def faults(docs: Path) -> list[str]:
+    """What the pages in this folder, and the Markdown files above it, say and the stored scores do not: a line each."""
+    stored = Stored(docs / "results")
+    try:
+        return [
+            *_parts(docs, stored),
+            *_pictures(docs),
+            *_prose(docs, stored),
+            *_files(stored),
+            *_commits(docs, stored),
+        ]
+    except (ValueError, FileNotFoundError) as error:
+        return [str(error)]
+
+
+def pages(docs: Path) -> list[Path]:
+    """All pages, and the Markdown files at the project's top."""
+    own = [path for path in docs.rglob("*.md") if "_build" not in path.parts]
+    return sorted([*docs.parent.glob("*.md"), *own])
+
+
+def remade_pages(docs: Path, stored: Stored) -> Iterator[tuple[Path, str, str]]:
+    """Every page with its text and what it should be."""
+    for path in pages(docs):
+        text = path.read_text(encoding="utf-8")
+        yield path, text, remade(text, path, stored, "docs/" if path.parent == docs.parent else "")
+
+
+def pictures(docs: Path) -> Iterator[tuple[Path, list[list[str]]]]:
+    """Every picture that is made of scores, with its lines."""
+    for page in pages(docs):
+        for kind, words, _ in PART.findall(page.read_text(encoding="utf-8")):
+            if kind == "picture":
+                (file,), *lines = fields(words)
+                yield docs / file, [list(line) for line in lines]
+
+
+def _parts(docs: Path, stored: Stored) -> Iterator[str]:
+    """Generated parts that are not what the scores say."""
+    for path, text, new in remade_pages(docs, stored):
+        if text != new:
+            kept = set(new.splitlines())
+            line = next((line for line in text.splitlines() if line not in kept), "")
+            yield f"{path.relative_to(docs.parent)} is not what the scores say, as in {line!r}; run `make results`"
+
+
+def _pictures(docs: Path) -> Iterator[str]:
+    """Pictures that are not what the scores say."""
+    stored = Stored(docs / "results")
+    for path, lines in pictures(docs):
+        fresh = path.with_name(f".{path.name}.check{path.suffix}")
+        try:
+            draw_gains(lines, stored, fresh)
+            if not path.is_file() or fresh.read_bytes() != path.read_bytes():
+                yield f"{path.relative_to(docs.parent)} is not what the scores say; run `make results`"
+        finally:
+            fresh.unlink(missing_ok=True)
+
+
+def _prose(docs: Path, stored: Stored) -> Iterator[str]:
+    """Comparisons and decimals written by hand; of the changelog, above its mark of older entries."""
+    for path in pages(docs):
+        name, text = str(path.relative_to(docs.parent)), path.read_text(encoding="utf-8")
+        if path.name == "CHANGELOG.md":
+            text = text.partition(OLDER)[0]
+        for mark, _ in MARKED.findall(text):
+            if mark not in (*stored.recipes, *OTHER_PARTS):
+                yield f"{name}: no command makes the part {mark!r}"
+        text = PART.sub("\n\n", MARKED.sub("\n\n", text))
+        yield from (f"{name}: {fault}" for fault in prose_faults(text))
+    for recipe in stored.recipes:
+        yield from (f"recipe {recipe}: {fault}" for fault in prose_faults(stored.recipe(recipe).about))
+
+
+def _files(stored: Stored) -> Iterator[str]:
+    """Pages without scores, scores without a page, and too many bytes."""
+    names = {path.stem for path in stored.folder.glob("*.md")}
+    for name in sorted(names - set(stored.recipes)):
+        yield f"results/{name}.md has no scores beside it: `srd benchmark {name} --scores docs/results/{name}.parquet`"
+    for name in sorted(set(stored.recipes) - names):
+        yield f"results/{name}.parquet has no page beside it"
+    size = sum(path.stat().st_size for path in stored.folder.glob("*.parquet"))
+    if size > MOST_BYTES:
+        yield f"the scores of all pages take {size:,} bytes; expected at most {MOST_BYTES:,}"
+
+
+def _commits(docs: Path, stored: Stored) -> Iterator[str]:
+    """Commits of scores and on pages that the history lacks, and pages listed as stale for nothing."""
+    history = _history(docs.parent)
+    if history is None:
+        return
+    results = docs / "results.md"
+    stale = stale_pages(results.read_text(encoding="utf-8")) if results.is_file() else []
+    for path in pages(docs):
+        name = path.stem
+        named = set(_COMMIT.findall(path.read_text(encoding="utf-8")))
+        if path.parent == stored.folder and name in stored.recipes:
+            named |= {commit.partition("+")[0] for commit in stored.commits(name)}
+        lost = sorted(named - history)
+        if lost and name not in stale:
+            where = path.relative_to(docs.parent)
+            remedy = "run it again, or list it as stale on results.md"
+            yield f"{where} names commit {lost[0]}, which the history lacks; {remedy}"
+        if not lost and name in stale and path.parent == stored.folder:
+            yield f"results.md lists {name} as stale, whose commits are all in the history"
+    yield from (
+        f"results.md lists {name} as stale, which has no scores" for name in stale if name not in stored.recipes
+    )
+
+
+def _history(folder: Path) -> set[str] | None:
+    """All commits that lead to the one checked out; None outside a checkout, or in a shallow one."""
+    try:
+        top, shallow = _git(folder, "rev-parse", "--show-toplevel", "--is-shallow-repository").split("\n")
+        if shallow == "true" or Path(top).resolve() != folder.resolve():
+            return None
+        return set(_git(folder, "rev-list", "HEAD").split())
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(folder: Path, *words: str) -> str:
+    """What git answers."""
+    done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.strip()

@@ -1,0 +1,202 @@
+"""Tables of the recipes' pages, and comparisons of their rows, from the scores that lie beside the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from srd_gym.checks import unknown
+from srd_train.experiment.recipe import Recipe, load_recipe
+from srd_train.report.macro import collection_scores, macro_tables, origin, recipe_part
+from srd_train.report.results import read_scores
+from srd_train.report.significance import (
+    Scores,
+    Test,
+    difference_interval,
+    equivalence_test,
+    paired_test,
+    adjusted_tests,
+)
+from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, ResultTable, Row, complete_tables
+from studies.named_tables import NAME, recipe_of, tables_of
+
+MARGIN = 0.01
+"""Of equivalence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """Two rows of one table."""
+
+    recipe: str
+    topics: str
+    measure: str
+    rows: tuple[str, str]
+    means: tuple[float, float]
+    interval: tuple[float, float]
+    """95%, of the difference."""
+    p: float | None
+    """Of equal means, adjusted over the table; None where a row is not tested."""
+    equivalent: float | None
+    """p of a difference of MARGIN or more, adjusted likewise."""
+    few: str
+    """Rows trained with too few seeds for a test, and their seeds."""
+
+    @property
+    def difference(self) -> float:
+        """Of the means."""
+        return self.means[0] - self.means[1]
+
+    @property
+    def verb(self) -> str:
+        """The one that the tests allow; empty where there was none."""
+        if self.p is None or self.equivalent is None:
+            return ""
+        if self.p < SIGNIFICANT:
+            return "above" if self.difference > 0 else "below"
+        return f"equivalent within {MARGIN:g}" if self.equivalent < SIGNIFICANT else "no significant difference"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Family:
+    """Rows that are tested together."""
+
+    scores: Mapping[str, Sequence[Scores]]
+    """Row -> its [S, T] scores of each collection."""
+    references: tuple[str, ...]
+    """Rows that the page's table tests the others against."""
+    seeds: Mapping[str, int]
+    """Row -> its seeds, where they are too few."""
+
+    def p_value(self, rows: tuple[str, str], test: Test) -> float | None:
+        """Adjusted over the tests that the page's table shows, or, for a pair that it does not test, over all pairs."""
+        tested = {name: scores for name, scores in self.scores.items() if name not in self.seeds}
+        shown = set(rows) & set(self.references)
+        adjusted = adjusted_tests(tested, self.references if shown else tested, test)
+        return adjusted.get(frozenset(rows))
+
+
+class Stored:
+    """Tables by recipe and topic set, of a folder of pages with their scores; each file is read once.
+
+    Names of recipes, topic sets and rows that are not there are a ValueError.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._tables: dict[str, list[ResultTable]] = {}
+        self._recipes: dict[str, Recipe] = {}
+
+    @property
+    def recipes(self) -> list[str]:
+        """Those with scores."""
+        return sorted(path.stem for path in self.folder.glob("*.parquet"))
+
+    def recipe(self, name: str) -> Recipe:
+        """The recipe of stored scores."""
+        self.tables(name)
+        return self._recipes[name]
+
+    def tables(self, recipe: str) -> list[ResultTable]:
+        """The tables of a recipe's page."""
+        if recipe not in self.recipes:
+            raise unknown("recipe with stored scores", recipe, self.recipes, "`srd benchmark --scores` writes them.")
+        if recipe not in self._tables:
+            records = read_scores(self.folder / f"{recipe}.parquet")
+            names = [record["topic_set"]["name"] for record in records]
+            self._recipes[recipe] = recipe_of(names) if recipe == NAME else load_recipe(recipe)
+            self._tables[recipe], _ = complete_tables(records, self._recipes[recipe])
+        return self._tables[recipe]
+
+    def commits(self, recipe: str) -> set[str]:
+        """Commits of its cells."""
+        return {commit for table in self.tables(recipe) for commit in table.commits}
+
+    def part(self, recipe: str) -> str:
+        """The part of a recipe's page that is made from its scores."""
+        tables = self.tables(recipe)
+        if recipe == NAME:
+            made = origin(tables, recipe).replace("srd benchmark named", "make named")
+            return f"{tables_of(tables)}\n\n{made}"
+        return recipe_part(tables, self._recipes[recipe])
+
+    def compared(self, recipe: str, topics: str, one: str, other: str, measure: str = "") -> Compared:
+        """Two rows on a topic set, or on a macro-average of this name; by the first measure unless one is named."""
+        measure = measure or self.tables(recipe)[0].measures[0]
+        family = self._family(recipe, topics, measure)
+        pairs = list(zip(*(family.scores[name] for name in self._rows(family, topics, one, other)), strict=True))
+        means = [float(np.mean([scores.mean() for scores in several])) for several in zip(*pairs, strict=True)]
+        few = [f"`{name}` has {family.seeds[name]}" for name in (one, other) if name in family.seeds]
+        return Compared(
+            recipe=recipe,
+            topics=topics,
+            measure=measure,
+            rows=(one, other),
+            means=(means[0], means[1]),
+            interval=difference_interval(*pairs),
+            p=family.p_value((one, other), paired_test),
+            equivalent=family.p_value((one, other), _within_margin),
+            few=" and ".join(few),
+        )
+
+    def row(self, recipe: str, topics: str, name: str) -> Row:
+        """A row of a topic set, or of the first set of a macro-average."""
+        table = self._sets(recipe, topics)[0]
+        return {row.ranker: row for row in table.rows}[name]
+
+    def published(self, recipe: str, topics: str, one: str, other: str) -> tuple[float, float, str]:
+        """A paper's figures of two rows, and where they stand."""
+        (table,) = self._sets(recipe, topics)
+        for name in (one, other):
+            if name not in table.published:
+                raise unknown(f"row with a published figure on {topics}", name, table.published)
+        return table.published[one], table.published[other], table.published_source
+
+    def _sets(self, recipe: str, topics: str) -> list[ResultTable]:
+        """The tables of a topic set or macro-average."""
+        tables = self.tables(recipe)
+        averages = {entry.name: entry.average for entry in self._recipes[recipe].topics if entry.average}
+        found = [table for table in tables if topics in (table.topics, averages.get(table.topics))]
+        if not found:
+            raise unknown(f"topic set of {recipe}", topics, [*(table.topics for table in tables), *averages.values()])
+        return found
+
+    def _family(self, recipe: str, topics: str, measure: str) -> _Family:
+        """The rows of a topic set's table, or of a macro-average's."""
+        sets = self._sets(recipe, topics)
+        if measure not in sets[0].measures:
+            raise unknown(f"measure of {recipe}", measure, sets[0].measures)
+        seeds = {row.ranker: len(row.seeds) for table in sets for row in table.rows if row.too_few_seeds}
+        if topics != sets[0].topics:
+            (average,) = (one for one in macro_tables(self.tables(recipe), self._recipes[recipe]) if one.name == topics)
+            groups = average.collections.values()
+            scores = {
+                name: [collection_scores(group, measure, name) for group in groups] for name in average.competitors
+            }
+            references: tuple[str, ...] = average.references
+        else:
+            (table,) = sets
+            scores = {row.ranker: [table.scores[measure][row.ranker]] for row in table.competitors}
+            references = tuple(name for name in (table.reference, table.second_reference) if name is not None)
+        return _Family(scores=scores, references=references, seeds=seeds)
+
+    @staticmethod
+    def _rows(family: _Family, topics: str, *names: str) -> tuple[str, ...]:
+        """The names, once all are rows that read no judgments."""
+        for name in names:
+            if name not in family.scores:
+                raise unknown(f"row of {topics}", name, family.scores)
+        return names
+
+
+def _within_margin(*pairs: tuple[Scores, Scores]) -> float:
+    """Test of a difference of MARGIN or more: its p value."""
+    return equivalence_test(MARGIN, *pairs)
+
+
+def few_text(compared: Compared) -> str:
+    """Why two rows were not tested."""
+    return f"not tested: {compared.few} of the {FEWEST_SEEDS} seeds that a test needs"

@@ -18,7 +18,7 @@ import numpy as np
 
 from srd_train.experiment.recipe import Recipe
 from srd_train.report.markup import as_markdown, markdown, p_text
-from srd_train.report.significance import Scores, difference_interval, adjusted_tests
+from srd_train.report.significance import Scores, adjusted_tests, difference_interval
 from srd_train.report.tables import ResultTable
 
 LEGEND = (

@@ -19,7 +19,7 @@ from srd_gym.measures import Normalizer
 from srd_gym.showing import short_repr
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import Record
-from srd_train.report.significance import Scores, interval, adjusted_tests, wins_ties_losses
+from srd_train.report.significance import Scores, adjusted_tests, interval, wins_ties_losses
 
 SIGNIFICANT = 0.05
 """Differences with an adjusted p value below it are significant."""

@@ -15,10 +15,10 @@ from srd_train.report.results import read_scores
 from srd_train.report.significance import (
     Scores,
     Test,
+    adjusted_tests,
     difference_interval,
     equivalence_test,
     paired_test,
-    adjusted_tests,
 )
 from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, ResultTable, Row, complete_tables
 from studies.named_tables import NAME, recipe_of, tables_of

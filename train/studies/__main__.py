@@ -10,9 +10,6 @@ TREE = Group(
     "The experiments behind pages of the documentation.",
     {
         "results": Leaf("studies.results.run", "tables, sentences and pictures from stored scores", "Results"),
-        "learning-curves": Leaf(
-            "studies.learning_curves", "a picture of a benchmark's learning curves", "LearningCurves"
-        ),
         "pretrain": Leaf("studies.pretrain.run", "the weights of relational-pretrained, made again", "Pretrain"),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers"),
     },

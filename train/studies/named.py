@@ -15,12 +15,10 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from srd_agents.heuristic import named
 from srd_agents.registry import make_ranker
 from srd_agents.training.options import versions
 from srd_gym.data import LsaVectorizer, load_ambient, load_texts, load_topics
@@ -31,11 +29,10 @@ from srd_gym.topic import FloatArray, Topic, TopicSet
 from srd_train.experiment.provenance import commit
 from srd_train.experiment.records import Record
 from srd_train.experiment.sources import data_root
-from srd_train.report.markup import markdown, write_text
+from srd_train.report.markup import write_text
 from srd_train.report.results import write_scores
-from srd_train.report.significance import Scores
-from srd_train.report.tables import ResultTable, complete_tables
-from studies.named_tables import JUDGES, MEASURE, MMR, NAME, ORDER, RANKERS, recipe_of, tables_of
+from srd_train.report.tables import complete_tables
+from studies.named_tables import JUDGES, MEASURE, MMR, NAME, ORDER, RANKERS, part_of, recipe_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / f"{NAME}.md"
 MEDICAL = 400
@@ -52,25 +49,16 @@ Wrong: as many names as the list has, all from lists of other queries.
 Candidates are the 100 documents nearest to the query by MiniLM's cosine, or the search engine's (AMBIENT), or all
 judged ones in a fixed shuffle without scores (`word-senses`). LSA (width 100) is fitted on their texts; `words` has its
 own. There is no E5: the shared files have no vectors of it.
-Significantly above the initial ranking: ▲, below: ▼ (p < 0.05, not adjusted). Of `perspectives` the 150 claims
+Significantly above the initial ranking: ▲, below: ▼ (`p < 0.05`, adjusted over a
+table by Holm's method). Of `perspectives` the 150 claims
 that have lists, of `medical-questions` the first {MEDICAL} queries.
 
 An answer costs one call of the model per query: about 80 tokens of prompt and 80 to 160 of answer for ten names
 (characters / 4); its time was not measured. It can be kept.
 
-## Constants
-
-They were chosen on AMBIENT, `key-points`, the claims of `perspectives` with even ids, 100 queries of
-`medical-questions`, and `reference-lists` with its judges' lists, twice. After each choice `word-senses` was opened,
-and nothing was changed then. While the second choice was made, means over all queries on this page but those of
-`word-senses` were looked at: the odd claims are not unseen.
-
-Each line below leaves a collection or a list out. Of a grid of {{points}} points around the constants as they are it
-takes the one with the largest mean gain on the others, and gives its gain on what was left out, over the list and its
-half wrong one. What was left out loses {{loss}} on average, and {{worst}} at worst.
-The grid: {{grid}}.
-
-{{table}}"""
+Constants were chosen, twice, on AMBIENT, `key-points`, the claims of `perspectives` with even ids, 100 queries of
+`medical-questions`, and `reference-lists` with its judges' lists; means over all queries on this page but those of
+`word-senses` were looked at meanwhile. `word-senses` was opened after each choice, and nothing was changed then."""
 BARE = (
     "overview",
     "symptoms",
@@ -86,19 +74,6 @@ BARE = (
     "complications",
     "research",
 )
-DEVELOPMENT = (
-    "AMBIENT, MiniLM",
-    "key-points, MiniLM",
-    "perspectives, MiniLM",
-    "medical-questions, MiniLM",
-    "words, LSA",
-)
-GRID: dict[str, tuple[float, ...]] = {
-    "_SHARPNESS": (2.5, 3.0, 3.5),
-    "_DOUBT": (0.45, 0.55, 0.65),
-    "_BESIDE": (0.3, 0.37, 0.45),
-}
-"""Constants of `srd_agents.heuristic.named`, and what else they might be."""
 NONE = "no names"
 Embed = Callable[[list[str]], FloatArray]
 Names = dict[str, list[str]]
@@ -214,12 +189,6 @@ def _renamed(topic: Topic, vectors: FloatArray) -> Topic:
     return replace(plain, subtopic_ids=ids, subtopic_vectors=vectors if len(vectors) else None)
 
 
-def scores_of(topics: TopicSet, rankings: Sequence[IntArray]) -> Scores:
-    """MEASURE of every topic: [T]."""
-    per_topic = _evaluated(topics, rankings).per_topic
-    return np.array([per_topic[query_id][MEASURE] for query_id in topics.query_ids])
-
-
 def _evaluated(topics: TopicSet, rankings: Sequence[IntArray]) -> Evaluation:
     return evaluate(topics, dict(zip(topics.query_ids, rankings, strict=True)), [MEASURE])
 
@@ -273,76 +242,13 @@ def _record(name: str, topics: TopicSet, ranker: str, scored: Evaluation, second
     }
 
 
-def constants_of(found: Sequence[Case]) -> dict[str, str]:
-    """How much is lost where a collection or a list has no say in the constants, for the page."""
-    cases = [_development(case) for case in found if case.title in DEVELOPMENT]
-    lists = [(case, title) for case in cases for title in case.lists]
-    of_case = np.array([[case is other for case, _ in lists] for other in cases])
-    points = [dict(zip(GRID, values, strict=True)) for values in product(*GRID.values())]
-    begun = {name: getattr(named, name) for name in GRID}
-    topics = [[told(case.topics, case.lists[title], kind) for kind in ("all", "half wrong")] for case, title in lists]
-    before = [_order(case.topics) for case, _ in lists]
-    gains = np.empty((len(points) + 1, len(lists)))
-    try:
-        for row, point in zip(gains, [begun, *points], strict=True):
-            vars(named).update(point)
-            for number, (case, _) in enumerate(lists):
-                after = [scores_of(case.topics, make_ranker("xquad").rank_batch(own, 10)) for own in topics[number]]
-                row[number] = float(np.mean(after) - before[number].mean())
-    finally:
-        vars(named).update(begun)
-    rows = []
-    for left_out in [*of_case, *np.eye(len(lists), dtype=bool)]:
-        kept = of_case & ~left_out
-        kept = kept[kept.any(axis=1)]
-        best = 1 + (gains[1:] @ (kept / kept.sum(axis=1, keepdims=True)).T).mean(axis=1).argmax()
-        rows.append((gains[0, left_out].mean(), gains[best, left_out].mean()))
-    names = [*(case.title for case in cases), *(f"{case.title}: {title}" for case, title in lists)]
-    losses = [one - other for one, other in rows]
-    cells = [
-        [name, f"{one:+.3f}", f"{other:+.3f}", f"{other - one:+.3f}"]
-        for name, (one, other) in zip(names, rows, strict=True)
-    ]
-    return {
-        "points": str(len(points)),
-        "grid": "; ".join(f"`{name}` {', '.join(map(str, values))}" for name, values in GRID.items()),
-        "loss": f"{np.mean(losses):.3f}",
-        "worst": f"{max(losses):.3f} ({names[int(np.argmax(losses))]})",
-        "table": markdown(("left out", "gain, as they are", "gain, chosen without it", "difference"), cells),
-    }
-
-
-def _development(case: Case) -> Case:
-    """The part of a case that is for choosing."""
-    ids = list(case.topics.query_ids)
-    if case.title.startswith("perspectives"):
-        chosen = [number for number, query_id in enumerate(ids) if int(query_id) % 2 == 0]
-    else:
-        chosen = list(range(len(ids)))[:100]
-    lists = {title: [vectors[number] for number in chosen] for title, vectors in case.lists.items()}
-    return replace(case, topics=case.topics.select([ids[number] for number in chosen]), lists=lists)
-
-
-def _order(topics: TopicSet) -> Scores:
-    """Scores of the order in which candidates stand: [T]."""
-    return scores_of(topics, [np.arange(min(10, topic.n_candidates)) for topic in topics])
-
-
-def page(tables: Sequence[ResultTable], constants: dict[str, str]) -> str:
-    """The whole page."""
-    software = ", ".join(f"{name} {number}" for name, number in versions().items())
-    made = f"Made by `make named` at commit {commit()} ({software})."
-    return "\n\n".join([ABOUT.format(**constants), tables_of(tables), made]) + "\n"
-
-
 def main() -> None:
     """Write the scores and the page."""
     root = data_root()
-    found = list(cases(root))
-    records = [record for case in found for record in records_of(case)]
+    records = [record for case in cases(root) for record in records_of(case)]
     write_scores(PAGE.with_suffix(".parquet"), records)
     tables, _ = complete_tables(records, recipe_of([record["topic_set"]["name"] for record in records]))
-    write_text(PAGE, page(tables, constants_of(found)))
+    write_text(PAGE, f"{ABOUT}\n\n<!-- {NAME}: begin -->\n{part_of(tables)}\n<!-- {NAME}: end -->\n")
 
 
 if __name__ == "__main__":

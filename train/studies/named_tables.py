@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from srd_train.experiment.recipe import RankerEntry, Recipe
 from srd_train.experiment.sources import TopicsEntry
+from srd_train.report.macro import origin
 from srd_train.report.markup import markdown
-from srd_train.report.significance import Scores, difference_interval, paired_test
+from srd_train.report.significance import Scores, difference_interval, holm, paired_test
 from srd_train.report.tables import SIGNIFICANT, ResultTable
 
 NAME = "named"
@@ -30,18 +31,27 @@ def tables_of(tables: Sequence[ResultTable]) -> str:
     for case, own in cases.items():
         before = own[0][1].scores[MEASURE][ORDER]
         rows = [["initial ranking", *[f"{before.mean():.3f}"] * len(RANKERS), "-"]]
-        for title, table in own:
-            found = {name: scores for name, scores in table.scores[MEASURE].items() if name in RANKERS}
-            cells = [_cell(found[name], before) if name in found else "-" for name in RANKERS]
-            rows.append([title, *cells, _difference(found[RANKERS[0]], before)])
+        every = {(title, name): table.scores[MEASURE].get(name) for title, table in own for name in RANKERS}
+        found = {place: scores for place, scores in every.items() if scores is not None}
+        p_values = dict(zip(found, holm([paired_test((scores, before)) for scores in found.values()]), strict=True))
+        for title, _ in own:
+            places = [(title, name) for name in RANKERS]
+            cells = [_cell(found[one], before, p_values[one]) if one in found else "-" for one in places]
+            rows.append([title, *cells, _difference(found[places[0]], before)])
         parts.append(f"**{case} vectors, {own[0][1].tested} queries**")
         parts.append(markdown(("names", *RANKERS, f"{RANKERS[0]} less the initial ranking"), rows))
     return "\n\n".join(parts)
 
 
-def _cell(scores: Scores, before: Scores) -> str:
+def part_of(tables: Sequence[ResultTable]) -> str:
+    """The part of the page that is made from stored scores."""
+    made = origin(tables, NAME).replace(f"srd benchmark {NAME}", f"make {NAME}")
+    return f"{tables_of(tables)}\n\n{made}"
+
+
+def _cell(scores: Scores, before: Scores, p_value: float) -> str:
     less = float((scores - before).mean())
-    clear = less != 0 and paired_test((scores, before)) < SIGNIFICANT
+    clear = less != 0 and p_value < SIGNIFICANT
     return f"{scores.mean():.3f}" + (" ▲" if clear and less > 0 else " ▼" if clear else "")
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -9,7 +10,7 @@ from run_srd import Srd
 from small_topics import refused
 
 from srd_train.experiment.recipe import load_recipe
-from srd_train.report.results import read_results, read_scores, write_scores
+from srd_train.report.results import differences, read_results, read_scores, write_scores
 from srd_train.report.tables import complete_tables
 
 
@@ -53,3 +54,31 @@ def test_what_is_no_file_of_scores_is_named(tmp_path: Path) -> None:
     refused(lambda: read_scores(path), r"kept\.parquet: .*version None, expected '1'")
     path.write_bytes(b"none")
     refused(lambda: read_scores(path), r"kept\.parquet")
+
+
+def test_options_that_validation_chose_are_stored(tmp_path: Path) -> None:
+    write_scores(tmp_path / "kept.parquet", [record("mmr", chosen={"lambda_": 0.3}), record("oracle")])
+    assert [one["chosen"] for one in read_scores(tmp_path / "kept.parquet")] == [{"lambda_": 0.3}, None]
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({}, []),
+    ({"per_topic": {"q0": {"alpha_nDCG@5": 0.9}}}, ["made, mmr, fold 1, seed 0: alpha_nDCG@5 ", "topics differ)"]),
+    ({"topic_set": {"name": "made", "fingerprint": "1" * 16}}, ["made: fingerprint 1111111111111111, stored 0000"]),
+    ({"seed": 9}, []),
+])  # fmt: skip
+def test_what_differs_from_stored_scores_is_told(changes: dict[str, Any], said: list[str]) -> None:
+    found = list(differences([record("mmr", **changes)], [record("mmr")]))
+    assert len(found) == bool(said)
+    assert all(words in found[0] for words in said)
+
+
+def test_the_command_says_loudly_what_differs(tmp_path: Path, srd: Srd) -> None:
+    stored = tmp_path / "kept.parquet"
+    words = ("benchmark", recipe_file(tmp_path, "random"), "--out", tmp_path / "results", "--scores", stored)
+    srd.works(*words)
+    assert "DIFFERS" not in srd.works(*words).err
+    records = read_scores(stored)
+    records[0]["per_topic"] = {topic: {"alpha_nDCG@5": 0.5} for topic in records[0]["per_topic"]}
+    write_scores(stored, records)
+    assert "DIFFERS from what is stored: tiny, random, fold 1, seed 0: alpha_nDCG@5" in srd.works(*words).err

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from srd_agents.heuristic import named
 from srd_gym.data import generate
 from srd_train.report.results import write_scores
 from studies import named as study
@@ -95,22 +94,6 @@ def test_no_list_that_is_right_or_half_right_is_below_the_initial_ranking(means:
         for ranker in named_tables.RANKERS:
             less = means[name].get(ranker, 1.0) - means[name][named_tables.ORDER]
             assert less > -0.005, (name, ranker)
-
-
-def test_constants_are_chosen_without_what_they_are_held_against(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The only point of the grid differs from the constants as they are, which are back afterwards."""
-    before = named._SHARPNESS
-    monkeypatch.setattr(study, "GRID", {"_SHARPNESS": (0.0,)})
-    monkeypatch.setattr(study, "DEVELOPMENT", ("one, MiniLM", "other, MiniLM"))
-    found = study.constants_of([made(title) for title in ("one, MiniLM", "other, MiniLM", "closed, MiniLM")])
-    assert before == named._SHARPNESS
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in found["table"].split("\n")[2:]]
-    assert [row[0] for row in rows] == ["one, MiniLM", "other, MiniLM", "one, MiniLM: judges", "other, MiniLM: judges"]
-    assert len({tuple(row[1:]) for row in rows}) == 1, "the collections are alike"
-    as_they_are, chosen, difference = map(float, rows[0][1:])
-    assert difference == pytest.approx(chosen - as_they_are, abs=1.1e-3)
-    assert difference < 0
-    assert found["worst"].startswith(f"{-difference:.3f} ")
 
 
 def test_texts_that_are_kept_are_not_embedded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from srd_train.report.significance import equivalence_test, holm, paired_test
 from studies.results import pages as check
 from studies.results.figure import draw_gains
 from studies.results.lint import faults as prose_faults
-from studies.results.made import decision, gains, published, remade
+from studies.results.made import decision, gains, remade
 from studies.results.run import DOCS
 from studies.results.stored import Stored
 
@@ -93,7 +93,6 @@ def test_tables_of_comparisons(stored: Stored) -> None:
     assert cells_of[:3] == ["scores", "[it](it.md)", "-"]
     assert cells_of[3].startswith("**+0.11")
     assert cells_of[5] == "we, on others"
-    refused(lambda: published([["smoke", "made", "learner", "mmr"]], stored), "row with a published figure on made")
 
 
 def test_a_picture_has_a_point_a_ranker(stored: Stored, tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ compare     RECIPE; TOPICS; ROW; ROW[; MEASURE]      a sentence each
 gains       LABEL; RECIPE; TOPICS; ROW; ROW          a table of the same
 picture     FILE, then lines of gains                a picture of the same
 decision    SITUATION; USE; RECIPE; TOPICS; ROW; ORDER; MMR; WHO CHOSE THE OPTIONS
-published   RECIPE; TOPICS; ROW; ROW                 a paper's difference beside ours
+published   all                                      every figure of a paper, less the reference's, beside ours
 table       RECIPE; TOPICS                           a short table
-pages                                                the list of all pages
+pages       all                                      the list of all pages
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from studies.results.stored import Compared, Stored, few_text
 
 Lines = Sequence[Sequence[str]]
 """Fields of each line."""
-PART = re.compile(r"<!-- (\w+):[ \n](.*?)-->\n(.*?)<!-- end -->", re.DOTALL)
+PART = re.compile(r"<!-- (\w+):[ \n]((?:(?!-->).)*)-->\n((?:(?!<!-- \w+:).)*?)<!-- end -->", re.DOTALL)
 MARKED = re.compile(r"<!-- ([^\n]*?): begin -->\n(.*?)<!-- \1: end -->", re.DOTALL)
 STALE = re.compile(r"<!-- stale:(.*?)-->", re.DOTALL)
 """Names of the pages whose commits the main history lacks, on results.md."""
@@ -75,15 +75,15 @@ def decision(lines: Lines, stored: Stored) -> str:
 
 
 def published(lines: Lines, stored: Stored) -> str:
-    """A paper's differences beside ours; all that is said of reproduction."""
+    """Papers' differences beside ours; all that is said of reproduction."""
     rows = []
-    for line in lines:
-        one, (first, second, source) = stored.compared(*line), stored.published(*line)
+    for recipe, topics, name, reference, figure, source in stored.published():
+        one = stored.compared(recipe, topics, name, reference)
         low, high = one.interval
-        inside = "yes" if low <= first - second <= high else "no"
-        cells = [f"`{one.rows[0]}` less `{one.rows[1]}`", f"{first - second:+.4f}", _difference(one), inside]
-        rows.append([f"{source.split(',')[0]} ({one.recipe}: {one.topics})", *cells])
-    heads = ("paper (page: topics)", "rows", "published", "ours [95% interval]", "our interval holds it")
+        inside = f"not tested: {one.few}" if one.few else "yes" if low <= figure <= high else "no"
+        paper = f"{source.split(')')[0]}) ([{recipe}](results/{recipe}.md))"
+        rows.append([paper, f"`{name}` less `{reference}`", f"{figure:+.4f}", _difference(one), inside])
+    heads = ("paper (our page)", "rows", "published", "ours [95% interval]", "our interval holds it")
     return markdown(heads, rows, words=2)
 
 

@@ -12,7 +12,7 @@ from studies.results.lint import faults as prose_faults
 from studies.results.made import MARKED, PART, fields, remade, stale_pages
 from studies.results.stored import Stored
 
-OTHER_PARTS = ("speed", "statistics of the presets", "statistics of the real sets", "sweep")
+OTHER_PARTS = ("speed", "statistics of the presets", "statistics of the real sets", "sweep", "curves")
 """Marks of the parts that other commands write."""
 OLDER = "<!-- older entries -->"
 """On the changelog: sentences below it were written before they were made from scores."""
@@ -92,7 +92,8 @@ def _prose(docs: Path, stored: Stored) -> Iterator[str]:
         text = PART.sub("\n\n", MARKED.sub("\n\n", text))
         yield from (f"{name}: {fault}" for fault in prose_faults(text))
     for recipe in stored.recipes:
-        yield from (f"recipe {recipe}: {fault}" for fault in prose_faults(stored.recipe(recipe).about))
+        about = re.sub(r"\d+\.\d+", "", stored.recipe(recipe).about)  # options, not results
+        yield from (f"recipe {recipe}: {fault}" for fault in prose_faults(about))
 
 
 def _files(stored: Stored) -> Iterator[str]:

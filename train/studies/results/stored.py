@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from srd_gym.checks import unknown
 from srd_train.experiment.recipe import Recipe, load_recipe
-from srd_train.report.macro import collection_scores, macro_tables, origin, recipe_part
+from srd_train.report.macro import collection_scores, macro_tables, recipe_part
 from srd_train.report.results import read_scores
 from srd_train.report.significance import (
     Scores,
@@ -21,7 +21,7 @@ from srd_train.report.significance import (
     paired_test,
 )
 from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, ResultTable, Row, complete_tables
-from studies.named_tables import NAME, recipe_of, tables_of
+from studies.named_tables import NAME, part_of, recipe_of
 
 MARGIN = 0.01
 """Of equivalence."""
@@ -119,8 +119,7 @@ class Stored:
         """The part of a recipe's page that is made from its scores."""
         tables = self.tables(recipe)
         if recipe == NAME:
-            made = origin(tables, recipe).replace("srd benchmark named", "make named")
-            return f"{tables_of(tables)}\n\n{made}"
+            return part_of(tables)
         return recipe_part(tables, self._recipes[recipe])
 
     def compared(self, recipe: str, topics: str, one: str, other: str, measure: str = "") -> Compared:
@@ -147,13 +146,18 @@ class Stored:
         table = self._sets(recipe, topics)[0]
         return {row.ranker: row for row in table.rows}[name]
 
-    def published(self, recipe: str, topics: str, one: str, other: str) -> tuple[float, float, str]:
-        """A paper's figures of two rows, and where they stand."""
-        (table,) = self._sets(recipe, topics)
-        for name in (one, other):
-            if name not in table.published:
-                raise unknown(f"row with a published figure on {topics}", name, table.published)
-        return table.published[one], table.published[other], table.published_source
+    def published(self) -> Iterator[tuple[str, str, str, str, float, str]]:
+        """Recipe, topics, row, reference, a paper's difference of both, and where it stands."""
+        for recipe in self.recipes:
+            for table in self.tables(recipe):
+                shown = [row.ranker for row in table.competitors if row.ranker in table.published]
+                reference = next(
+                    (one for one in (table.reference, table.second_reference, *shown) if one in shown), None
+                )
+                for name in shown:
+                    if reference is not None and name != reference:
+                        figure = table.published[name] - table.published[reference]
+                        yield recipe, table.topics, name, reference, figure, table.published_source
 
     def _sets(self, recipe: str, topics: str) -> list[ResultTable]:
         """The tables of a topic set or macro-average."""

@@ -12,9 +12,16 @@ _SYSTEMS = (
     *("R-LTR", "PAMM", "SGDMM", "ListMLE", "StructSVM", "SVM-DIV", "DESA", "REINFORCE", "PPO", "MaskablePPO"),
     *("ReturnOnly", "oracle", "pyversity", "ndeval", "Stable-Baselines3", "RLlib", "Tianshou", "TorchRL", "CleanRL"),
 )
-_NAMED = re.compile("|".join(rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in (*_SYSTEMS, *RANKERS)))
+_NAME = "|".join(rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in (*_SYSTEMS, *RANKERS))
+_NAMED = re.compile(_NAME)
+_OVER = re.compile(
+    r"(?i:\b(?:is|are|was|were|be|far|well|clearly|not|ends?|ended|lies?|stands?|stays?|ranks?|scores?|comes?|came|\w+ly)"
+    rf" (?:above|below)\b)|\b(?:above|below) (?:`?(?:{_NAME})|(?:it|them|both|all|each|every|random|\d)\b)"
+)
+"""Above and below as verdicts; "the table below" is none."""
 _COMPARED = re.compile(
-    r"(?i)\b(above|below|better|best|worse|worst|beats?|beaten|outperform\w*|exceeds?|superior|inferior|ahead of|behind"
+    r"(?i)\b(better|worse|(is|are|was|were|ranks?|does|works?) (the )?(best|worst)|beats?|beaten|outperform\w*"
+    r"|surpass\w*|outranks?|exceeds?|superior|inferior|ahead of|falls? behind|leads? (?!to)|trails"
     r"|level with|on a par|as good as|wins?|won|loses?|lost|higher|highest|lower|lowest|stronger|strongest|weaker"
     r"|weakest|faster|fastest|slower|slowest|(not|no|never|nor) (\w+ )?significant\w*|significantly|reproduce[sd]?)\b"
 )
@@ -46,7 +53,7 @@ def faults(text: str) -> Iterator[str]:
         text = re.sub(pattern, " ", text, flags=re.DOTALL | re.MULTILINE)
     for sentence in _SENTENCE.split(text):
         words = " ".join(sentence.replace("*", "").split())
-        found = _COMPARED.search(re.sub(r"`[^`]*`", " ", words))
+        found = _COMPARED.search(re.sub(r"`[^`]*`", " ", words)) or _OVER.search(words)
         if found and _NAMED.search(words):
             yield f'a comparison by hand ("{found[0]}"): {words[:_MOST]}'
         if number := _DECIMAL.search(_ALLOWED.sub(" ", re.sub(r"`[^`]*`", " ", words))):

@@ -199,10 +199,11 @@ def flipped(path: Path, ranker: str) -> None:
     (lambda docs: (docs.parent / "CHANGELOG.md").write_text("- MMR 0.91."), "CHANGELOG.md: a decimal by hand"),
     (lambda docs: (docs / "new.md").write_text("<!-- x: begin -->\nMMR wins\n<!-- x: end -->"), "no command makes"),
     (lambda docs: (docs / "new.md").write_text("<!-- maid: x -->\nMMR wins\n<!-- end -->"), "no part is called 'maid'"),
+    (lambda docs: (docs / "new.md").write_text("<!-- compare: a; b -->\n<!-- end -->"), "compare takes 4 fields, got"),
     (lambda docs: (docs / "results" / "bare.md").write_text("# Bare"), "results/bare.md has no scores beside it"),
     (lambda docs: (docs / "results" / "smoke.md").unlink(), "results/smoke.parquet has no page beside it"),
 ], ids=["verb", "sign", "number", "number of a table", "another row", "rows swapped", "score", "picture", "by hand",
-        "changelog", "marks of nobody", "unknown part", "no scores", "no page"])  # fmt: skip
+        "changelog", "marks of nobody", "unknown part", "fields", "no scores", "no page"])  # fmt: skip
 def test_attacks_are_found(docs: Path, study: Srd, attack: Callable[[Path], object], said: str) -> None:
     attack(docs)
     assert said in "\n".join(check.faults(docs))

@@ -115,6 +115,8 @@ def pages(stored: Stored, stale: Sequence[str] = ()) -> str:
     return markdown(("page", "what", "scores"), rows, words=3)
 
 
+FIELDS = {"compare": (4, 5), "gains": (5, 6), "decision": (8,), "published": (1,), "table": (2,)}
+"""Numbers of fields that a line of each kind may have."""
 KINDS: Mapping[str, Callable[[Lines, Stored], str]] = {
     "compare": compare,
     "gains": gains,
@@ -146,7 +148,11 @@ def remade(text: str, path: Path, stored: Stored, folder: str = "") -> str:
         elif kind == "pages":
             new = pages(stored, stale_pages(text))
         elif kind in KINDS:
-            new = KINDS[kind](fields(words), stored).replace("](", f"]({folder}")
+            lines = fields(words)
+            for line in lines:
+                if len(line) not in FIELDS[kind]:
+                    raise ValueError(f"{path.name}: {kind} takes {FIELDS[kind][0]} fields, got {'; '.join(line)!r}")
+            new = KINDS[kind](lines, stored).replace("](", f"]({folder}")
         else:
             raise ValueError(f"{path.name}: no part is called {kind!r}; expected one of {', '.join(KINDS)}")
         return f"<!-- {kind}:{found[0][len(kind) + 6]}{words}-->\n{new}\n<!-- end -->"

@@ -49,7 +49,7 @@ class Corrected(RetrievalOrder):
         cosines = standardised(relevance_of(topic, "cosine", "the study"))
         far = float(np.clip(((scores * cosines).mean() - self.least) / 0.3, 0.0, 1.0))
         mixed = scores + far * self.cosine * cosines
-        ranker = DPP(TradeOffConfig(lambda_=1 - far * (1 - self.lambda_), relevance="raw_scores"))
+        ranker = DPP(TradeOffConfig(lambda_=1 - far * (1 - self.lambda_), relevance="scores"))
         again, order = _ordered(topic, mixed)
         return order[ranker.rank(again, k)]
 

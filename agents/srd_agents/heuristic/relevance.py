@@ -19,8 +19,8 @@ from srd_gym.topic import FloatArray, Topic
 
 _ROUNDING = 1e-6
 """What cosines may be off by."""
-_EQUAL = 1e-3
-"""Ratio of standard deviations, less 1, up to which scores are on the scale of the cosines."""
+_SAME = 1e-3
+"""Difference up to which scores are taken for the cosines, which vector stores often round."""
 
 
 def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
@@ -67,19 +67,21 @@ def _cosines(topic: Topic, ranker: str) -> FloatArray:
 def matched(scores: FloatArray, cosines: FloatArray | None) -> FloatArray:
     """Scores on the scale of cosines, so that one weight means the same for every first stage: [N] float32.
 
-    They are multiplied so that their standard deviation is that of the cosines with the query; scores that are these
-    cosines stay exactly as they are. Without cosines, or where all of those are equal, scores within [-1, 1] count as
-    they are, and others are scaled to [0, 1].
+    They are multiplied so that their standard deviation is that of the cosines with the query; if they are those
+    cosines, up to rounding, the cosines count. Without cosines, or where all of those are equal, scores within [-1, 1]
+    count as they are, and others are scaled to [0, 1].
 
     Args:
         scores: [N], of the first stage.
         cosines: [N], of query and document; None where there is no query vector.
     """
-    spread, wanted = (0.0 if values is None else float(values.std(dtype=np.float64)) for values in (scores, cosines))
-    if spread > 0.0 and wanted > _ROUNDING:
-        ratio = wanted / spread
-        scaled: FloatArray = (scores.astype(np.float64) * ratio).astype(np.float32)
-        return scores if abs(ratio - 1.0) <= _EQUAL else scaled
+    if cosines is not None:
+        if np.abs(scores - cosines).max() <= _SAME:
+            return cosines
+        spread, wanted = float(scores.std(dtype=np.float64)), float(cosines.std(dtype=np.float64))
+        if spread > 0.0 and wanted > _ROUNDING:
+            on_scale: FloatArray = (scores.astype(np.float64) * (wanted / spread)).astype(np.float32)
+            return on_scale
     return scores if float(np.abs(scores).max()) <= 1.0 + _ROUNDING else min_max(scores)
 
 
@@ -97,19 +99,19 @@ class ByRelevance:
     """The order of relevance, ties to the earlier candidate.
 
     Args:
-        relevance: one of `srd_agents.heuristic.config.Relevance`; None: "auto", or as the candidates stand where the
-            topic has neither scores nor a query.
+        relevance: one of `srd_agents.heuristic.config.Relevance`, "matched" being the order of "auto"; None: "auto",
+            or as the candidates stand where the topic has neither scores nor a query.
     """
 
     name = "order of relevance"
 
     def __init__(self, relevance: str | None) -> None:
-        self.relevance = relevance
+        self.relevance = "auto" if relevance == "matched" else relevance
 
     @property
     def weighs_cosines(self) -> bool:
         """Whether that is the cosine of query and document where there are no scores."""
-        return self.relevance in ("auto", "cosine", "matched")
+        return self.relevance in ("auto", "cosine")
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The k most relevant: [min(k, N)] int64."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from srd_agents.heuristic.relevance import relevance_of
 from srd_agents.pipeline.capabilities import (
     PutsCopiesLast,
     check_uses_subtopics,
@@ -360,6 +361,8 @@ class Chooser:
         topics, orders, limits, notes = [], [], [], []
         for one in given:
             topic, order = _retrieved(one)
+            if one.scores is None:
+                topic, order = nearest_first(self.ranker, topic)
             notes.append(one.note)
             topics.append(topic)
             orders.append(order)
@@ -440,6 +443,18 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
         subtopic_scores=rated if rated is None or order is None else rated[order],
     )
     return topic, order
+
+
+def nearest_first(ranker: Ranker, topic: Topic) -> tuple[Topic, IntArray | None]:
+    """A topic without scores, the documents nearest to the query first if the ranker weighs that: they win ties.
+
+    Returns:
+        The topic, and for each of its candidates its position among the documents given (None: the same).
+    """
+    if topic.query_vector is None or not getattr(ranker, "weighs_cosines", False):
+        return topic, None
+    order = falling(relevance_of(topic, "cosine", name_of(ranker)))
+    return (topic, None) if order is None else (topic.take(order), order)
 
 
 def _named(given: Given) -> NDArray[Any] | None:

@@ -6,7 +6,7 @@ Shapes: N documents of a topic, M of them without a vector, F vector width.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,9 @@ def with_vectors(given: Any, embed: Lookup | None, *, alone: bool = False) -> tu
             vector that has no score and whose text nothing embeds.
     """
     vectors, texts, topic = given.doc_vectors, given.doc_texts, f"topic {shown(given.query_id)}: "
-    gaps = [place for place, vector in enumerate(vectors) if vector is None] if isinstance(vectors, list | tuple) else []
+    gaps = (
+        [place for place, vector in enumerate(vectors) if vector is None] if isinstance(vectors, list | tuple) else []
+    )
     if vectors is not None and not gaps:
         return given, embed, ""
     if vectors is None or len(gaps) == len(vectors):
@@ -127,7 +129,7 @@ def _checked(texts: Any) -> list[str]:
     Raises:
         TypeError: something else.
     """
-    if isinstance(texts, str) or not hasattr(texts, "__len__"):
+    if isinstance(texts, str | Mapping | Set) or not hasattr(texts, "__len__"):
         raise TypeError(f"texts must be a list of texts, got {shown(texts)} ({type(texts).__name__})")
     for place, text in enumerate(texts):
         if not isinstance(text, str):

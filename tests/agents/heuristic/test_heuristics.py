@@ -59,7 +59,11 @@ def test_what_a_topic_lacks_is_named(names: Any, options: Any, changes: Any, mes
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        *((name, {"relevance": kind}) for name in BY_VECTORS for kind in ("scores", "scaled", "matched", "cosine", "rank")),
+        *(
+            (name, {"relevance": kind})
+            for name in BY_VECTORS
+            for kind in ("scores", "scaled", "matched", "cosine", "rank")
+        ),
         *((name, {"coverage": scaling}) for name in EXPLICIT for scaling in ("topic", "subtopic", "cosine")),
     ],
 )

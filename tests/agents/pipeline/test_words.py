@@ -23,7 +23,7 @@ def test_cosines_of_few_texts_are_those_of_tf_idf() -> None:
     ("cat", TypeError, "must be a list of texts, got 'cat'"),
     ({"a": "cat"}, TypeError, "must be a list of texts"),
     (["cat", None], TypeError, r"got None \(NoneType\) at position 1"),
-    (["", "?"], ValueError, "give doc_vectors instead"),
+    (["", "?"], ValueError, "give vectors instead"),
 ])  # fmt: skip
 def test_what_holds_no_words_is_refused(texts: Any, error: type[Exception], said: str) -> None:
     pytest.importorskip("sklearn")

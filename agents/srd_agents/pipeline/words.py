@@ -74,6 +74,8 @@ def with_vectors(given: Any, embed: Lookup | None, *, alone: bool = False) -> tu
 def _of_texts(given: Any, embed: Lookup | None, topic: str) -> tuple[Any, Lookup | None, str]:
     """`with_vectors` where no document has one."""
     texts, query, note = given.doc_texts, given.query_text, ""
+    if not isinstance(query, str | None):
+        raise TypeError(f"{topic}query_text must be text, got {shown(query)} ({type(query).__name__})")
     asked = _checked(texts) + [query] * (query is not None and given.query_vector is None)
     if embed is None:
         if given.query_vector is not None:

@@ -111,5 +111,5 @@ def test_documents_without_embeddings_are_compared_by_their_words_with_a_notice(
     wanted = diversify(texts=texts, query_text="big cat", k=3, scores=scores, diversity=0.5).indices
     assert [document.content for document in found] == [texts[i] for i in wanted]
     some = [replace(given[0], embedding=[1.0, 0.0], score=None), replace(given[1], score=None)]
-    with pytest.raises(ValueError, match="document 1 .*has no embedding; have the retriever return embeddings"):
+    with pytest.raises(ValueError, match=r"document 1 .*has no embedding; have the retriever return embeddings"):
         DiverseRanker().run(some)

@@ -59,7 +59,7 @@ def test_srd_mcp(queries: Any, wanted: Any) -> None:
 
 @pytest.mark.parametrize("lambda_mult", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
 def test_langchains_own_marginal_relevance(queries: Any, lambda_mult: float) -> None:
-    """Where a document is the query itself, all documents near it tie at 0.5, and LangChain's rounding chooses."""
+    """Where a document is the query itself, all documents near it tie at 0.5, and rounding chooses in LangChain."""
     differ = 0
     for query, vectors, scores in queries:
         own = maximal_marginal_relevance(query, list(vectors), lambda_mult, K)
@@ -74,7 +74,7 @@ def test_langchains_own_marginal_relevance(queries: Any, lambda_mult: float) -> 
 
 
 def is_tied(scores: NDArray[Any]) -> bool:
-    """Whether a document is the query itself: relevance and similarity to it are then one, and only rounding differs."""
+    """Whether a document is the query itself: relevance and similarity to it are then one."""
     return float(scores.max()) > 1 - 1e-6
 
 

@@ -33,8 +33,8 @@ class Rank:
     {"query_id": "7", "doc_ids": ["a", "b"], "doc_vectors": [[0.1, 0.2], [0.3, 0.1]]} and optional query_vector,
     retrieval_scores (and query_text, doc_texts for a model with a vectoriser) give
     {"query_id": "7", "ranking": ["b", "a"]}. Further keys: subtopics, subtopic_weights, subtopic_scores, groups with
-    max_per_group (and fill), costs with budget (and per_cost), already_shown (ids), diversity, relevance. Vectors may be
-    base64 of float32.
+    max_per_group (and fill), costs with budget (and per_cost), already_shown (ids), diversity, relevance. Vectors may
+    be base64 of float32.
 
     Examples:
       srd rank model --topics topics.parquet --k 10 --out model.run

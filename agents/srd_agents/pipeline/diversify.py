@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -515,7 +515,8 @@ def _is_alone(doc_vectors: Any, texts: Any) -> bool:
     if doc_vectors is None:
         if texts is None:
             raise ValueError("there are no documents; give doc_vectors ([N, F]), or texts (N of them)")
-        return not hasattr(texts, "__len__") or not len(texts) or any(isinstance(each, str) for each in texts)
+        lists = isinstance(texts, Sized) and all(isinstance(each, Sized | None) for each in texts)
+        return not lists or not len(texts) or any(isinstance(each, str) for each in texts)
     dimensions = _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(

@@ -182,6 +182,7 @@ def test_what_has_no_vector_is_embedded_by_the_model(later: bool) -> None:
         return [[float(len(text)), 1.0] for text in texts]
 
     async def embed_later(texts: list[str]) -> Any:
+        await asyncio.sleep(0)
         return embed(texts)
 
     def of_query(text: str) -> Any:

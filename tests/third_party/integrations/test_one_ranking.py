@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from adapters import ADAPTERS
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
+from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
 from numpy.typing import NDArray
 
 from srd_agents import diversify
@@ -71,6 +72,19 @@ def test_langchains_own_marginal_relevance(queries: Any, lambda_mult: float) -> 
             assert is_tied(scores)
             np.testing.assert_allclose(values(ours, vectors, scores), values(own, vectors, scores), atol=1e-6)
     assert differ <= 4  # of 44
+
+
+@pytest.mark.parametrize("mmr_threshold", [0.3, 0.5, 0.7])
+def test_llamaindexs_own_compares_with_the_last_pick_only(queries: Any, mmr_threshold: float) -> None:
+    """So the first two documents are ours, and later ones may differ."""
+    differ = 0
+    for query, vectors, scores in queries:
+        own = get_top_k_mmr_embeddings(query, list(vectors), similarity_top_k=K, mmr_threshold=mmr_threshold)[1]
+        ours = diversify(query, vectors, K, "mmr", scores, diversity=1 - mmr_threshold).indices.tolist()
+        differ += ours != own
+        if not is_tied(scores):
+            assert ours[:2] == own[:2]
+    assert differ > len(queries) / 2
 
 
 def is_tied(scores: NDArray[Any]) -> bool:

@@ -396,9 +396,9 @@ def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
         ValueError: an unknown name, a learner's name without a folder, or a folder without a trained ranker.
     """
     if ranker is None or isinstance(ranker, str | os.PathLike):
-        loaded: Any = load_ranker(DEFAULT_RANKER if ranker is None else ranker)
+        loaded = load_ranker(DEFAULT_RANKER if ranker is None else ranker)
         of_a_name = ranker is None or not os.path.isdir(ranker)
-        return loaded.with_relevance("matched") if of_a_name and getattr(loaded, "weighs_cosines", False) else loaded
+        return with_relevance(loaded, "matched") if of_a_name and getattr(loaded, "weighs_cosines", False) else loaded
     refuse_class("ranker", ranker)
     if isinstance(ranker, Ranker):
         return ranker

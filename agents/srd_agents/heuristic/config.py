@@ -7,8 +7,8 @@ from typing import Literal
 
 from srd_agents.training.options import Config, CountFromZero, MeasureOption, Positive, Share
 
-Relevance = Literal["auto", "cosine", "scores", "raw_scores", "rank"]
-"""What relevance may be."""
+Relevance = Literal["auto", "cosine", "scores", "scaled", "matched", "rank"]
+"""Kinds of relevance, explained at `TradeOffConfig.relevance`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +26,10 @@ class TradeOffConfig(Config):
     lambda_: Share = 0.5
     """Weight of relevance, 0 (only novelty) to 1 (only relevance)."""
     relevance: Relevance = "auto"
-    """What relevance is: "cosine" (of query and document), "scores" (retrieval scores scaled to [0, 1] in the topic),
-    "raw_scores" (as they are), "rank" (falling evenly from 1 along the retrieval order), or "auto": scores where the
-    topic has them, else cosine."""
+    """Relevance of a document: "cosine" (of query and document), "scores" (retrieval scores as they are), "scaled"
+    (scores scaled to [0, 1] in the topic), "matched" (scores on the scale of the cosines, see
+    `srd_agents.heuristic.relevance.matched`; cosines where there are none), "rank" (falling evenly from 1 along the
+    retrieval order), or "auto": "scaled" where the topic has scores, else "cosine"."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.blend import Blend
-from srd_agents.heuristic.config import ExplicitConfig, XQuADConfig
+from srd_agents.heuristic.config import ExplicitConfig, Relevance, XQuADConfig
 from srd_agents.heuristic.greedy import BLOCK, Choice, Greedy, Rows, rows_of
 from srd_agents.heuristic.named import estimate
 from srd_agents.heuristic.relevance import ByRelevance, min_max, relevance_of
@@ -146,6 +146,10 @@ class XQuAD(Explicit):
     def with_diversity(self, diversity: float) -> Ranker:
         """With lambda = 1 - diversity."""
         return XQuAD(replace(self.config, lambda_=1.0 - diversity)) if diversity else ByRelevance(self.config.relevance)
+
+    def with_relevance(self, relevance: Relevance) -> Ranker:
+        """With another kind of relevance."""
+        return XQuAD(replace(self.config, relevance=relevance))
 
     def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
         if order is None or self.config.relevance != "auto":

@@ -17,40 +17,72 @@ from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
+_ROUNDING = 1e-6
+"""What cosines may be off by."""
+_SAME = 1e-3
+"""Difference up to which scores are taken for the cosines, which vector stores often round."""
+
 
 def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
     """Relevance of the candidates: [N] float32.
 
     Args:
         topic: the topic.
-        kind: one of `srd_agents.heuristic.config.Relevance`; "auto" is "scores" where the topic has retrieval scores,
-            else "cosine".
+        kind: one of `srd_agents.heuristic.config.Relevance`.
         ranker: who asks, for the errors.
 
     Raises:
         ValueError: the topic lacks what this kind needs; the message says which kinds do without.
     """
+    scores = topic.retrieval_scores
     if kind == "auto":
-        kind = "scores" if topic.retrieval_scores is not None else "cosine"
-    if kind == "cosine":
+        kind = "cosine" if scores is None else "scaled"
+    if kind == "cosine" or (kind == "matched" and scores is None):
         if topic.query_vector is None:
             raise ValueError(
                 f"topic {shown(topic.query_id)} has no query vector, so {ranker} has no relevance by cosine; "
-                "give query vectors, or use relevance='scores' where there are retrieval scores"
+                "give query vectors, or use relevance='scaled' where there are retrieval scores"
             )
-        query = rows_of(topic.query_vector[None]).unit(0)
-        return rows_of(topic.require_vectors(ranker)).project(query)
-    scores = topic.retrieval_scores
+        return _cosines(topic, ranker)
     if scores is None:
         raise ValueError(
             f"topic {shown(topic.query_id)} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "
             "use relevance='cosine'"
         )
-    if kind == "raw_scores":
-        return scores
     if kind == "scores":
+        return scores
+    if kind == "matched":
+        return matched(scores, None if topic.query_vector is None else _cosines(topic, ranker))
+    if kind == "scaled":
         return min_max(scores)
     return (1.0 - np.arange(len(scores)) / len(scores)).astype(np.float32)
+
+
+def _cosines(topic: Topic, ranker: str) -> FloatArray:
+    """Cosine of the query and each candidate: [N] float32."""
+    query = rows_of(np.asarray(topic.query_vector)[None]).unit(0)
+    return rows_of(topic.require_vectors(ranker)).project(query)
+
+
+def matched(scores: FloatArray, cosines: FloatArray | None) -> FloatArray:
+    """Scores on the scale of cosines, so that one weight means the same for every first stage: [N] float32.
+
+    They are multiplied so that their standard deviation is that of the cosines with the query; if they are those
+    cosines, up to rounding, the cosines count. Without cosines, or where all of those are equal, scores within [-1, 1]
+    count as they are, and others are scaled to [0, 1].
+
+    Args:
+        scores: [N], of the first stage.
+        cosines: [N], of query and document; None where there is no query vector.
+    """
+    if cosines is not None:
+        if np.abs(scores - cosines).max() <= _SAME:
+            return cosines
+        spread, wanted = float(scores.std(dtype=np.float64)), float(cosines.std(dtype=np.float64))
+        if spread > 0.0 and wanted > _ROUNDING:
+            on_scale: FloatArray = (scores.astype(np.float64) * (wanted / spread)).astype(np.float32)
+            return on_scale
+    return scores if float(np.abs(scores).max()) <= 1.0 + _ROUNDING else min_max(scores)
 
 
 def min_max(values: NDArray[Any]) -> FloatArray:
@@ -67,14 +99,14 @@ class ByRelevance:
     """The order of relevance, ties to the earlier candidate.
 
     Args:
-        relevance: one of `srd_agents.heuristic.config.Relevance`; None: "auto", or as the candidates stand where the
-            topic has neither scores nor a query.
+        relevance: one of `srd_agents.heuristic.config.Relevance`, "matched" being the order of "auto"; None: "auto",
+            or as the candidates stand where the topic has neither scores nor a query.
     """
 
     name = "order of relevance"
 
     def __init__(self, relevance: str | None) -> None:
-        self.relevance = relevance
+        self.relevance = "auto" if relevance == "matched" else relevance
 
     @property
     def weighs_cosines(self) -> bool:
@@ -95,4 +127,4 @@ def relevance_or_none(topic: Topic, kind: str | None) -> ScoreArray:
     """[N] relevance; zeros where nothing says anything of it and the ranker needs none."""
     if kind is None and topic.retrieval_scores is None and topic.query_vector is None:
         return np.zeros(topic.n_candidates)
-    return relevance_of(topic, kind or "auto", "diversity=").astype(np.float64)
+    return relevance_of(topic, kind or "auto", "relevance=").astype(np.float64)

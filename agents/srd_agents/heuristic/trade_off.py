@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from srd_agents.heuristic.config import MMRConfig, TradeOffConfig
+from srd_agents.heuristic.config import MMRConfig, Relevance, TradeOffConfig
 from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, rows_of
 from srd_agents.heuristic.lazy import lazily
 from srd_agents.heuristic.relevance import ByRelevance, relevance_of
@@ -37,15 +37,21 @@ class TradeOff(Greedy, Objective):
     @property
     def weighs_cosines(self) -> bool:
         """Whether relevance is the cosine of query and document where there are no scores."""
-        return self.config.relevance in ("auto", "cosine")
+        return self.config.relevance in ("auto", "cosine", "matched")
 
     def with_diversity(self, diversity: float) -> Ranker:
-        """With lambda = 1 - diversity."""
-        if not diversity:
-            return ByRelevance(self.config.relevance)
+        """With lambda = 1 - diversity, and "matched" in the place of relevance "auto"."""
+        relevance = "matched" if self.config.relevance == "auto" else self.config.relevance
+        return self._with(lambda_=1.0 - diversity, relevance=relevance) if diversity else ByRelevance(relevance)
+
+    def with_relevance(self, relevance: Relevance) -> Ranker:
+        """With another kind of relevance."""
+        return self._with(relevance=relevance)
+
+    def _with(self, **options: Any) -> Ranker:
         made: Any = type(self)
-        weighed: Ranker = made(replace(self.config, lambda_=1.0 - diversity))
-        return weighed
+        ranker: Ranker = made(replace(self.config, **options))
+        return ranker
 
     def _value(self, topic: Topic) -> FloatArray:
         """What relevance adds to the scores of a topic's candidates: [N] float32, an array of its own."""

@@ -5,12 +5,22 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import LimitKeys, Subtopics, best_first, chooser_of, marked, named
+from srd_agents.integrations.ranking import (
+    LimitKeys,
+    Model,
+    Prepared,
+    Subtopics,
+    at_once,
+    best_first,
+    chooser_of,
+    marked,
+    named,
+)
 from srd_agents.pipeline.diversify import Chooser, as_ranker
 from srd_agents.pipeline.naming import Names
 from srd_gym.checks import check_integer
@@ -25,6 +35,7 @@ with library("haystack", "haystack-ai"):
 
 _PARTS = ("subtopics", "namer", "embedder")
 """Options that may be components or functions."""
+_REMEDY = "have the retriever return embeddings, or give embedder="
 _FUNCTION = "function"
 """What a function is written down under, beside components, which have a type."""
 
@@ -49,14 +60,23 @@ class DiverseRanker(LimitKeys):
             of that name).
         namer: a chat generator that names the subtopics of each query, or a `srd_agents.pipeline.naming.Namer`, which
             may keep what it named.
-        embedder: a text or a document embedder, or a function that makes vectors of a list of texts, for subtopics that
-            are texts.
-        limits: any arguments of `srd_agents.integrations.ranking.LimitKeys`, such as `group_key="source"`.
+        embedder: a text or a document embedder, or a function that makes vectors of a list of texts: of subtopics, of
+            the query, and of documents without embeddings. None: if no document has an embedding, they are compared by
+            their words (TF-IDF; scikit-learn).
+        relevance: kind of relevance, as `srd_agents.diversify` takes it; None: the scores on the scale of the cosines,
+            or without scores the cosine with the query.
+        group_key: key of the meta: each document's group, such as its source.
+        max_per_group: documents shown of each group at most, those shown before among them.
+        cost_key: key of the meta: each document's cost, such as its tokens.
+        budget: what the documents shown may cost in all.
+        shown_key: key of the meta that is true for documents shown before, which are not shown again.
+        fill: whether to fill up, marked by `meta["filled"]`, where `max_per_group` leaves too few.
+        per_cost: whether to choose what is worth most for the budget, in place of a ranker.
 
     Raises:
         TypeError: an argument of another type.
         ValueError: top_k below 1, diversity outside [0, 1], an unknown ranker, or one that takes no diversity or no
-            subtopics; or a namer without an embedder.
+            subtopics.
     """
 
     def __init__(
@@ -68,8 +88,17 @@ class DiverseRanker(LimitKeys):
         subtopics: str | Names | None = None,
         namer: Any = None,
         embedder: Any = None,
-        **limits: Any,
+        relevance: str | None = None,
+        group_key: str | None = None,
+        max_per_group: int | None = None,
+        cost_key: str | None = None,
+        budget: float | None = None,
+        shown_key: str | None = None,
+        fill: bool = False,
+        per_cost: bool = False,
     ) -> None:
+        limits: dict[str, Any] = {"group_key": group_key, "max_per_group": max_per_group, "cost_key": cost_key}
+        limits |= {"budget": budget, "shown_key": shown_key, "fill": fill, "per_cost": per_cost}
         LimitKeys.__init__(self, **limits)
         if top_k is not None:
             check_integer("top_k", top_k, 1)
@@ -81,11 +110,12 @@ class DiverseRanker(LimitKeys):
         self.subtopics: Any = subtopics
         self.namer = namer
         self.embedder = embedder
-        self._subtopics = Subtopics(subtopics, namer, "give embedder=" * (embedder is None))
+        self.relevance = relevance
+        self._subtopics = Subtopics(subtopics, namer, "give embedder=")
         self._chooser(diversity)
 
     def _chooser(self, diversity: float | None) -> Chooser:
-        return chooser_of(self._loaded, diversity, named=self._subtopics.given, limits=self.limits())
+        return chooser_of(self._loaded, diversity, relevance=self.relevance, named=self._subtopics.given, keys=self)
 
     def warm_up(self) -> None:
         """Warm the namer and the embedder up."""
@@ -102,7 +132,13 @@ class DiverseRanker(LimitKeys):
         path = None if self.ranker is None else os.fspath(self.ranker)
         parts = {name: _written(name, getattr(self, name)) for name in _PARTS}
         written: dict[str, Any] = default_to_dict(
-            self, top_k=self.top_k, diversity=self.diversity, ranker=path, **parts, **self.limit_options()
+            self,
+            top_k=self.top_k,
+            diversity=self.diversity,
+            ranker=path,
+            relevance=self.relevance,
+            **parts,
+            **self.limit_options(),
         )
         return written
 
@@ -139,12 +175,13 @@ class DiverseRanker(LimitKeys):
 
         Raises:
             TypeError: embeddings or scores that are no numbers.
-            ValueError: a document without an embedding, embeddings of two widths, numbers that are not finite, scores
-                of some documents only, subtopics that cannot be named or embedded, or what the ranker refuses.
+            ValueError: a document without an embedding or score among others that have one, embeddings of two widths,
+                numbers that are not finite, scores of some documents only, subtopics that cannot be named or embedded,
+                or what the ranker refuses.
         """
-        told = self._subtopics.of(query, *_told(documents)) if documents else None
-        vectors, query_embedding = self._vectors(told, query, query_embedding)
-        return self._shown(documents, query_embedding, top_k, diversity, query, vectors)
+        model = None if self.embedder is None else Model(self._embed, lambda text: self._embed([text])[0])
+        ready = at_once(self._prepared(documents, query, query_embedding, model)) if documents else None
+        return self._shown(documents, ready, top_k, diversity, query)
 
     @component.output_types(documents=list[Document])
     async def run_async(
@@ -156,20 +193,28 @@ class DiverseRanker(LimitKeys):
         query: str | None = None,
     ) -> dict[str, list[Document]]:
         """`run` for asynchronous pipelines: models that name subtopics or embed are awaited."""
-        told = await self._subtopics.later(query, *_told(documents)) if documents else None
-        embed = None if self.embedder is None else self._embed_later
-        vectors = await self._subtopics.vectors_later(told, query, embed)
-        if vectors is not None and query and query_embedding is None and embed is not None:
-            query_embedding = (await embed([query]))[0]
-        return await asyncio.to_thread(self._shown, documents, query_embedding, top_k, diversity, query, vectors)
 
-    def _vectors(self, told: Any, query: str | None, query_embedding: Any) -> tuple[Any, Any]:
-        """Embeddings of the subtopics and of the query, which is embedded as they are where its own is not given."""
-        embed = None if self.embedder is None else self._embed
-        vectors = self._subtopics.vectors(told, query, embed)
-        if vectors is not None and query and query_embedding is None and embed is not None:
-            query_embedding = embed([query])[0]
-        return vectors, query_embedding
+        async def one(text: str) -> Any:
+            return (await self._embed_later([text]))[0]
+
+        model = None if self.embedder is None else Model(self._embed_later, one)
+        ready = await self._prepared(documents, query, query_embedding, model, later=True) if documents else None
+        return await asyncio.to_thread(self._shown, documents, ready, top_k, diversity, query)
+
+    def _prepared(
+        self,
+        documents: list[Document],
+        query: str | None,
+        query_vector: Any,
+        model: Model | None,
+        *,
+        later: bool = False,
+    ) -> Coroutine[Any, Any, Prepared]:
+        """What is ranked."""
+        vectors = [document.embedding for document in documents]
+        return self._subtopics.prepared(
+            query, *_told(documents), vectors, model, query_vector=query_vector, notice=_REMEDY, later=later
+        )
 
     def _embed(self, texts: list[str]) -> Any:
         """Vectors of texts, by the embedder."""
@@ -194,30 +239,29 @@ class DiverseRanker(LimitKeys):
     def _shown(
         self,
         documents: list[Document],
-        query_embedding: list[float] | None,
+        ready: Prepared | None,
         top_k: int | None,
         diversity: float | None,
         query: str | None,
-        subtopics: Any,
     ) -> dict[str, list[Document]]:
-        """The documents to show for a query with the vectors of its subtopics."""
+        """The documents to show for a query."""
         top_k = self.top_k if top_k is None else top_k
         diversity = self.diversity if diversity is None else diversity
         chooser = self._chooser(diversity)
-        if not documents:
+        if ready is None:
             return {"documents": []}
         names, metadata = named("document", [document.id for document in documents]), _told(documents)[1]
         places, filled = best_first(
             chooser,
             len(documents) if top_k is None else top_k,
-            [document.embedding for document in documents],
+            ready.vectors,
             names=names,
             query=query or "of this run",
-            query_vector=query_embedding,
+            query_vector=ready.query_vector,
             scores=[document.score for document in documents],
-            subtopics=subtopics,
+            subtopics=ready.subtopics,
             limited=self.limited(metadata, names),
-            remedy="have the retriever return embeddings",
+            remedy=_REMEDY,
         )
         ranked = enumerate(zip(places, filled, strict=True), start=1)
         return {

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import LimitKeys, Subtopics, best_first, chooser_of, marked, named, values_of
+from srd_agents.integrations.ranking import (
+    LimitKeys,
+    Model,
+    Prepared,
+    Subtopics,
+    at_once,
+    best_first,
+    chooser_of,
+    marked,
+    named,
+    values_of,
+)
 from srd_agents.pipeline.diversify import Chooser
 
 with library("langchain_core", "langchain-core"):
@@ -25,25 +36,29 @@ class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
     unless another ranker is named.
 
     Relevance is `metadata[score_key]`. Without `score_key` it is the cosine of query and document for rankers that
-    weigh relevance (MMR, MSD, DPP), and the retriever's order for others. What may be shown is limited by the arguments
-    of `srd_agents.integrations.ranking.LimitKeys`.
+    weigh relevance (MMR, MSD, DPP), as in LangChain's own MMR, and the retriever's order for others. What may be shown
+    is limited by the arguments of `srd_agents.integrations.ranking.LimitKeys`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
 
     embeddings: Embeddings | None = None
-    """The model of query and documents; None where `vector_key` says where vectors stand, and no query is needed."""
+    """The model of query and documents. None: they have vectors under `vector_key`, or else are compared by their words
+    (TF-IDF; scikit-learn)."""
     k: int = Field(default=4, ge=1)
     """Documents kept."""
     lambda_mult: float | None = Field(default=None, ge=0.0, le=1.0)
     """Weight of relevance: 1 is least diverse, 0 most; None lets the ranker decide."""
+    relevance: str | None = None
+    """Kind of relevance, as `srd_agents.diversify` takes it; None: the scores on the scale of the cosines, or without
+    `score_key` the cosine with the query."""
     ranker: Any = None
     """A ranker, its name such as "mmr" or the folder of a trained one; None is MMR where `lambda_mult` is
     given, else `srd_agents.diversify.DEFAULT_RANKER`."""
     score_key: str | None = None
     """Where in a document's metadata its score stands, higher is better."""
     vector_key: str | None = None
-    """Where in a document's metadata its vector stands; None embeds its text."""
+    """Where in a document's metadata its vector stands; the text of a document without one is embedded."""
     subtopics: Any = None
     """What the query may mean or ask about: a key of the metadata, whose texts (or lists of texts) are the subtopics,
     or a function of the query's text (and the documents' `texts`, if it has a parameter of that name)."""
@@ -55,15 +70,14 @@ class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
 
     @model_validator(mode="after")
     def _make_ranker(self) -> DiverseCompressor:
-        if self.embeddings is None and self.vector_key is None:
-            raise ValueError("documents have no vectors: give embeddings=, or vector_key= where metadata holds vectors")
-        self._subtopics = Subtopics(self.subtopics, self.namer, "give embeddings=" * (self.embeddings is None))
+        self._subtopics = Subtopics(self.subtopics, self.namer, "give embeddings=")
         self._chooser = chooser_of(
             self.ranker,
-            relevance=self.lambda_mult,
+            lambda_=self.lambda_mult,
             option="lambda_mult",
+            relevance=self.relevance,
             named=self._subtopics.given,
-            limits=self.limits(),
+            keys=self,
         )
         return self
 
@@ -79,12 +93,9 @@ class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
         """
         if not documents:
             return []
-        told, model = self._subtopics.of(query, *_told(documents)), self.embeddings
-        vectors = self._vectors(documents)
-        if vectors is None and model is not None:
-            vectors = model.embed_documents(_told(documents)[0])
-        subtopics = self._subtopics.vectors(told, query, None if model is None else model.embed_documents)
-        return self._shown(documents, query, vectors, None if model is None else model.embed_query(query), subtopics)
+        found = self.embeddings
+        model = None if found is None else Model(found.embed_documents, found.embed_query)
+        return self._shown(documents, query, at_once(self._prepared(documents, query, model)))
 
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
@@ -92,35 +103,28 @@ class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
         """`compress_documents` for asynchronous code: models that name subtopics or embed are awaited."""
         if not documents:
             return []
-        told, model = await self._subtopics.later(query, *_told(documents)), self.embeddings
-        vectors = self._vectors(documents)
-        if vectors is None and model is not None:
-            vectors = await model.aembed_documents(_told(documents)[0])
-        subtopics = await self._subtopics.vectors_later(told, query, None if model is None else model.aembed_documents)
-        query_vector = None if model is None else await model.aembed_query(query)
-        ranked: list[Document] = await run_in_executor(
-            None, self._shown, documents, query, vectors, query_vector, subtopics
-        )
+        found = self.embeddings
+        model = None if found is None else Model(found.aembed_documents, found.aembed_query)
+        ready = await self._prepared(documents, query, model, later=True)
+        ranked: list[Document] = await run_in_executor(None, self._shown, documents, query, ready)
         return ranked
 
-    def _shown(
-        self, documents: Sequence[Document], query: str, vectors: Any, query_vector: Any, subtopics: Any
-    ) -> list[Document]:
-        """The documents to show for a query with these vectors of documents, query and subtopics."""
+    def _shown(self, documents: Sequence[Document], query: str, ready: Prepared) -> list[Document]:
+        """The documents to show for a query."""
         names, metadata = named("document", [document.id for document in documents]), _told(documents)[1]
         remedy = "; leave score_key out where the retriever gives no scores"
         key = self.score_key
         places, filled = best_first(
             self._chooser,
             self.k,
-            vectors,
+            ready.vectors,
             names=names,
             query=query,
-            query_vector=query_vector,
+            query_vector=ready.query_vector,
             scores=None if key is None else values_of("score", "score_key", key, metadata, names, remedy),
-            subtopics=subtopics,
+            subtopics=ready.subtopics,
             limited=self.limited(metadata, names),
-            remedy=f"expected a vector in metadata[{self.vector_key!r}], or use embeddings=",
+            remedy=self._remedy(),
         )
         return [
             documents[i].model_copy(update={"metadata": marked(metadata[i])}) if over else documents[i]
@@ -138,10 +142,17 @@ class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
 
         return RunnableLambda(show, show_later, name=type(self).__name__)
 
-    def _vectors(self, documents: Sequence[Document]) -> list[Any] | None:
-        """Each document's vector out of its metadata; None where they are to be made."""
-        key = self.vector_key
-        return None if key is None else [document.metadata.get(key) for document in documents]
+    def _prepared(
+        self, documents: Sequence[Document], query: str, model: Model | None, *, later: bool = False
+    ) -> Coroutine[Any, Any, Prepared]:
+        """What is ranked."""
+        key, (texts, metadata) = self.vector_key, _told(documents)
+        vectors = [None if key is None else fields.get(key) for fields in metadata]
+        notice = "" if key is None else self._remedy()
+        return self._subtopics.prepared(query, texts, metadata, vectors, model, notice=notice, later=later)
+
+    def _remedy(self) -> str:
+        return f"expected a vector in metadata[{self.vector_key!r}], or use embeddings="
 
 
 def _told(documents: Sequence[Document]) -> tuple[list[str], list[dict[str, Any]]]:

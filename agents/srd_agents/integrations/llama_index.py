@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import LimitKeys, Subtopics, best_first, chooser_of, marked, named
+from srd_agents.integrations.ranking import (
+    LimitKeys,
+    Model,
+    Prepared,
+    Subtopics,
+    at_once,
+    best_first,
+    chooser_of,
+    marked,
+    named,
+)
 from srd_agents.pipeline.diversify import Chooser
 
 with library("llama_index", "llama-index-core"):
@@ -15,6 +25,9 @@ with library("llama_index", "llama-index-core"):
     from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, model_validator
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
+
+
+_REMEDY = "give embed_model=, or have the retriever return embeddings"
 
 
 class DiversePostprocessor(BaseNodePostprocessor, LimitKeys):
@@ -42,7 +55,14 @@ class DiversePostprocessor(BaseNodePostprocessor, LimitKeys):
         description="Weight of relevance: 1 is least diverse, 0 most; None lets the ranker decide.",
     )
     embed_model: BaseEmbedding | None = Field(
-        default=None, description="Embeds nodes that come without embeddings, and queries; None: nodes bring their own."
+        default=None,
+        description="Embeds nodes that come without embeddings, and queries; None: nodes bring their own, or else are "
+        "compared by their words (TF-IDF; scikit-learn).",
+    )
+    relevance: str | None = Field(
+        default=None,
+        description="Kind of relevance, as srd_agents.diversify takes it; None: the scores on the scale of the "
+        "cosines, or without scores the cosine with the query.",
     )
     ranker: Any = Field(
         default=None,
@@ -64,13 +84,14 @@ class DiversePostprocessor(BaseNodePostprocessor, LimitKeys):
 
     @model_validator(mode="after")
     def _make_ranker(self) -> DiversePostprocessor:
-        self._subtopics = Subtopics(self.subtopics, self.namer, "give embed_model=" * (self.embed_model is None))
+        self._subtopics = Subtopics(self.subtopics, self.namer, "give embed_model=")
         self._chooser = chooser_of(
             self.ranker,
-            relevance=self.mmr_threshold,
+            lambda_=self.mmr_threshold,
             option="mmr_threshold",
+            relevance=self.relevance,
             named=self._subtopics.given,
-            limits=self.limits(),
+            keys=self,
         )
         return self
 
@@ -84,48 +105,54 @@ class DiversePostprocessor(BaseNodePostprocessor, LimitKeys):
     ) -> list[NodeWithScore]:
         if not nodes:
             return []
-        told, model, query = self._subtopics.of(*_told(nodes, query_bundle)), self.embed_model, _text_of(query_bundle)
-        bare, texts = _without(nodes)
-        made = [] if model is None or not bare else model.get_text_embedding_batch(texts)
-        embed = None if model is None else model.get_text_embedding_batch
-        subtopics = self._subtopics.vectors(told, query, embed)
-        vector = None if query_bundle is None else query_bundle.embedding
-        if query_bundle is not None and vector is None and model is not None:
-            vector = model.get_agg_embedding_from_queries(query_bundle.embedding_strs)
-        return self._shown(nodes, query, dict(zip(bare, made, strict=bool(made))), vector, subtopics)
+        found, bundle, model = self.embed_model, query_bundle, None
+        if found is not None:
+            strings = [] if bundle is None else bundle.embedding_strs
+            model = Model(found.get_text_embedding_batch, lambda _: found.get_agg_embedding_from_queries(strings))
+        return self._shown(nodes, bundle, at_once(self._prepared(nodes, bundle, model)))
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         if not nodes:
             return []
-        told, model = await self._subtopics.later(*_told(nodes, query_bundle)), self.embed_model
-        query, (bare, texts) = _text_of(query_bundle), _without(nodes)
-        made = [] if model is None or not bare else await model.aget_text_embedding_batch(texts)
-        embed = None if model is None else model.aget_text_embedding_batch
-        subtopics = await self._subtopics.vectors_later(told, query, embed)
-        vector = None if query_bundle is None else query_bundle.embedding
-        if query_bundle is not None and vector is None and model is not None:
-            vector = await model.aget_agg_embedding_from_queries(query_bundle.embedding_strs)
-        vectors = dict(zip(bare, made, strict=bool(made)))
-        return await asyncio.to_thread(self._shown, nodes, query, vectors, vector, subtopics)
+        found, bundle, model = self.embed_model, query_bundle, None
+        if found is not None:
+            strings = [] if bundle is None else bundle.embedding_strs
+            model = Model(found.aget_text_embedding_batch, lambda _: found.aget_agg_embedding_from_queries(strings))
+        ready = await self._prepared(nodes, bundle, model, later=True)
+        return await asyncio.to_thread(self._shown, nodes, bundle, ready)
 
-    def _shown(
-        self, nodes: list[NodeWithScore], query: str | None, made: dict[int, Any], query_vector: Any, subtopics: Any
-    ) -> list[NodeWithScore]:
-        """The nodes to show for a query; `made` are the embeddings of nodes that came without."""
+    def _prepared(
+        self, nodes: list[NodeWithScore], query: QueryBundle | None, model: Model | None, *, later: bool = False
+    ) -> Coroutine[Any, Any, Prepared]:
+        """What is ranked."""
+        return self._subtopics.prepared(
+            None if query is None else query.query_str,
+            [node.node.get_content() for node in nodes],
+            [node.node.metadata for node in nodes],
+            [node.node.embedding for node in nodes],
+            model,
+            query_vector=None if query is None else query.embedding,
+            embedded_texts=[node.node.get_content(metadata_mode=MetadataMode.EMBED) for node in nodes],
+            notice=_REMEDY,
+            later=later,
+        )
+
+    def _shown(self, nodes: list[NodeWithScore], query: QueryBundle | None, ready: Prepared) -> list[NodeWithScore]:
+        """The nodes to show for a query."""
         names = named("node", [node.node_id for node in nodes])
         places, filled = best_first(
             self._chooser,
             self.top_n,
-            [made.get(i, node.node.embedding) for i, node in enumerate(nodes)],
+            ready.vectors,
             names=names,
-            query="of these nodes" if query is None else query,
-            query_vector=query_vector,
+            query="of these nodes" if query is None else query.query_str,
+            query_vector=ready.query_vector,
             scores=[node.score for node in nodes],
-            subtopics=subtopics,
+            subtopics=ready.subtopics,
             limited=self.limited([node.node.metadata for node in nodes], names),
-            remedy="give embed_model=, or have the retriever return embeddings",
+            remedy=_REMEDY,
         )
         return [
             NodeWithScore(node=_marked(nodes[i].node) if over else nodes[i].node, score=1 / rank)
@@ -136,22 +163,3 @@ class DiversePostprocessor(BaseNodePostprocessor, LimitKeys):
 def _marked(node: BaseNode) -> BaseNode:
     """A copy whose metadata say that it is above `max_per_group`."""
     return node.model_copy(update={"metadata": marked(node.metadata)})
-
-
-def _text_of(query: QueryBundle | None) -> str | None:
-    """The query's text."""
-    return None if query is None else query.query_str
-
-
-def _without(nodes: Sequence[NodeWithScore]) -> tuple[list[int], list[str]]:
-    """The places of nodes without embeddings, and their texts."""
-    places = [place for place, node in enumerate(nodes) if node.node.embedding is None]
-    return places, [nodes[place].node.get_content(metadata_mode=MetadataMode.EMBED) for place in places]
-
-
-def _told(
-    nodes: Sequence[NodeWithScore], query: QueryBundle | None
-) -> tuple[str | None, list[str], list[dict[str, Any]]]:
-    """The query's text, and texts and metadata of nodes."""
-    texts = [node.node.get_content() for node in nodes]
-    return _text_of(query), texts, [node.node.metadata for node in nodes]

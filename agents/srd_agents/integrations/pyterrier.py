@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class DiverseReranker(pt.Transformer, LimitKeys):
     """Re-ranks each query's documents so that the first ones differ: `first_stage >> DiverseReranker(k=10)`.
 
-    What it makes of a frame is told at `srd_agents.frames.FrameRanker`: `score` is what rankers take for relevance,
+    What it makes of a frame is told at `srd_agents.pipeline.frames.FrameRanker`: `score` is what rankers take for relevance,
     `rank` counts from 0, the new `score` is 1 / (rank + 1), and all other columns are kept. Without `Lambda` the order
     of the scores stays and repeats come last (`srd_agents.pipeline.cautious`), unless another ranker is named.
 
@@ -33,15 +33,23 @@ class DiverseReranker(pt.Transformer, LimitKeys):
         k: documents kept of each query; None keeps (and ranks) all.
         Lambda: weight of relevance, from 1 (only relevance) to 0 (only difference), as in pyterrier_dr; None lets the
             ranker decide.
-        doc_vectors: the column that holds each document's vector (`pt.apply.doc_vec` makes one).
+        doc_vectors: the column that holds each document's vector (`pt.apply.doc_vec` makes one); None: the column
+            `text` is embedded by `embed`, or else compared by its words (TF-IDF; scikit-learn).
         query_vectors: the column that holds the query's vector, for rankers that look at it; None where there are none.
         subtopics: what each query may mean or ask about: the column that holds a list of texts or vectors, or a
             function of the query's text (column `query`) and of the documents' `texts` (column `text`), if it has a
             parameter of that name.
         namer: a language model that names the subtopics, as `srd_agents.pipeline.naming.Namer` takes it, or a `Namer`.
-        embed: makes vectors of a list of subtopics that are texts.
-        limits: any arguments of `srd_agents.integrations.ranking.LimitKeys`, such as `group_key="source"`; keys are
-            columns here, and with `fill` so is the mark.
+        embed: makes vectors of a list of texts: of subtopics, and without `doc_vectors` of documents and the query.
+        relevance: kind of relevance, as `srd_agents.diversify` takes it; None: the scores on the scale of the cosines,
+            "scores" is what pyterrier_dr's `MmrScorer` takes, and "scaled" its `norm_rel=True`.
+        group_key: column of each document's group, such as its source.
+        max_per_group: documents shown of each group at most, those shown before among them.
+        cost_key: column of each document's cost, such as its tokens.
+        budget: what the documents shown may cost in all.
+        shown_key: column that is true for documents shown before, which are not shown again.
+        fill: whether to fill up, marked in a column `filled`, where `max_per_group` leaves too few.
+        per_cost: whether to choose what is worth most for the budget, in place of a ranker.
 
     Raises:
         TypeError: an argument of another type.
@@ -55,14 +63,23 @@ class DiverseReranker(pt.Transformer, LimitKeys):
         k: int | None = None,
         *,
         Lambda: float | None = None,
-        doc_vectors: str = "doc_vec",
+        doc_vectors: str | None = "doc_vec",
         query_vectors: str | None = None,
         subtopics: str | Names | None = None,
         namer: Any = None,
         embed: Lookup | None = None,
-        **limits: Any,
+        relevance: str | None = None,
+        group_key: str | None = None,
+        max_per_group: int | None = None,
+        cost_key: str | None = None,
+        budget: float | None = None,
+        shown_key: str | None = None,
+        fill: bool = False,
+        per_cost: bool = False,
     ) -> None:
         super().__init__()
+        limits: dict[str, Any] = {"group_key": group_key, "max_per_group": max_per_group, "cost_key": cost_key}
+        limits |= {"budget": budget, "shown_key": shown_key, "fill": fill, "per_cost": per_cost}
         LimitKeys.__init__(self, **limits)
         self.ranker = ranker
         self.k = k
@@ -72,6 +89,7 @@ class DiverseReranker(pt.Transformer, LimitKeys):
         self.subtopics = subtopics
         self.namer = namer
         self.embed = embed
+        self.relevance = relevance
         self._frame_ranker()
 
     def __repr__(self) -> str:
@@ -98,20 +116,22 @@ class DiverseReranker(pt.Transformer, LimitKeys):
         asks = callable(names) and wants_texts(names)
         named, weighed = names is not None, self.Lambda is not None
         # Errors call the weight what it is called here.
-        chooser_of(self.ranker, relevance=self.Lambda, option="Lambda", named=named, limits=self.limits())
+        chooser_of(self.ranker, lambda_=self.Lambda, option="Lambda", named=named, keys=self)
         return FrameRanker(
-            default_of(self.ranker, weighed, named),
+            self.ranker if self.per_cost else default_of(self.ranker, weighed, named),
             self.k,
             diversity=None if self.Lambda is None else 1.0 - self.Lambda,
             doc_vectors=self.doc_vectors,
             query_vectors=self.query_vectors,
             subtopics=names,
             embed=self.embed,
-            doc_texts="text" if asks else None,
+            doc_texts="text" if asks or self.doc_vectors is None else None,
+            relevance=self.relevance,
             groups=self.group_key,
             max_per_group=self.max_per_group,
             costs=self.cost_key,
             budget=self.budget,
             shown=self.shown_key,
             fill=self.fill,
+            per_cost=self.per_cost,
         )

@@ -5,18 +5,20 @@ Shapes: N documents of a query, S subtopics, F vector width.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import inspect
+import warnings
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.relevance import ByRelevance
 from srd_agents.pipeline.diversify import Chooser, Given
 from srd_agents.pipeline.limits import COPIES, Limits
-from srd_agents.pipeline.naming import Namer, Names, about, as_names, named_by, named_later, tidied
+from srd_agents.pipeline.naming import Names, about, as_names, named_by, named_later, tidied
 from srd_agents.pipeline.subtopics import Lookup, embedded, texts_of
+from srd_agents.pipeline.words import embed_by_words, with_vectors
 from srd_gym.checks import check_number
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.files import PathLike
@@ -31,31 +33,34 @@ def chooser_of(
     ranker: PathLike | Ranker | None,
     diversity: float | None = None,
     *,
-    relevance: float | None = None,
+    lambda_: float | None = None,
     option: str = "diversity",
+    relevance: str | None = None,
     named: bool = False,
-    limits: Limits | None = None,
+    keys: LimitKeys | None = None,
 ) -> Chooser:
     """What ranks at this weight, near-duplicates last.
 
     Args:
         ranker: as `srd_agents.diversify` takes it; None: `default_of`.
         diversity: from 0 (relevance only) to 1 (difference only), or None.
-        relevance: from 0 (difference only) to 1 (relevance only), in libraries that weigh it instead.
+        lambda_: from 0 (difference only) to 1 (relevance only), in libraries that weigh relevance instead.
         option: what the library calls the weight, for errors.
+        relevance: kind of relevance, as `srd_agents.diversify` takes it.
         named: whether there are subtopics.
-        limits: None: near-duplicates come last, and nothing else.
+        keys: what limits; None: near-duplicates come last, and nothing else.
 
     Raises:
         TypeError: ranker is nothing that ranks, or the weight no number.
         ValueError: a weight outside [0, 1], or a ranker that takes none, or no subtopics where there are some.
     """
-    if relevance is not None:
-        check_number(option, relevance, 0.0, 1.0)
-        diversity = 1.0 - relevance
-    chosen = default_of(ranker, diversity is not None, named)
-    limits = Limits(copies=COPIES) if limits is None else limits
-    return Chooser(chosen, limits, diversity=diversity, subtopics=named, option=option)
+    if lambda_ is not None:
+        check_number(option, lambda_, 0.0, 1.0)
+        diversity = 1.0 - lambda_
+    keys = keys or LimitKeys()
+    chosen = ranker if keys.per_cost else default_of(ranker, diversity is not None, named)
+    asked: dict[str, Any] = {"per_cost": keys.per_cost, "costs": keys.cost_key, "option": option}
+    return Chooser(chosen, keys.limits(), diversity=diversity, relevance=relevance, subtopics=named, **asked)
 
 
 def default_of(ranker: PathLike | Ranker | None, weighed: bool, named: bool) -> PathLike | Ranker | None:
@@ -84,6 +89,8 @@ class LimitKeys:
     """Key that is true for documents shown before: they are not shown again, and what is shown differs from them."""
     fill: bool = False
     """Whether to fill up where `max_per_group` leaves too few: with the best above it, marked by `FILLED`."""
+    per_cost: bool = False
+    """Whether to choose what is worth most for the budget, by value per cost, in place of a ranker."""
 
     def limits(self) -> Limits:
         """Those of all queries."""
@@ -154,6 +161,51 @@ def values_of(
     return [fields[key] for fields in metadata]
 
 
+class Model(NamedTuple):
+    """How a library's model embeds; what the functions give may be awaitable."""
+
+    documents: Callable[[list[str]], Any]
+    """n texts into n vectors."""
+    query: Callable[[str], Any]
+    """A query's text into a vector."""
+
+
+class Prepared(NamedTuple):
+    """What is ranked."""
+
+    vectors: list[Any]
+    """[N, F], None for a document that has none."""
+    query_vector: Any
+    """[F], or None."""
+    subtopics: Any
+    """[S, F], or None."""
+
+
+def by_words(texts: list[str]) -> Model:
+    """The words of these texts in the place of a model."""
+    embed = embed_by_words(texts)
+    return Model(embed, lambda query: np.asarray(embed([query]))[0])
+
+
+def at_once(steps: Coroutine[Any, Any, Prepared]) -> Prepared:
+    """The result of steps none of which waits for anything.
+
+    Raises:
+        TypeError: one of them waits.
+    """
+    try:
+        steps.send(None)
+    except StopIteration as done:
+        result: Prepared = done.value
+        return result
+    steps.close()
+    raise TypeError("a model that answers later (it is asynchronous) was asked at once; await it instead")
+
+
+async def _answer(made: Any) -> Any:
+    return await made if inspect.isawaitable(made) else made
+
+
 class Subtopics:
     """Where an adapter finds the subtopics of a query.
 
@@ -162,11 +214,11 @@ class Subtopics:
             count, each once), or a function as `srd_agents.diversify` takes it; None: there are none, or `namer` names
             them.
         namer: a language model of the library, or a `Namer`.
-        remedy: what to do where nothing embeds them; nothing where something does.
+        remedy: what to do where nothing embeds them.
 
     Raises:
         TypeError: something else.
-        ValueError: both, or a model's names without anything that embeds them.
+        ValueError: both.
     """
 
     def __init__(self, subtopics: str | Names | None, namer: Any, remedy: str) -> None:
@@ -181,8 +233,6 @@ class Subtopics:
         self._key = subtopics if isinstance(subtopics, str) else None
         self._names = as_names(namer) if namer is not None else subtopics if callable(subtopics) else None
         self._remedy = remedy
-        if isinstance(self._names, Namer) and remedy:
-            raise ValueError(f"subtopics are texts that a model names: {remedy}")
 
     def of(self, query: str | None, texts: Sequence[Any], metadata: Sequence[Mapping[str, Any]]) -> Any:
         """A query's subtopics: texts, vectors [S, F], or None.
@@ -217,13 +267,61 @@ class Subtopics:
             raise ValueError(f"subtopics are texts ({named[0]!r}, ...): {self._remedy}")
         return embedded([named], embed, queries=[query])[0]
 
-    async def vectors_later(
-        self, named: Any, query: str | None, embed: Callable[[list[str]], Awaitable[Any]] | None
-    ) -> Any:
-        """`vectors` by a model that is awaited."""
-        asked = [about(query, text) for text in texts_of(named)]
-        made = await embed(asked) if asked and embed is not None else None
-        return self.vectors(named, query, None if made is None else lambda texts: made)
+    async def prepared(
+        self,
+        query: str | None,
+        texts: Sequence[Any],
+        metadata: Sequence[Mapping[str, Any]],
+        vectors: Sequence[Any],
+        model: Model | None,
+        *,
+        query_vector: Any = None,
+        embedded_texts: Sequence[str] | None = None,
+        notice: str = "",
+        later: bool = False,
+    ) -> Prepared:
+        """What is ranked: vectors of documents, query and subtopics, each made by the model where it is missing.
+
+        Without a model, documents none of which has a vector are compared by their words.
+
+        Args:
+            query: its text.
+            texts: of the N documents.
+            metadata: of the N documents.
+            vectors: of the N documents; None for one that has none.
+            model: the library's, or None.
+            query_vector: [F], or None.
+            embedded_texts: what the model embeds of the N documents; None: their texts.
+            notice: what to do so that documents are not compared by their words; "": that is what was asked for.
+            later: whether what names subtopics is awaited; if not, and if the model's functions are not, `at_once`
+                gives the result.
+
+        Raises:
+            TypeError, ValueError: as `of` and `vectors`, or a model that gives fewer vectors than asked for.
+        """
+        told = await self.later(query, texts, metadata) if later else self.of(query, texts, metadata)
+        held = list(vectors)
+        contents = [text or "" for text in (texts if embedded_texts is None else embedded_texts)]
+        gaps = [place for place, vector in enumerate(held) if vector is None]
+        if model is None and len(gaps) == len(held):
+            if notice:
+                warnings.warn(
+                    f"no document has an embedding, so they are compared by their words; {notice}", stacklevel=2
+                )
+            model = by_words([*contents, *filter(None, [query])])
+        if model is not None and gaps:
+            made = await _answer(model.documents([contents[place] for place in gaps]))
+            for place, vector in zip(gaps, made, strict=True):
+                held[place] = vector
+        asked = [about(query, text) for text in texts_of(told)]
+        if asked and model is not None:
+            of_subtopics = await _answer(model.documents(asked))
+            told = self.vectors(told, query, lambda _: of_subtopics)
+        else:
+            told = self.vectors(told, query, None)
+        if model is not None and query_vector is None and query:
+            query_vector = await _answer(model.query(query))
+        return Prepared(held, query_vector, told)
 
     def _listed(self, metadata: Sequence[Mapping[str, Any]]) -> list[str] | None:
         """The texts under the key."""
@@ -254,7 +352,7 @@ def best_first(
 
     Relevance is what the scores say. Without scores it is the cosine with the query, as in those libraries' own MMR,
     where the ranker weighs relevance (MMR, MSD, DPP) and there is a query vector; else the order in which the documents
-    came.
+    came. A document without a vector is ranked by its score alone, with a warning.
 
     Args:
         chooser: what ranks.
@@ -273,35 +371,36 @@ def best_first(
 
     Raises:
         TypeError: k is no whole number, or vectors, scores or costs hold no numbers.
-        ValueError: k below 1, a document without a vector or with one of another width, scores of some documents only,
+        ValueError: k below 1, a document without vector and score or with a vector of another width, scores of some,
             numbers that are not finite, a query vector of another width, what the ranker refuses, or a ranking that is
             none.
     """
+    scored = [score is not None for score in scores or ()]
+    first: Any = None
     for name, vector in zip(names, vectors, strict=True):
         if vector is None:
-            raise ValueError(f"{name} has no embedding; {remedy}")
-        if len(vector) != len(vectors[0]):
+            if not any(scored):
+                raise ValueError(f"{name} has no embedding; {remedy}")
+            continue
+        first = first or (name, len(vector))
+        if len(vector) != first[1]:
             raise ValueError(
-                f"{name} has an embedding of width {len(vector)}, {names[0]} one of width {len(vectors[0])}; expected "
+                f"{name} has an embedding of width {len(vector)}, {first[0]} one of width {first[1]}; expected "
                 "one width: embed all documents with one model"
             )
-    scored = [score is not None for score in scores or ()]
     if any(scored) and not all(scored):
         raise ValueError(
             f"{names[scored.index(False)]} has no score, and others have; give every document one, or none"
         )
     given = Given(query, None, query_vector, vectors, scores if any(scored) else None, subtopics)
-    order = np.arange(len(vectors))
-    if not any(scored) and query_vector is not None and getattr(chooser.ranker, "weighs_cosines", False):
-        # Ties go to the earlier document, which is to be the more relevant one.
-        order = Chooser(ByRelevance("cosine"), Limits()).choose([given], len(vectors))[0]
-        given = given._replace(doc_vectors=np.asarray(vectors)[order])
-    elif not any(scored):
+    given = with_vectors(given, None)[0]
+    by_cosine = query_vector is not None and getattr(chooser.ranker, "weighs_cosines", False)
+    if not any(scored) and not by_cosine and chooser.relevance not in ("scores", "scaled", "cosine"):
         given = given._replace(scores=range(len(vectors), 0, -1))
-    groups, costs, seen = (None if values is None else [values[i] for i in order] for values in limited)
+    groups, costs, seen = limited
     given = given._replace(groups=groups, costs=costs, shown=None if seen is None else np.flatnonzero(seen))
     (found,) = chooser.diversified([given], k)
-    return order[found.indices], found.filled
+    return found.indices, found.filled
 
 
 def marked(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import chooser_of
-from srd_agents.pipeline.diversify import Given
+from srd_agents.integrations.ranking import default_of
+from srd_agents.pipeline.diversify import Chooser, Given
 from srd_agents.pipeline.limits import COPIES, Limits
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
@@ -90,13 +90,17 @@ class DiverseNeighbors(BaseEstimator):
             budget=self.budget,
             fill=self.fill,
         )
-        self.chooser_ = chooser_of(self.ranker, self.diversity, limits=self.limits_)
+        self.chooser_ = self._chooser(named=False)
         self.documents_ = validate_data(self, X, dtype=np.float32)
         check_consistent_length(self.documents_, groups, costs)
         self.groups_ = None if groups is None else np.asarray(groups)
         self.costs_ = None if costs is None else np.asarray(costs)
         self.nearest_ = NearestNeighbors(metric="cosine").fit(self.documents_)
         return self
+
+    def _chooser(self, *, named: bool) -> Chooser:
+        ranker = default_of(self.ranker, self.diversity is not None, named)
+        return Chooser(ranker, self.limits_, diversity=self.diversity, subtopics=named)
 
     def kneighbors(
         self,
@@ -136,7 +140,7 @@ class DiverseNeighbors(BaseEstimator):
         distances, places = self.nearest_.kneighbors(queries, among)
         chooser = self.chooser_
         if subtopics is not None:
-            chooser = chooser_of(self.ranker, self.diversity, named=True, limits=self.limits_)
+            chooser = self._chooser(named=True)
         told = _of_each(queries, "subtopics", subtopics)
         seen = _of_each(queries, "already_shown", already_shown)
         given = [

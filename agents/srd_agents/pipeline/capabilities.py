@@ -3,6 +3,7 @@
 | a ranker with | takes |
 |---|---|
 | `with_diversity(diversity)` | `diversity=` |
+| `with_relevance(relevance)` | `relevance=` |
 | `uses_subtopics = True` | `subtopics=` and `subtopic_scores=` |
 | `copies` and `with_copies(copies)` | `copies=`, and puts near-duplicates last itself |
 | `progress(topic)` (`heuristic.stepwise.StepByStep`) or `score` (`SequentialScorer`) | limits, step by step |
@@ -13,14 +14,17 @@ Limits of a ranker that has none of these filter its whole ranking.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, get_args, runtime_checkable
 
-from srd_gym.checks import check_number, name_of
+from srd_agents.heuristic.config import Relevance
+from srd_gym.checks import check_number, name_of, unknown
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
 
 TAKE_DIVERSITY = ("mmr", "msd", "dpp", "xquad", "pm2", "relational-pretrained", "cautious")
 """Rankers of this package that take a diversity."""
+TAKE_RELEVANCE = ("mmr", "msd", "dpp", "xquad", "cautious")
+"""Rankers of this package that take a kind of relevance."""
 USE_SUBTOPICS = ("xquad", "pm2", "cautious")
 """Rankers of this package that use subtopics."""
 
@@ -31,6 +35,14 @@ class TakesDiversity(Protocol):
 
     def with_diversity(self, diversity: float) -> Ranker:
         """The ranker at a point from 0 (exactly the order of relevance) to 1 (difference only)."""
+
+
+@runtime_checkable
+class TakesRelevance(Protocol):
+    """A ranker that can be told what relevance is."""
+
+    def with_relevance(self, relevance: Relevance) -> Ranker:
+        """The ranker with this kind of relevance."""
 
 
 @runtime_checkable
@@ -71,6 +83,29 @@ def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diver
             f"{option} out, or take one that does: {', '.join(TAKE_DIVERSITY)} (your own: give it with_diversity)"
         )
     return ranker.with_diversity(diversity)
+
+
+def with_relevance(ranker: Ranker, relevance: str | None) -> Ranker:
+    """The ranker with this kind of relevance.
+
+    Args:
+        ranker: one of `TAKE_RELEVANCE` or another `TakesRelevance`; its other options stay.
+        relevance: one of `srd_agents.heuristic.config.Relevance`; None leaves the ranker as it is.
+
+    Raises:
+        ValueError: an unknown kind (near names are suggested), or another ranker.
+    """
+    if relevance is None:
+        return ranker
+    kinds = get_args(Relevance)
+    if relevance not in kinds:
+        raise unknown("relevance", relevance, kinds)
+    if not isinstance(ranker, TakesRelevance):
+        raise ValueError(
+            f"ranker {shown(name_of(ranker))} takes no relevance=: leave it out, or take one that does: "
+            f"{', '.join(TAKE_RELEVANCE)} (your own: give it with_relevance)"
+        )
+    return ranker.with_relevance(cast(Relevance, relevance))
 
 
 def check_uses_subtopics(ranker: Ranker) -> None:

@@ -13,13 +13,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.heuristic.config import Relevance
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.relevance import ByRelevance
 from srd_agents.heuristic.stepwise import PartialRanking, progress_of
 from srd_agents.heuristic.trade_off import DPP, MMR
-from srd_agents.pipeline.capabilities import with_diversity
+from srd_agents.pipeline.capabilities import with_diversity, with_relevance
 from srd_agents.relational.ranker import Pretrained, PretrainedConfig
 from srd_gym.checks import check_integer, check_number, check_positive
 from srd_gym.dtypes import BoolArray, IntArray
@@ -67,14 +68,20 @@ class Cautious:
         config: what a near-duplicate is.
         diversity: above 0, at which what ranks a topic ranks it, MMR in the place of the order of the scores; None lets
             it decide.
+        relevance: kind of relevance of what ranks a topic, if it takes one; None: its own.
     """
 
     name = "cautious"
     uses_subtopics = True
 
-    def __init__(self, config: CautiousConfig | None = None, diversity: float | None = None) -> None:
+    def __init__(
+        self,
+        config: CautiousConfig | None = None,
+        diversity: float | None = None,
+        relevance: Relevance | None = None,
+    ) -> None:
         self.config = config or CautiousConfig()
-        self._diversity = diversity
+        self._diversity, self._relevance = diversity, relevance
 
     @property
     def copies(self) -> float | None:
@@ -83,11 +90,15 @@ class Cautious:
 
     def with_copies(self, copies: float | None) -> Ranker:
         """With another cosine."""
-        return Cautious(replace(self.config, copies=copies), self._diversity)
+        return Cautious(replace(self.config, copies=copies), self._diversity, self._relevance)
 
     def with_diversity(self, diversity: float) -> Ranker:
         """At another diversity."""
-        return Cautious(self.config, diversity) if diversity else ByRelevance(None)
+        return Cautious(self.config, diversity, self._relevance) if diversity else ByRelevance(self._relevance)
+
+    def with_relevance(self, relevance: Relevance) -> Ranker:
+        """With another kind of relevance."""
+        return Cautious(self.config, self._diversity, relevance)
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic, without copies moved."""
@@ -126,20 +137,23 @@ class Cautious:
         """What ranks the topic, and a sentence on why."""
         if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
             why = "diversified: the named subtopics are covered, likely ones first"
-            return _made(self._diversity, XQuAD), why
+            return self._made(XQuAD), why
         if topic.retrieval_scores is not None and self._diversity is not None:
-            return _made(self._diversity, MMR), "diversified as far as asked, by MMR"
+            return self._made(MMR), "diversified as far as asked, by MMR"
         if topic.retrieval_scores is not None:
             why = (
                 "kept the order of the scores: without named subtopics nothing tried is safely better; "
                 "naming subtopics or setting a diversity changes it"
             )
-            return _made(None, RetrievalOrder), why
+            return _made(None, None, RetrievalOrder), why
         if topic.query_vector is not None:
             why = "diversified: there are no scores, so documents near the query count as relevant"
-            return _made(self._diversity, DPP), why
+            return self._made(DPP), why
         why = "diversified: there are neither scores nor a query vector, so the relations of documents decide"
-        return _made(self._diversity, Pretrained, _WITHOUT_QUERY), why
+        return _made(self._diversity, None, Pretrained, _WITHOUT_QUERY), why
+
+    def _made(self, kind: type[Ranker]) -> Ranker:
+        return _made(self._diversity, self._relevance, kind)
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near-duplicates last; where some are moved, it is ranked on."""
@@ -156,9 +170,11 @@ class Cautious:
 
 
 @lru_cache(maxsize=64)
-def _made(diversity: float | None, kind: type[Ranker], *options: PretrainedConfig) -> Ranker:
+def _made(
+    diversity: float | None, relevance: Relevance | None, kind: type[Ranker], *options: PretrainedConfig
+) -> Ranker:
     """The ranker of a kind: one for all topics, so that weights are read once and batches stay together."""
-    return with_diversity(kind(*options), diversity)
+    return with_diversity(with_relevance(kind(*options), relevance), diversity)
 
 
 def near_copies(vectors: FloatArray, limit: float) -> BoolArray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -15,12 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_agents.pipeline.capabilities import PutsCopiesLast, check_uses_subtopics, with_diversity
+from srd_agents.heuristic.relevance import relevance_of
+from srd_agents.pipeline.capabilities import (
+    PutsCopiesLast,
+    check_uses_subtopics,
+    with_diversity,
+    with_relevance,
+)
 from srd_agents.pipeline.explanation import Explanation, explained
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
 from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.per_cost import PerCost, per_cost_of
 from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of
+from srd_agents.pipeline.words import with_vectors
 from srd_agents.registry import load_ranker
 from srd_gym.checks import check_integer, falling, name_of, refuse_class
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
@@ -105,9 +112,9 @@ class Diversified(_Chosen):
 
 
 def diversify(
-    query_vector: ArrayLike | Sequence[ArrayLike | None] | None,
-    doc_vectors: ArrayLike | Sequence[ArrayLike],
-    k: int,
+    query_vector: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    doc_vectors: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    k: int = 10,
     ranker: PathLike | Ranker | None = None,
     scores: ArrayLike | Sequence[ArrayLike | None] | None = None,
     *,
@@ -118,6 +125,7 @@ def diversify(
     query_text: str | Sequence[str | None] | None = None,
     texts: Sequence[str] | Sequence[Sequence[str] | None] | None = None,
     diversity: float | None = None,
+    relevance: str | None = None,
     copies: float | None = COPIES,
     groups: Any = None,
     max_per_group: int | None = None,
@@ -134,7 +142,7 @@ def diversify(
 
     | | one topic | a batch |
     |---|---|---|
-    | doc_vectors | [N, F] | [B, N, F], or B arrays [N, F] whose N may differ |
+    | doc_vectors | [N, F], N of [F] or None, or None | [B, N, F], or B of them whose N may differ |
     | query_vector | [F], [1, F] or None | [B, F], or B arrays [F] or None, or None |
     | scores | [N] or None | [B, N], or B arrays [N] or None, or None |
     | subtopics | [S, F], S texts, a function, or None | [B, S, F], B of [S, F], S texts or None, a function, or None |
@@ -151,7 +159,10 @@ def diversify(
 
     Args:
         query_vector: of the query, in the documents' vector space; None where there is none.
-        doc_vectors: of the documents retrieved; their dimensions say whether this is one topic or a batch.
+        doc_vectors: of the documents retrieved; their dimensions say whether this is one topic or a batch. Without
+            them the texts and the query's text are embedded by `embed`, or else compared by their words (TF-IDF; the
+            extra `text`). A document that has none (None) among others is embedded by `embed`, or else ranked by its
+            score alone, with a warning (`srd_agents.pipeline.words.with_vectors`).
         k: documents wanted, at least 1; where a topic has fewer, all of them are ranked.
         ranker: None for `DEFAULT_RANKER`, another name that needs no training ("mmr"), the folder of a trained ranker,
             or a `Ranker`. A folder is read at every call: to call often, pass `load_ranker(folder)`.
@@ -167,12 +178,17 @@ def diversify(
             (ratings, probabilities): any scale, higher is more, NaN where nobody rated. They count for each subtopic in
             comparison with its other ratings, and go before vectors. With them, `subtopics` may be texts without
             `embed`, or be left out.
-        embed: makes vectors [n, F] of a list of n texts, such as a model's `encode`; it is asked once.
-        query_text: the query as typed, for a function as `subtopics`. Subtopics that are texts and hold none of its
-            words are embedded as "query: subtopic" (`srd_agents.pipeline.naming.about`).
-        texts: of the documents, in their order, for a function that asks for them.
+        embed: makes vectors [n, F] of a list of n texts, such as a model's `encode`; for subtopics it is asked once.
+        query_text: the query as typed, for a function as `subtopics`, and beside texts without vectors. Subtopics that
+            are texts and hold none of its words are embedded as "query: subtopic"
+            (`srd_agents.pipeline.naming.about`).
+        texts: of the documents, in their order, in place of `doc_vectors`, or for a function that asks for them.
         diversity: from 0 (exactly the order of relevance, near-duplicates included) to 1 (difference only), for the
             rankers that take it (`srd_agents.pipeline.capabilities`); None lets the ranker decide.
+        relevance: kind of relevance, which `diversity` weighs against the cosines of documents: "matched" (the scores,
+            on the scale of the cosines with the query), "scores" (as they are), "scaled" (scores scaled to [0, 1] in
+            the topic), "cosine" (of query and document), or "rank". None: "matched" for rankers by name and wherever a
+            diversity is given; other rankers rank as they were made.
         copies: cosine from which on a document is a near-duplicate of one shown before it; unless diversity is 0,
             near-duplicates come last. None: they come wherever the ranker puts them.
         groups: an id (text or whole number) of each document: its site, its author, the text it is a passage of.
@@ -191,11 +207,12 @@ def diversify(
 
     Raises:
         TypeError: k is no whole number, something holds no numbers, or ranker is none of the above.
-        ValueError: k below 1, shapes that do not match, numbers that are not finite, an unknown ranker
-            (near names are suggested), subtopics or diversity for one that cannot use them, subtopics that are texts
-            without embed, a function without a query's text or one that answers with something else, groups, costs or
-            shown that do not fit the documents, or what the ranker itself refuses (vectors of another width, no query
-            vector).
+        ImportError: texts without vectors where scikit-learn is not installed.
+        ValueError: k below 1, shapes that do not match, numbers that are not finite, an unknown ranker or kind of
+            relevance (near names are suggested), subtopics, relevance or diversity for a ranker that cannot use them, a
+            document with neither a vector nor a text or score in its place, subtopics that are texts without embed, a
+            function without a query's text or one that answers with something else, groups, costs or shown that do not
+            fit the documents, or what the ranker itself refuses (vectors of another width, no query vector).
     """
     if np.ndim(k):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
@@ -203,17 +220,11 @@ def diversify(
     capped: dict[str, Any] = {"groups": groups, "max_per_group": max_per_group, "fill": fill}
     limits = Limits.asked(copies=copies, costs=costs, budget=budget, **capped)
     named = subtopics is not None or subtopic_scores is not None
-    if per_cost:
-        ranker, limits = per_cost_of(per_cost, ranker, limits, costs, diversity)
-        chooser = Chooser(ranker, limits, diversity=None, subtopics=False)
-    else:
-        chooser = Chooser(ranker, limits, diversity=diversity, subtopics=named)
-    dimensions = _dimensions(doc_vectors)
-    if dimensions not in (2, 3):
-        raise ValueError(
-            "doc_vectors must be [N, F] (one topic), or [B, N, F] or B arrays [N, F] (a batch), "
-            f"got {dimensions} dimension{'' if dimensions == 1 else 's'}; np.stack makes one array of many vectors"
-        )
+    weighed: dict[str, Any] = {"diversity": diversity, "relevance": relevance, "per_cost": per_cost}
+    chooser = Chooser(ranker, limits, subtopics=named, costs=costs, **weighed)
+    if isinstance(doc_vectors, list | tuple) and doc_vectors and all(each is None for each in doc_vectors):
+        doc_vectors = None
+    alone = _is_alone(doc_vectors, texts)
     told = None if callable(subtopics) else subtopics
     parts: dict[str, Any] = {
         "query_vector": query_vector,
@@ -223,8 +234,7 @@ def diversify(
     }
     parts |= {"subtopic_weights": subtopic_weights, "subtopic_scores": subtopic_scores}
     parts |= {"groups": groups, "costs": costs, "shown": shown, "query_text": query_text, "doc_texts": texts}
-    documents: Any = doc_vectors
-    alone = dimensions == 2
+    documents: Any = texts if doc_vectors is None else doc_vectors
     count = 1 if alone else len(documents)
     each: dict[str, Any] = {name: [part] if alone else _each(name, part, count) for name, part in parts.items()}
     rows = [Diversified(_NOTHING, _falling(0), ["nothing was retrieved"])] * count
@@ -233,13 +243,19 @@ def diversify(
         each = {name: [values[b] for b in kept] for name, values in each.items()}
         ids = [str(b) for b in kept]
         if callable(subtopics):
-            if isinstance(subtopics, Namer) and embed is None and subtopic_scores is None:
+            if isinstance(subtopics, Namer) and embed is None and doc_vectors is not None and subtopic_scores is None:
                 raise no_embed("that a model names")
             each["subtopics"] = named_by(subtopics, each["query_text"], each["doc_texts"], ids)
         names = each["subtopics"]
-        if named:
+        if named and embed is not None:
             each["subtopics"] = embedded(each["subtopics"], embed, each["subtopic_scores"], each["query_text"])
-        given = [Given(name, None, *parts) for name, *parts in zip(ids, *each.values(), strict=True)]
+        given = []
+        for name, *own in zip(ids, *each.values(), strict=True):
+            one, by, note = with_vectors(Given(name, None, *own), embed, alone=alone)
+            if named and embed is None:
+                (vectors,) = embedded([one.subtopics], by, [one.subtopic_scores], [one.query_text])
+                one = one._replace(subtopics=vectors)
+            given.append(one._replace(note=note))
         for b, row in zip(kept, chooser.diversified(given, k, alone=alone), strict=True):
             rows[b] = row
     found = rows[0] if alone else _stacked(rows)
@@ -278,6 +294,8 @@ class Given(NamedTuple):
     """As typed."""
     doc_texts: Any = None
     """N texts."""
+    note: str = ""
+    """Where the vectors come from, if not from the caller."""
 
 
 class Chooser:
@@ -287,7 +305,10 @@ class Chooser:
         ranker: as for `diversify`.
         limits: of all topics; rankings at diversity 0 are left as they are, near-duplicates included.
         diversity: as for `diversify`.
+        relevance: as for `diversify`.
+        per_cost: as for `diversify`.
         subtopics: whether any are named.
+        costs: what the caller says of costs; None: there are none.
         option: what the caller calls the diversity, for errors.
 
     Raises:
@@ -301,10 +322,17 @@ class Chooser:
         limits: Limits,
         *,
         diversity: float | None = None,
+        relevance: str | None = None,
+        per_cost: object = False,
         subtopics: bool = False,
+        costs: Any = None,
         option: str = "diversity",
     ) -> None:
-        chosen = as_ranker(ranker)
+        self.relevance = relevance
+        if per_cost:
+            self.ranker, self.limits = per_cost_of(per_cost, ranker, limits, costs, diversity, relevance)
+            return
+        chosen = with_relevance(as_ranker(ranker), relevance)
         if subtopics:
             check_uses_subtopics(chosen)
         if limits.copies is None and isinstance(chosen, PutsCopiesLast):
@@ -330,35 +358,47 @@ class Chooser:
             k: documents wanted.
             alone: whether there is one topic, which a warning then need not name.
         """
-        topics, orders, limits = [], [], []
+        topics, orders, limits, notes = [], [], [], []
         for one in given:
             topic, order = _retrieved(one)
+            if one.scores is None:
+                topic, order = nearest_first(self.ranker, topic)
+            notes.append(one.note)
             topics.append(topic)
             orders.append(order)
             limits.append(self.limits.of(topic, order, one.groups, one.costs, one.shown, alone=alone))
-        ranker = self.ranker
-        rankings = ranker.show(topics, k, limits) if isinstance(ranker, PerCost) else show(ranker, topics, k, limits)
-        explain = getattr(ranker, "explain", lambda topic: f"ranked by {name_of(ranker)}")
+        rankings = self.show(topics, k, limits)
+        explain = getattr(self.ranker, "explain", lambda topic: f"ranked by {name_of(self.ranker)}")
         return [
             Diversified(
                 ranking if order is None else order[ranking],
                 _falling(len(ranking)),
-                [explain(topic)],
+                ["; ".join(filter(None, [explain(topic), note]))],
                 limit.filled(ranking),
             )
-            for ranking, order, topic, limit in zip(rankings, orders, topics, limits, strict=True)
+            for ranking, order, topic, limit, note in zip(rankings, orders, topics, limits, notes, strict=True)
         ]
+
+    def show(self, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[IntArray]:
+        """Rankings of topics within their limits, as of `srd_agents.pipeline.limits.show`."""
+        if isinstance(self.ranker, PerCost):
+            return self.ranker.show(topics, k, limits)
+        return show(self.ranker, topics, k, limits)
 
 
 def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
     """A ranker that can rank at once, from its name, its folder, or itself; None is `DEFAULT_RANKER`.
+
+    MMR and its like, by name, take scores on the scale of the cosines ("matched").
 
     Raises:
         TypeError: something else.
         ValueError: an unknown name, a learner's name without a folder, or a folder without a trained ranker.
     """
     if ranker is None or isinstance(ranker, str | os.PathLike):
-        return load_ranker(DEFAULT_RANKER if ranker is None else ranker)
+        loaded = load_ranker(DEFAULT_RANKER if ranker is None else ranker)
+        of_a_name = ranker is None or not os.path.isdir(ranker)
+        return with_relevance(loaded, "matched") if of_a_name and getattr(loaded, "weighs_cosines", False) else loaded
     refuse_class("ranker", ranker)
     if isinstance(ranker, Ranker):
         return ranker
@@ -405,6 +445,18 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
     return topic, order
 
 
+def nearest_first(ranker: Ranker, topic: Topic) -> tuple[Topic, IntArray | None]:
+    """A topic without scores, the documents nearest to the query first if the ranker weighs that: they win ties.
+
+    Returns:
+        The topic, and for each of its candidates its position among the documents given (None: the same).
+    """
+    if topic.query_vector is None or not getattr(ranker, "weighs_cosines", False):
+        return topic, None
+    order = falling(relevance_of(topic, "cosine", name_of(ranker)))
+    return (topic, None) if order is None else (topic.take(order), order)
+
+
 def _named(given: Given) -> NDArray[Any] | None:
     """[S, F] vectors of the subtopics, if there are any."""
     if given.subtopics is None:
@@ -448,9 +500,30 @@ def _dimensions(value: Any) -> int:
     """
     depth = 0
     while isinstance(value, list | tuple) and value:
-        value, depth = next((entry for entry in value if not _is_empty(entry)), value[0]), depth + 1
+        told = (entry for entry in value if entry is not None and not _is_empty(entry))
+        value, depth = next(told, value[0]), depth + 1
     dimensions = int(np.ndim(value))
     return depth + (2 if dimensions == 1 and _is_empty(value) else dimensions)
+
+
+def _is_alone(doc_vectors: Any, texts: Any) -> bool:
+    """Whether this is one topic, not a batch.
+
+    Raises:
+        ValueError: neither vectors nor texts, or something of other dimensions.
+    """
+    if doc_vectors is None:
+        if texts is None:
+            raise ValueError("there are no documents; give doc_vectors ([N, F]), or texts (N of them)")
+        lists = isinstance(texts, Sized) and all(isinstance(each, Sized | None) for each in texts)
+        return not lists or not len(texts) or any(isinstance(each, str) for each in texts)
+    dimensions = _dimensions(doc_vectors)
+    if dimensions not in (2, 3):
+        raise ValueError(
+            "doc_vectors must be [N, F] (one topic), or [B, N, F] or B arrays [N, F] (a batch), "
+            f"got {dimensions} dimension{'' if dimensions == 1 else 's'}; np.stack makes one array of many vectors"
+        )
+    return dimensions == 2
 
 
 def _with_documents(each: dict[str, Any]) -> list[int]:
@@ -460,8 +533,8 @@ def _with_documents(each: dict[str, Any]) -> list[int]:
         ValueError: something is given of documents where there are none.
     """
     kept = []
-    for b, documents in enumerate(each["doc_vectors"]):
-        if not _is_empty(documents):
+    for b, (vectors, texts) in enumerate(zip(each["doc_vectors"], each["doc_texts"], strict=True)):
+        if not _is_empty(texts if vectors is None else vectors):
             kept.append(b)
             continue
         for name in ("scores", "subtopic_scores", "groups", "costs", "shown", "doc_texts"):

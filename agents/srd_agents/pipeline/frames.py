@@ -13,6 +13,7 @@ from srd_agents.pipeline.diversify import Chooser, Given
 from srd_agents.pipeline.limits import COPIES, Limits
 from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed
+from srd_agents.pipeline.words import with_vectors
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
@@ -36,7 +37,8 @@ class FrameRanker:
         ranker: None for `srd_agents.diversify.DEFAULT_RANKER`, another name that needs no training ("mmr"), the folder
             of a trained ranker, or a `Ranker`.
         k: documents kept of each query; None keeps (and ranks) all.
-        doc_vectors: the column that holds each document's vector [F].
+        doc_vectors: the column that holds each document's vector [F] (a missing one as for `srd_agents.diversify`);
+            None: the texts in the column `doc_texts` are embedded by `embed`, or else compared by their words.
         query_vectors: the column that holds the query's vector [F] (its first row counts); None where there are none.
         subtopics: the column that holds the query's subtopics, texts or vectors [S, F] (its first row counts; a missing
             one is none), or a function that names them, as for `srd_agents.diversify`.
@@ -44,8 +46,10 @@ class FrameRanker:
         subtopic_scores: the column that holds each document's score [S] for each of its query's subtopics; a missing
             one was not rated.
         embed: gives the vectors [n, F] of a list of subtopics that are texts, such as a model's `encode`.
-        query_texts: the column that holds the query's text, where a function names its subtopics.
-        doc_texts: the column that holds each document's text, where such a function asks for them.
+        query_texts: the column that holds the query's text, where a function names its subtopics or there are no
+            `doc_vectors`.
+        doc_texts: the column that holds each document's text, where such a function asks for them or documents have no
+            vectors.
         diversity: as for `srd_agents.diversify`, and so are the following.
         copies: cosine from which on a document is a near-duplicate of one shown before it.
         groups: the column of ids of each document's group.
@@ -54,6 +58,8 @@ class FrameRanker:
         budget: what the documents of a query may cost in all.
         shown: the column that says (True or False) which documents were shown before; they are left out.
         fill: whether to fill up where `max_per_group` leaves fewer than k; a column `filled` says which rows do.
+        relevance: as for `srd_agents.diversify`, and so is the following.
+        per_cost: whether to choose what is worth most within the budget, in place of a ranker.
 
     Raises:
         TypeError: k is no whole number, or ranker is none of the above.
@@ -65,7 +71,7 @@ class FrameRanker:
         ranker: PathLike | Ranker | None = None,
         k: int | None = None,
         *,
-        doc_vectors: str = "doc_vec",
+        doc_vectors: str | None = "doc_vec",
         query_vectors: str | None = "query_vec",
         subtopics: str | Names | None = None,
         subtopic_weights: str | None = None,
@@ -81,20 +87,27 @@ class FrameRanker:
         budget: float | None = None,
         shown: str | None = None,
         fill: bool = False,
+        relevance: str | None = None,
+        per_cost: bool = False,
     ) -> None:
         if k is not None:
             check_integer("k", k, 1)
         capped: dict[str, Any] = {"groups": groups, "max_per_group": max_per_group, "fill": fill}
         limits = Limits.asked(copies=copies, costs=costs, budget=budget, **capped)
         named = subtopics is not None or subtopic_scores is not None
-        self._chooser = Chooser(ranker, limits, diversity=diversity, subtopics=named)
+        weighed: dict[str, Any] = {"diversity": diversity, "relevance": relevance, "per_cost": per_cost}
+        self._chooser = Chooser(ranker, limits, subtopics=named, costs=costs, **weighed)
         self.k, self.embed, self.fill = k, embed, fill
         self.names = subtopics if callable(subtopics) else None
-        if isinstance(subtopics, Namer) and embed is None:
+        if isinstance(subtopics, Namer) and embed is None and doc_vectors is not None:
             raise no_embed("that a model names")
+        if doc_vectors is None:
+            doc_texts, query_vectors = doc_texts or "text", None
         of_documents = {"doc_vectors": doc_vectors, "subtopic_scores": subtopic_scores}
         of_documents |= {"groups": groups, "costs": costs, "shown": shown, "doc_texts": doc_texts}
-        told = {"query_text": query_texts} if callable(subtopics) else {"subtopics": subtopics}
+        told: dict[str, Any] = {} if callable(subtopics) else {"subtopics": subtopics}
+        if callable(subtopics) or doc_vectors is None:
+            told["query_text"] = query_texts
         of_queries = {"query_vector": query_vectors, "subtopic_weights": subtopic_weights, **told}
         self._of_documents = {part: column for part, column in of_documents.items() if column is not None}
         self._of_queries = {part: column for part, column in of_queries.items() if column is not None}
@@ -126,16 +139,24 @@ class FrameRanker:
             texts = [None if column is None else [column[row] for row in rows] for rows in groups]
             asked = [None if _missing(each) else each for each in queries["query_text"]]
             queries["subtopics"] = named_by(self.names, asked, texts, firsts["qid"].tolist())
-        if "subtopics" in queries:
-            named = [None if _missing(each) else each for each in queries["subtopics"]]
-            queries["subtopics"] = embedded(named, self.embed, rated or (), queries.get("query_text", ()))
+        named = [None if _missing(each) else each for each in queries.pop("subtopics", ())]
+        if self.embed is not None and named:
+            named = embedded(named, self.embed, rated or (), queries.get("query_text", ()))
         docnos, given = frame["docno"].tolist(), []
         for number, (query_id, rows) in enumerate(zip(firsts["qid"].tolist(), groups, strict=True)):
             parts = {part: values[number] for part, values in queries.items()}
             parts |= {part: [values[row] for row in rows] for part, values in documents.items()}
             if "shown" in parts:
                 parts["shown"] = np.flatnonzero(parts["shown"])
-            given.append(Given(query_id=query_id, doc_ids=tuple([docnos[row] for row in rows]), **parts))
+            if "doc_vectors" in parts:
+                parts["doc_vectors"] = [None if _missing(each) else each for each in parts["doc_vectors"]]
+            ids = tuple([docnos[row] for row in rows])
+            one, embed, _ = with_vectors(Given(query_id=query_id, doc_ids=ids, **parts), self.embed)
+            if named:
+                rating = None if rated is None else rated[number]
+                subtopics = embedded([named[number]], embed, [rating], [one.query_text])[0]
+                one = one._replace(subtopics=subtopics)
+            given.append(one)
         depth = self.k or max(map(len, groups))
         rankings = self._chooser.diversified(given, depth)
         chosen = [rows[ranking.indices] for rows, ranking in zip(groups, rankings, strict=True)]
@@ -159,7 +180,7 @@ class FrameRanker:
             raise ValueError(
                 f"the frame has no column {' and no column '.join(map(repr, missing))}, got "
                 f"{', '.join(map(repr, frame.columns))}; doc_vectors= and query_vectors= name the columns of "
-                "vectors (query_vectors=None: there are none)"
+                "vectors (query_vectors=None: there are none; doc_vectors=None: documents are compared by their texts)"
             )
         twice = [name for name in (*columns, "score") if list(frame.columns).count(name) > 1]
         if twice:

@@ -14,7 +14,7 @@ import numpy as np
 from srd_agents.heuristic.config import XQuADConfig
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import rows_of
-from srd_agents.heuristic.relevance import min_max, relevance_of
+from srd_agents.heuristic.relevance import min_max, relevance_or_none
 from srd_agents.heuristic.stepwise import PartialRanking
 from srd_agents.pipeline.limits import Limits
 from srd_gym.checks import check_integer, check_number
@@ -42,6 +42,7 @@ class PerCost:
 
     Args:
         diversity: d, from 0 to 1; None: 0.5.
+        relevance: one of `srd_agents.heuristic.config.Relevance`, scaled to [0, 1] in the topic.
 
     Raises:
         TypeError: no number.
@@ -50,10 +51,11 @@ class PerCost:
 
     name = "per_cost"
 
-    def __init__(self, diversity: float | None) -> None:
+    def __init__(self, diversity: float | None, relevance: str | None = None) -> None:
         if diversity is not None:
             check_number("diversity", diversity, 0.0, 1.0)
         self.diversity = 0.5 if diversity is None else float(diversity)
+        self.relevance = relevance
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The greedy choice without costs: [min(k, N)] int64."""
@@ -68,7 +70,7 @@ class PerCost:
         """An empty choice, whose scores are what each document adds to the value."""
         if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
             return XQuAD(XQuADConfig(lambda_=1.0 - self.diversity)).progress(topic)
-        return _Standing(topic, self.diversity)
+        return _Standing(topic, self.diversity, min_max(relevance_or_none(topic, self.relevance)).astype(np.float64))
 
     def show(self, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[IntArray]:
         """The choice of each topic within its limits, as of `srd_agents.pipeline.limits.show`."""
@@ -110,8 +112,7 @@ class _PerUnit(PartialRanking):
 class _Standing(PartialRanking):
     """Documents that count themselves and for those like them (`PerCost`)."""
 
-    def __init__(self, topic: Topic, diversity: float) -> None:
-        relevance = _relevance(topic)
+    def __init__(self, topic: Topic, diversity: float, relevance: ScoreArray) -> None:
         units = rows_of(topic.require_vectors("per_cost=")).unit(slice(None))
         represented = np.argsort(-relevance, kind="stable")[:_REPRESENTED]
         self._own: ScoreArray = (1.0 - diversity) * relevance
@@ -128,15 +129,8 @@ class _Standing(PartialRanking):
         np.maximum(self._covered, self._cosines[:, document], out=self._covered)
 
 
-def _relevance(topic: Topic) -> ScoreArray:
-    """[N] relevance in [0, 1]."""
-    if topic.retrieval_scores is None and topic.query_vector is None:
-        return np.ones(topic.n_candidates)
-    return min_max(relevance_of(topic, "auto", "per_cost=")).astype(np.float64)
-
-
 def per_cost_of(
-    per_cost: object, ranker: Any, limits: Limits, costs: Any, diversity: float | None
+    per_cost: object, ranker: Any, limits: Limits, costs: Any, diversity: float | None, relevance: str | None = None
 ) -> tuple[Ranker, Limits]:
     """What ranks and what limits a call of `diversify` with `per_cost=True`.
 
@@ -146,6 +140,7 @@ def per_cost_of(
         limits: of all topics.
         costs: as the caller gave them.
         diversity: as for `PerCost`; at 0 near-duplicates stay.
+        relevance: as for `PerCost`.
 
     Raises:
         TypeError: something else than True.
@@ -157,4 +152,4 @@ def per_cost_of(
         raise ValueError("per_cost chooses by itself, got a ranker, too: leave one of them out")
     if costs is None:
         raise ValueError("per_cost divides by costs=, got none: give costs and budget, or leave per_cost out")
-    return PerCost(diversity), replace(limits, copies=None) if diversity == 0 else limits
+    return PerCost(diversity, relevance), replace(limits, copies=None) if diversity == 0 else limits

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.pipeline.naming import about
 from srd_gym.reading import shown
@@ -42,14 +42,23 @@ def embedded(
         return list(named)
     if embed is None:
         raise no_embed(f"({shown(asked[0])}, ...)")
-    vectors = np.asarray(embed(asked))
-    if vectors.ndim != 2 or len(vectors) != len(asked):
-        raise ValueError(
-            f"embed was asked for {len(asked)} vectors and gave an array of shape {vectors.shape}; expected "
-            f"[{len(asked)}, F], one row each, in their order"
-        )
-    parts = iter(np.split(vectors, np.cumsum([len(each) for each in texts if each])[:-1]))
+    parts = iter(np.split(vectors_by(embed, asked), np.cumsum([len(each) for each in texts if each])[:-1]))
     return [next(parts) if each else entry for each, entry in zip(texts, named, strict=True)]
+
+
+def vectors_by(embed: Lookup, texts: list[str]) -> NDArray[Any]:
+    """Vectors of texts: [n, F].
+
+    Raises:
+        ValueError: embed does not give one vector each.
+    """
+    vectors = np.asarray(embed(texts))
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise ValueError(
+            f"embed was asked for {len(texts)} vectors and gave an array of shape {vectors.shape}; expected "
+            f"[{len(texts)}, F], one row each, in their order"
+        )
+    return vectors
 
 
 def no_embed(which: str) -> ValueError:

@@ -1,16 +1,105 @@
-"""Embeddings of texts by the words that they share, for callers without an embedding model."""
+"""Documents without vectors: compared by the words of their texts, by the vectors of those, or ranked by their scores.
+
+Shapes: N documents of a topic, M of them without a vector, F vector width.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
 
 import numpy as np
 
-from srd_agents.pipeline.subtopics import Lookup
+from srd_agents.heuristic.greedy import rows_of
+from srd_agents.pipeline.subtopics import Lookup, vectors_by
 from srd_gym.reading import shown
+from srd_gym.topic import FloatArray
 
 _WIDEST = 256
 """Dimensions at most; up to so many texts, cosines are exactly those of TF-IDF."""
+
+BY_WORDS = "the texts are compared by their words"
+"""Note on a topic without vectors."""
+
+
+def with_vectors(given: Any, embed: Lookup | None, *, alone: bool = False) -> tuple[Any, Lookup | None, str]:
+    """A topic whose documents all have vectors.
+
+    Documents without get that of their text where `embed` makes one. If no document has a vector and nothing embeds
+    them, they and the query are compared by their words. A document without a vector among others that have one is
+    then ranked by its score alone: its cosine with another document is the mean cosine of two documents.
+
+    Args:
+        given: a `srd_agents.pipeline.diversify.Given`; documents without a vector are None.
+        embed: makes vectors of texts; None: nothing does.
+        alone: whether it is the only topic, which a warning then need not name.
+
+    Returns:
+        The topic, what embeds texts about it, and a note on what was done ("": nothing).
+
+    Raises:
+        ImportError: scikit-learn is not installed; the message names the extra.
+        TypeError: texts that are none.
+        ValueError: neither vectors nor texts, a query's vector beside texts without `embed`, or a document without a
+            vector that has no score and whose text nothing embeds.
+    """
+    vectors, texts, topic = given.doc_vectors, given.doc_texts, f"topic {shown(given.query_id)}: "
+    gaps = (
+        [place for place, vector in enumerate(vectors) if vector is None] if isinstance(vectors, list | tuple) else []
+    )
+    if vectors is not None and not gaps:
+        return given, embed, ""
+    if vectors is None or len(gaps) == len(vectors):
+        if texts is None:
+            raise ValueError(f"{topic}no document has a vector; give doc_vectors, or texts")
+        return _of_texts(given, embed, topic)
+    count = f"{len(gaps)} of {len(vectors)} documents have no vector and are"
+    filled = list(vectors)
+    if embed is not None and texts is not None:
+        note, made = f"{count} embedded by their texts", vectors_by(embed, [texts[place] for place in gaps])
+    elif given.scores is not None:
+        note = f"{count} ranked by their scores alone"
+        made = _average(np.asarray([each for each in vectors if each is not None], np.float32), len(gaps))
+        warnings.warn(f"{topic * (not alone)}{note}; give embed= and texts, or their vectors", stacklevel=4)
+    else:
+        raise ValueError(
+            f"{topic}document {gaps[0]} has no vector; give it, embed= and texts, or scores, by which it is then ranked"
+        )
+    for place, vector in zip(gaps, made, strict=True):
+        filled[place] = vector
+    return given._replace(doc_vectors=filled), embed, note
+
+
+def _of_texts(given: Any, embed: Lookup | None, topic: str) -> tuple[Any, Lookup | None, str]:
+    """`with_vectors` where no document has one."""
+    texts, query, note = given.doc_texts, given.query_text, ""
+    if not isinstance(query, str | None):
+        raise TypeError(f"{topic}query_text must be text, got {shown(query)} ({type(query).__name__})")
+    asked = _checked(texts) + [query] * (query is not None and given.query_vector is None)
+    if embed is None:
+        if given.query_vector is not None:
+            raise ValueError(f"{topic}query_vector belongs to doc_vectors, which are missing; give query_text")
+        embed, note = embed_by_words(asked), BY_WORDS
+    made = vectors_by(embed, asked)
+    found = given.query_vector if len(made) == len(texts) else made[-1]
+    return given._replace(doc_vectors=made[: len(texts)], query_vector=found), embed, note
+
+
+def _average(vectors: FloatArray, count: int) -> FloatArray:
+    """Unit vectors as near to given ones, and to one another, as those are on average: [M, F] of [N - M, F].
+
+    They share the mean of the unit vectors; the rest, up to length 1, points anywhere.
+    """
+    mean = rows_of(vectors).unit(slice(None)).mean(axis=0)
+    square = float(mean @ mean)
+    if not square:
+        return np.zeros((count, vectors.shape[1]), np.float32)
+    rest = np.random.default_rng(0).normal(size=(count, vectors.shape[1])).astype(np.float32)
+    rest -= (rest @ mean)[:, None] * mean / square
+    rest /= np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    made: FloatArray = mean + np.float32(max(0.0, 1.0 - square) ** 0.5) * rest
+    return made
 
 
 def embed_by_words(texts: Sequence[str]) -> Lookup:
@@ -26,15 +115,25 @@ def embed_by_words(texts: Sequence[str]) -> Lookup:
     """
     from srd_gym.data.lsa import LsaVectorizer
 
-    if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise TypeError(f"texts must be a list of texts, got {shown(texts)} ({type(texts).__name__})")
-    for place, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts must be text, got {shown(text)} ({type(text).__name__}) at position {place}")
+    texts = _checked(texts)
     try:
         with np.errstate(invalid="ignore"):  # of one text, scikit-learn's share of variance is 0 / 0
             return LsaVectorizer(max(1, min(len(texts), _WIDEST))).fit(texts).transform
     except ValueError as error:
         raise ValueError(
-            f"the {len(texts)} texts hold fewer than two different words to compare them by; give doc_vectors instead"
+            f"the texts ({len(texts)}) hold fewer than two different words to compare them by; give vectors instead"
         ) from error
+
+
+def _checked(texts: Any) -> list[str]:
+    """Texts as a list.
+
+    Raises:
+        TypeError: something else.
+    """
+    if isinstance(texts, str | Mapping | Set) or not hasattr(texts, "__len__"):
+        raise TypeError(f"texts must be a list of texts, got {shown(texts)} ({type(texts).__name__})")
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts must be text, got {shown(text)} ({type(text).__name__}) at position {place}")
+    return list(texts)

@@ -39,8 +39,8 @@ UNNAMED = UNTOLD | {"subtopic_ids": (), "judgments": None}
     ("names", "options", "changes", "message"),
     [
         (TOLD, {}, SCORES | {"doc_vectors": None}, "'q0' has no document vectors, which {who} needs"),
-        (BY_VECTORS, {}, NEITHER, "no query vector, so {who} has no.*relevance='scores'"),
-        (["xquad"], {"coverage": "topic"}, NEITHER, "no query vector, so {who} has no.*relevance='scores'"),
+        (BY_VECTORS, {}, NEITHER, "no query vector, so {who} has no.*relevance='scaled'"),
+        (["xquad"], {"coverage": "topic"}, NEITHER, "no query vector, so {who} has no.*relevance='scaled'"),
         ((*BY_VECTORS, "xquad"), {"relevance": "rank"}, {}, "scores, which {who} with relevance='rank' needs"),
         (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors, with which {who} compares.*--vectors lsa.*take mmr"),
         (EXPLICIT, {}, UNNAMED, "'q0' has no subtopic vectors.*subtopic_ids.*mmr, msd or dpp, which need none"),
@@ -59,7 +59,11 @@ def test_what_a_topic_lacks_is_named(names: Any, options: Any, changes: Any, mes
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        *((name, {"relevance": kind}) for name in BY_VECTORS for kind in ("scores", "raw_scores", "cosine", "rank")),
+        *(
+            (name, {"relevance": kind})
+            for name in BY_VECTORS
+            for kind in ("scores", "scaled", "matched", "cosine", "rank")
+        ),
         *((name, {"coverage": scaling}) for name in EXPLICIT for scaling in ("topic", "subtopic", "cosine")),
     ],
 )

@@ -38,7 +38,7 @@ def plain_coverage(topic: Topic, scaling: str) -> Any:
 
 def plain_xquad(topic: Topic, coverage: Any, lambda_: float, selected: list[int]) -> list[float]:
     weights = topic.subtopic_weights / topic.subtopic_weights.sum()
-    relevance = relevance_of(topic, "cosine" if topic.retrieval_scores is None else "raw_scores", "")
+    relevance = relevance_of(topic, "cosine" if topic.retrieval_scores is None else "scores", "")
     scores = []
     for d in range(topic.n_candidates):
         gain = 0.0
@@ -94,7 +94,7 @@ OPTIONS = st.fixed_dictionaries(
 def test_explicit_rankers_are_their_formulas(name: str, topic: Topic, options: dict[str, Any]) -> None:
     n, s, lambda_ = topic.n_candidates, topic.n_subtopics, options["lambda_"]
     topic = replace(topic, subtopic_weights=np.ones(s)) if topic.subtopic_weights is None else topic
-    relevance = {"relevance": "cosine" if topic.retrieval_scores is None else "raw_scores"} if name == "xquad" else {}
+    relevance = {"relevance": "cosine" if topic.retrieval_scores is None else "scores"} if name == "xquad" else {}
     ranker: Any = make_ranker(name, **options, **relevance)
     ranking, allowed = ranker.rank(topic, n + 3), np.ones(n, dtype=bool)
     coverage = plain_coverage(topic, options["coverage"]) ** options["sharpness"]

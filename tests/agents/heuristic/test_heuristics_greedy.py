@@ -53,9 +53,9 @@ def plain_relevance(topic: Topic, kind: str) -> Any:
     ranks, scores = np.arange(topic.n_candidates), topic.retrieval_scores.astype(np.float64)
     if kind == "cosine":
         return units_of(topic) @ topic.query_vector / np.linalg.norm(topic.query_vector)
-    if kind == "scores":
+    if kind == "scaled":
         return (scores - scores[-1]) / (scores[0] - scores[-1]) if len(scores) > 1 else scores**0
-    return scores if kind == "raw_scores" else 1 - ranks / len(ranks)
+    return scores if kind == "scores" else 1 - ranks / len(ranks)
 
 
 def plain_scores(name: str, topic: Topic, raw: Any, lambda_: float, selected: list[int]) -> Any:
@@ -83,7 +83,7 @@ def plain_scores(name: str, topic: Topic, raw: Any, lambda_: float, selected: li
     k=st.integers(1, 16),
     width=st.integers(2, 9),
     lambda_=st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]),
-    relevance=st.sampled_from(["raw_scores", "scores", "rank", "cosine"]),
+    relevance=st.sampled_from(["scores", "scaled", "rank", "cosine"]),
     seed=st.integers(0, 9999),
 )
 @settings(max_examples=60)
@@ -138,14 +138,14 @@ def odd_topics() -> list[tuple[str, Topic]]:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("relevance", ["scores", "cosine"])
+@pytest.mark.parametrize("relevance", ["scaled", "cosine"])
 @pytest.mark.parametrize("lambda_", [0.0, 0.2, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("name", ["mmr", "mmr clipped", "msd", "dpp"])
 def test_lazy_choice_is_the_eager_one(
     name: str, lambda_: float, relevance: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for what, topic in odd_topics():
-        k = 700 if (what, lambda_, relevance) == ("clustered", 0.5, "scores") else 40
+        k = 700 if (what, lambda_, relevance) == ("clustered", 0.5, "scaled") else 40
         lazy, eager = (
             ranked(monkeypatch, each, name, topic, k, lambda_=lambda_, relevance=relevance) for each in (True, False)
         )
@@ -227,7 +227,7 @@ def test_choices_are_those_of_pyversity(name: str, n: int, width: int, drawn_cas
     lambda_ = 1 - diversity
     if name == "dpp":  # its kernel's exponent is 1 - diversity: a = lambda / (2 (1 - lambda))
         lambda_ = 2 * lambda_ / (1 + 2 * lambda_)
-    ranker = made("mmr clipped" if name == "mmr" else name, lambda_=lambda_, relevance="raw_scores")
+    ranker = made("mmr clipped" if name == "mmr" else name, lambda_=lambda_, relevance="scores")
     ranking, theirs = ranker.rank(topic, 20), result.indices.astype(np.int64)
     different = np.flatnonzero(ranking != theirs)
     if len(different):  # only where float32 cannot tell two documents apart

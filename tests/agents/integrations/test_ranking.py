@@ -13,7 +13,16 @@ from small_topics import refused
 
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.config import MMRConfig
-from srd_agents.integrations.ranking import LimitKeys, Subtopics, best_first, chooser_of, marked, named
+from srd_agents.integrations.ranking import (
+    LimitKeys,
+    Model,
+    Subtopics,
+    at_once,
+    best_first,
+    chooser_of,
+    marked,
+    named,
+)
 from srd_agents.pipeline.cautious import Cautious
 from srd_agents.pipeline.naming import Namer
 
@@ -26,10 +35,10 @@ def test_mmr_ranks_where_only_a_weight_is_given_and_without_it_the_default() -> 
     ranked = make_ranker("mmr", lambda_=0.1)
     assert chooser_of(ranked).ranker is ranked
     assert type(chooser_of(None).ranker).__name__ == "Cautious"
-    for weight in ({"diversity": 0.25}, {"relevance": 0.75}):
+    for weight in ({"diversity": 0.25}, {"lambda_": 0.75}):
         made: Any = chooser_of(None, **weight).ranker
-        assert made.config == MMRConfig(lambda_=0.75)
-    for weight in ({"diversity": 1.5}, {"relevance": 1.5}):
+        assert made.config == MMRConfig(lambda_=0.75, relevance="matched")
+    for weight in ({"diversity": 1.5}, {"lambda_": 1.5}):
         refused(
             lambda weight=weight: chooser_of(None, **weight, option="Lambda"), "Lambda must be between 0 and 1, got 1.5"
         )
@@ -89,7 +98,6 @@ def test_subtopics_are_embedded_about_the_query_and_count() -> None:
     ({"subtopics": "about", "namer": str}, ValueError, "subtopics and namer were both given; give one"),
     ({"subtopics": 7}, TypeError, "must be a key of the documents' metadata or a function .*got int; .*namer="),
     ({"namer": 7}, TypeError, "llm must be a LangChain chat model"),
-    ({"namer": lambda prompt: "[]", "remedy": "do this"}, ValueError, "texts that a model names: do this"),
 ])  # fmt: skip
 def test_odd_sources_of_subtopics_are_named(options: Any, error: type[Exception], message: str) -> None:
     refused(lambda: Subtopics(**({"subtopics": None, "namer": None, "remedy": ""} | options)), message, error)
@@ -131,7 +139,7 @@ PLACES = [{"site": "ab"[i % 2], "tokens": 1, "seen": i == 0} for i in range(9)]
 def test_limits_come_from_the_metadata(ranker: Any, scores: Any) -> None:
     """Also where documents without scores are sorted by their cosine first."""
     keys = LimitKeys(**LIMITS)
-    chooser = chooser_of(ranker, limits=keys.limits())
+    chooser = chooser_of(ranker, keys=keys)
     places, filled = best_first(
         chooser, 4, **ALL, query_vector=QUERY, scores=scores, limited=keys.limited(PLACES, ALL["names"])
     )
@@ -162,18 +170,50 @@ def test_odd_limits_are_named(options: Any, error: type[Exception], message: str
     refused(limit, message, error)
 
 
-def test_subtopics_are_embedded_by_a_model_that_is_awaited() -> None:
-    asked: list[str] = []
+TEXTS = ["big cat", "used car", "new car"]
 
-    async def embed(texts: list[str]) -> Any:
-        asked.extend(texts)
-        return [[1.0, 0.0]] * len(texts)
 
+@pytest.mark.parametrize("later", [False, True])
+def test_what_has_no_vector_is_embedded_by_the_model(later: bool) -> None:
+    asked: list[list[str]] = []
+
+    def embed(texts: list[str]) -> Any:
+        asked.append(texts)
+        return [[float(len(text)), 1.0] for text in texts]
+
+    async def embed_later(texts: list[str]) -> Any:
+        await asyncio.sleep(0)
+        return embed(texts)
+
+    def of_query(text: str) -> Any:
+        return embed_later([text]) if later else embed([text])
+
+    model = Model(embed_later if later else embed, of_query)
     source = Subtopics("about", None, "do this")
-    assert asyncio.run(source.vectors_later(["cat", "jaguar car"], "jaguar", embed)).shape == (2, 2)
-    assert asked == ["jaguar: cat", "jaguar car"]
-    assert asyncio.run(source.vectors_later(None, "jaguar", embed)) is None
-    refused(lambda: asyncio.run(source.vectors_later(["cat"], "jaguar", None)), r"\('cat', ...\): do this")
+    given: Any = ("jaguar", TEXTS, META[:3], [None, [7.0, 1.0], None])
+    steps = source.prepared(*given, model, later=later)
+    ready = asyncio.run(steps) if later else at_once(steps)
+    assert asked == [["big cat", "new car"], ["jaguar: cat", "jaguar: car"], ["jaguar"]]
+    assert [list(map(float, vector)) for vector in ready.vectors] == [[7, 1], [7, 1], [7, 1]]
+    assert (ready.query_vector, ready.subtopics.shape) == ([[6, 1]], (2, 2))
+    if later:
+        refused(lambda: at_once(source.prepared(*given, model)), "asynchronous.* await it", TypeError)
+    refused(lambda: at_once(source.prepared(*given, None)), r"\('cat', ...\): do this")
+
+
+def test_without_a_model_documents_are_compared_by_their_words() -> None:
+    pytest.importorskip("sklearn")
+    ready = at_once(Subtopics(None, None, "").prepared("car", TEXTS, [{}] * 3, [None] * 3, None))
+    wanted = diversify(texts=TEXTS, query_text="car", k=3, diversity=0.5, ranker="mmr").indices.tolist()
+    asked: dict[str, Any] = {"names": named("document", range(3)), "query": "car", "query_vector": ready.query_vector}
+    assert best_first(chooser_of(None, 0.5), 3, ready.vectors, **asked)[0].tolist() == wanted
+
+
+def test_a_document_without_a_vector_is_ranked_by_its_score() -> None:
+    vectors = [None if i == 2 else vector for i, vector in enumerate(VECTORS.tolist())]
+    with pytest.warns(UserWarning, match="'jaguar': 1 of 9 documents have no vector and are ranked by their scores"):
+        found = best_first(chooser_of(None), 9, **{**ALL, "vectors": vectors}, scores=range(9, 0, -1))[0]
+    assert found.tolist() == list(range(9))
 
 
 @pytest.mark.parametrize(("name", "module", "distribution"), [

@@ -78,7 +78,9 @@ def test_without_scores_and_query_candidates_stand_as_they_came(ranker: str) -> 
 
 def test_mmr_with_lambda_one_less_and_cautious_as_mmr() -> None:
     given = asked(0, "mmr")
-    wanted = diversify(**{**given, "ranker": make_ranker("mmr", lambda_=0.25)}, k=9).indices.tolist()
+    wanted = diversify(
+        **{**given, "ranker": make_ranker("mmr", lambda_=0.25, relevance="matched")}, k=9
+    ).indices.tolist()
     for ranker in ("mmr", "cautious", make_ranker("mmr", lambda_=0.9), None):
         assert diversify(**{**given, "ranker": ranker}, k=9, diversity=0.75).indices.tolist() == wanted
 

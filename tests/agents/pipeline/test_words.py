@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from small_topics import refused
 
-from srd_agents.pipeline.words import embed_by_words
+from srd_agents import diversify
+from srd_agents.pipeline.words import BY_WORDS, embed_by_words
 
 TEXTS = ["the big cat", "the big cat", "a car for sale", "an operating system", "cat and car"]
 
@@ -23,7 +26,7 @@ def test_cosines_of_few_texts_are_those_of_tf_idf() -> None:
     ("cat", TypeError, "must be a list of texts, got 'cat'"),
     ({"a": "cat"}, TypeError, "must be a list of texts"),
     (["cat", None], TypeError, r"got None \(NoneType\) at position 1"),
-    (["", "?"], ValueError, "give doc_vectors instead"),
+    (["", "?"], ValueError, "give vectors instead"),
 ])  # fmt: skip
 def test_what_holds_no_words_is_refused(texts: Any, error: type[Exception], said: str) -> None:
     pytest.importorskip("sklearn")
@@ -35,3 +38,75 @@ def test_scikit_learn_is_named_where_it_lacks(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
     with pytest.raises(ImportError, match=r"srd-gym\[text\]"):
         embed_by_words(TEXTS)
+
+
+def by_length(texts: Sequence[str]) -> Any:
+    return [[float(len(text)), float(text.count("a"))] for text in texts]
+
+
+def test_texts_without_vectors_are_compared_by_their_words() -> None:
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    weigher = text.TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w\w+\b")
+    weights = weigher.fit_transform([*TEXTS, "cat"]).toarray()
+    for options in ({"diversity": 0.5}, {"diversity": 0.5, "ranker": "mmr"}, {"scores": [5, 4, 3, 2, 1]}):
+        found = diversify(texts=TEXTS, query_text="cat", k=4, **options)  # type: ignore[arg-type]
+        assert found.indices.tolist() == diversify(weights[-1], weights[:-1], 4, **options).indices.tolist()  # type: ignore[arg-type]
+        assert found.note.endswith(BY_WORDS)
+    assert diversify(texts=TEXTS, query_text="cat", k=1).explain().reasons[0].relevance is not None
+    named = diversify(texts=TEXTS, k=2, scores=[5, 4, 3, 2, 1], subtopics=["car", "operating system"])
+    assert set(named.indices.tolist()) <= {2, 3, 4}
+
+
+def test_texts_are_embedded_by_embed() -> None:
+    wanted = diversify(by_length(["cat"])[0], by_length(TEXTS), 3, diversity=0.4)
+    found = diversify(texts=TEXTS, query_text="cat", embed=by_length, k=3, diversity=0.4)
+    assert (found.indices.tolist(), found.note) == (wanted.indices.tolist(), wanted.note)
+    some = [None if i in (1, 4) else vector for i, vector in enumerate(by_length(TEXTS))]
+    found = diversify(by_length(["cat"])[0], some, 3, texts=TEXTS, embed=by_length, diversity=0.4)
+    assert found.indices.tolist() == wanted.indices.tolist()
+    assert found.note.endswith("2 of 5 documents have no vector and are embedded by their texts")
+
+
+def test_a_batch_of_texts_is_its_topics_one_by_one() -> None:
+    pytest.importorskip("sklearn")
+    queries, texts = ["cat", "", "car"], [TEXTS, [], TEXTS[2:]]
+    found = diversify(texts=texts, query_text=queries, k=3).topics()
+    assert [one.indices.tolist() for one in found] == [
+        diversify(texts=some, query_text=query, k=3).indices.tolist()
+        for query, some in zip(queries, texts, strict=True)
+    ]
+    assert not len(diversify(texts=[]).indices)
+    mixed = diversify(None, [by_length(TEXTS), None], 2, texts=[None, TEXTS], scores=[[1, 2, 3, 4, 5]] * 2)  # type: ignore[list-item]
+    assert mixed.indices.tolist() == [[4, 3], [4, 3]]
+
+
+@pytest.mark.parametrize("diversity", [None, 0.3, 0.5, 0.8])
+def test_a_document_without_a_vector_is_ranked_by_its_score_alone(diversity: float | None) -> None:
+    """It gains no rank by that: others differ from it as they differ from one another."""
+    generator = np.random.default_rng(0)
+    vectors: Any = (generator.normal(size=(30, 16)) + 1.5).tolist()  # cosines of about 0.7
+    scores, ranks = np.linspace(0.9, 0.4, 30), []
+    for place in (3, 10, 20):
+        some = [None if i == place else vector for i, vector in enumerate(vectors)]
+        with pytest.warns(UserWarning, match="^1 of 30 documents have no vector and are ranked by their scores alone"):
+            found = diversify(np.ones(16), some, 30, scores=scores, diversity=diversity)
+        assert sorted(found.indices.tolist()) == list(range(30))
+        assert "ranked by their scores alone" in found.note
+        ranks.append(found.indices.tolist().index(place))
+    assert ranks == sorted(ranks)
+    assert ranks == [3, 10, 20] or diversity is not None
+
+
+@pytest.mark.parametrize(("given", "error", "said"), [
+    ({}, ValueError, r"there are no documents; give doc_vectors \(\[N, F\]\), or texts"),
+    ({"doc_vectors": [None, None]}, ValueError, "there are no documents; give"),
+    ({"doc_vectors": [[1, 2], None]}, ValueError, "^document 1 has no vector; give it, embed= and texts, or scores"),
+    ({"texts": "cat"}, TypeError, "texts must be a list of texts, got 'cat'"),
+    ({"texts": ["big cat", 3]}, TypeError, "texts must be text, got 3"),
+    ({"texts": TEXTS, "query_text": 3}, TypeError, "query_text must be text, got 3"),
+    ({"texts": TEXTS, "query_vector": [1, 2]}, ValueError, "^query_vector belongs to doc_vectors, which are missing"),
+    ({"texts": TEXTS, "embed": lambda texts: [[1.0]]}, ValueError, r"asked for 5 vectors and gave .* \(1, 1\)"),
+    ({"texts": [TEXTS, TEXTS], "query_text": "cat"}, TypeError, "batch of 2 topics, so query_text must be 2 texts"),
+])  # fmt: skip
+def test_odd_texts_and_vectors_are_named(given: Any, error: type[Exception], said: str) -> None:
+    refused(lambda: diversify(**given), said, error)

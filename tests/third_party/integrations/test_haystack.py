@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 import pytest
 from haystack import Document, Pipeline
 from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
-from haystack.core.errors import PipelineRuntimeError
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from small_topics import refused
 
@@ -48,8 +48,7 @@ def test_behind_a_retriever() -> None:
     order = np.argsort(-cosines)[:10]
     for diversity in (0.0, 0.5, 1.0):
         found = pipeline(top_k=4, diversity=diversity).run({"retriever": {"query_embedding": QUERY.tolist()}})
-        ranker = make_ranker("mmr", lambda_=1 - diversity)
-        expected = diversify(QUERY, VECTORS[order], 4, ranker, scores=cosines[order]).indices
+        expected = diversify(QUERY, VECTORS[order], 4, "mmr", scores=cosines[order], diversity=diversity).indices
         assert ids(found["ranker"]) == [str(order[i]) for i in expected]
         assert [document.score for document in found["ranker"]["documents"]] == [1, 1 / 2, 1 / 3, 1 / 4]
 
@@ -103,8 +102,14 @@ def test_bad_options_are_named() -> None:
     refused(lambda: DiverseRanker(top_k=3).run(retrieved(), top_k=0), "k must be at least 1, got 0")
 
 
-def test_a_retriever_that_keeps_its_embeddings_is_told_so() -> None:
-    made = pipeline()
-    made.get_component("retriever").return_embedding = False
-    with pytest.raises(PipelineRuntimeError, match="have the retriever return embeddings"):
-        made.run({"retriever": {"query_embedding": QUERY.tolist()}})
+def test_documents_without_embeddings_are_compared_by_their_words_with_a_notice() -> None:
+    texts = ["the big cat", "a big cat", "a used car", "apple"]
+    given = [Document(content=text, score=1 / (i + 1)) for i, text in enumerate(texts)]
+    with pytest.warns(UserWarning, match="compared by their words; have the retriever return embeddings, or give emb"):
+        found = DiverseRanker(top_k=3, diversity=0.5).run(given, query="big cat")["documents"]
+    scores = [document.score for document in given]
+    wanted = diversify(texts=texts, query_text="big cat", k=3, scores=scores, diversity=0.5).indices
+    assert [document.content for document in found] == [texts[i] for i in wanted]
+    some = [replace(given[0], embedding=[1.0, 0.0], score=None), replace(given[1], score=None)]
+    with pytest.raises(ValueError, match=r"document 1 .*has no embedding; have the retriever return embeddings"):
+        DiverseRanker().run(some)

@@ -97,7 +97,7 @@ def test_documents_without_vectors_or_scores_and_models_that_give_too_few_are_re
 
 
 @pytest.mark.parametrize(("options", "error", "message"), [
-    ({}, ValueError, "documents have no vectors: give embeddings=, or vector_key="),
+    ({"ranker": "mmr", "relevance": "scord"}, ValueError, "unknown relevance 'scord'. Did you mean scores"),
     ({"embeddings": MODEL, "k": 0}, ValueError, "greater than or equal to 1"),
     ({"embeddings": MODEL, "lambda": 0.5}, ValueError, "Extra inputs are not permitted"),
     ({"embeddings": MODEL, "ranker": 7}, TypeError, "ranker must be a name"),

@@ -19,7 +19,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import MockLLM
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from small_topics import refused
 
 from srd_agents import diversify
@@ -57,8 +57,9 @@ def haystack(limits: Any) -> Shown:
     pipeline = Pipeline()
     pipeline.add_component("ranker", DiverseRanker(K, diversity=0.5, **limits))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["srd_agents.integrations.haystack"])
-    found = again.run({"documents": given})["ranker"]["documents"]
-    assert asyncio.run(pipeline.run_async({"documents": given}))["ranker"]["documents"] == found
+    asked = {"documents": given, "query_embedding": QUERY.tolist()}
+    found = again.run(asked)["ranker"]["documents"]
+    assert asyncio.run(pipeline.run_async(asked))["ranker"]["documents"] == found
     assert [each.meta for each in given] == META
     return [(int(each.id), each.meta.get("filled", False)) for each in found]
 
@@ -71,15 +72,18 @@ def llama_index(limits: Any) -> Shown:
         for i in range(N)
     ]
     made = DiversePostprocessor(top_n=K, mmr_threshold=0.5, **limits)
-    found = DiversePostprocessor.from_dict(made.to_dict()).postprocess_nodes(given)
-    assert asyncio.run(made.apostprocess_nodes(given)) == found
+    query = QueryBundle("jaguar", embedding=QUERY.tolist())
+    found = DiversePostprocessor.from_dict(made.to_dict()).postprocess_nodes(given, query)
+    assert asyncio.run(made.apostprocess_nodes(given, query)) == found
     assert [each.node.metadata for each in given] == META
     return [(int(each.node_id), each.node.metadata.get("filled", False)) for each in found]
 
 
 def pyterrier(limits: Any) -> Shown:
     given = pd.DataFrame({"qid": "1", "docno": [str(i) for i in range(N)], "score": SCORES, "doc_vec": list(VECTORS)})
-    found = DiverseReranker(k=K, Lambda=0.5, **limits).transform(given.join(pd.DataFrame(META)))
+    given["query_vec"] = [QUERY] * N
+    reranker = DiverseReranker(k=K, Lambda=0.5, query_vectors="query_vec", **limits)
+    found = reranker.transform(given.join(pd.DataFrame(META)))
     marks = found["filled"] if "fill" in limits else [False] * len(found)
     return [(int(docno), bool(mark)) for docno, mark in zip(found["docno"], marks, strict=True)]
 
@@ -94,7 +98,18 @@ ADAPTERS: dict[str, Callable[[Any], Shown]] = {
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
 @pytest.mark.parametrize(
-    "limits", [{}, GROUPS, COSTS, SEEN, GROUPS | COSTS | SEEN, GROUPS | {"fill": True}, GROUPS | COSTS | {"fill": True}]
+    "limits",
+    [
+        {},
+        GROUPS,
+        COSTS,
+        SEEN,
+        GROUPS | COSTS | SEEN,
+        GROUPS | {"fill": True},
+        GROUPS | COSTS | {"fill": True},
+        COSTS | {"per_cost": True},
+        {"relevance": "cosine"},
+    ],
 )
 def test_limits_are_those_of_diversify(adapter: str, limits: Any) -> None:
     values = {
@@ -103,7 +118,8 @@ def test_limits_are_those_of_diversify(adapter: str, limits: Any) -> None:
         "shown_key": ("shown", [2]),
     }
     given = dict(values.get(name, (name, value)) for name, value in limits.items())
-    wanted = diversify(None, VECTORS, K, "mmr", SCORES, diversity=0.5, **given)
+    ranker = None if "per_cost" in limits else "mmr"
+    wanted = diversify(QUERY, VECTORS, K, ranker, SCORES, diversity=0.5, **given)
     assert ADAPTERS[adapter](limits) == list(zip(wanted.indices.tolist(), wanted.filled.tolist(), strict=True))
     assert wanted.filled.any() == ("fill" in limits)
 

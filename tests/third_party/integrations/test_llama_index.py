@@ -13,7 +13,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from small_topics import refused
 
-from srd_agents import diversify, make_ranker
+from srd_agents import diversify
 from srd_agents.integrations.llama_index import DiversePostprocessor
 
 GENERATOR = np.random.default_rng(0)
@@ -45,8 +45,8 @@ def test_behind_a_retriever_and_in_a_query_engine(mmr_threshold: float) -> None:
     found = retriever.retrieve("jaguar")
     shown = postprocessor.postprocess_nodes(found, query_str="jaguar")
     places = [int(node.node_id) for node in found]
-    ranker = make_ranker("mmr", lambda_=mmr_threshold)
-    expected = diversify(QUERY, VECTORS[places], 4, ranker, scores=[node.score for node in found]).indices
+    scores = [node.score for node in found]
+    expected = diversify(QUERY, VECTORS[places], 4, "mmr", scores=scores, diversity=1 - mmr_threshold).indices
     assert ids(shown) == [str(places[i]) for i in expected]
     assert [node.score for node in shown] == [1, 1 / 2, 1 / 3, 1 / 4]
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM(), node_postprocessors=[postprocessor])
@@ -81,8 +81,8 @@ def test_through_a_dictionary() -> None:
 
 
 def test_nodes_without_embeddings_and_bad_options_are_named() -> None:
-    bare = retrieved(embedded=False)
+    some = [*retrieved(False, scored=False)[:1], *retrieved(scored=False)[1:]]
     message = r"node 0 \(id '0'\) has no embedding; give embed_model=, or"
-    refused(lambda: DiversePostprocessor().postprocess_nodes(bare), message)
+    refused(lambda: DiversePostprocessor().postprocess_nodes(some), message)
     refused(lambda: DiversePostprocessor(top_n=0), "greater than or equal to 1")
     refused(lambda: DiversePostprocessor(top_k=3), "Extra inputs are not permitted")

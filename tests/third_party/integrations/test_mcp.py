@@ -18,7 +18,6 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult
 
 from srd_agents import diversify
-from srd_agents.pipeline.words import embed_by_words
 from srd_train.commands.mcp import ARGUMENTS, TOOL, diversify_results
 
 T = TypeVar("T")
@@ -65,16 +64,17 @@ def test_the_one_tool_says_what_it_takes() -> None:
 
 
 def test_results_are_those_of_diversify() -> None:
-    embed = embed_by_words(TEXTS)
-    query, vectors = np.asarray(embed(["jaguar"]))[0], embed(TEXTS)
     senses = ["cars", "operating system"]
     limits: dict[str, Any] = {"groups": ["a", "a", "b", "b", "c"], "max_per_group": 1, "costs": SCORES, "budget": 7}
     cases: list[tuple[dict[str, Any], Any]] = [
-        ({"texts": TEXTS, "scores": SCORES}, diversify(None, vectors, 10, scores=SCORES)),
-        ({"texts": TEXTS, "query_text": "jaguar", "diversity": 0.5}, diversify(query, vectors, 10, diversity=0.5)),
+        ({"texts": TEXTS, "scores": SCORES}, diversify(texts=TEXTS, scores=SCORES)),
+        (
+            {"texts": TEXTS, "query_text": "jaguar", "diversity": 0.5},
+            diversify(texts=TEXTS, query_text="jaguar", diversity=0.5),
+        ),
         (
             {"texts": TEXTS, "query_text": "jaguar", "scores": SCORES, "subtopics": senses, "k": 3},
-            diversify(query, vectors, 3, scores=SCORES, subtopics=senses, embed=embed, query_text="jaguar"),
+            diversify(texts=TEXTS, k=3, scores=SCORES, subtopics=senses, query_text="jaguar"),
         ),
         (
             {"doc_vectors": VECTORS, "query_vector": VECTORS[0], "k": 3, "already_shown": [2], **limits},

@@ -64,7 +64,9 @@ def test_a_weight_is_mmrs_lambda_and_0_is_a_weight(adapter: Adapter, called: Any
     generator = np.random.default_rng(3)
     query, vectors = generator.normal(size=4).astype(np.float32), generator.normal(size=(9, 4)).astype(np.float32)
     scores = np.array([cosine(query, vector) for vector in vectors])
-    expected = diversify(query, vectors, 5, make_ranker("mmr", lambda_=1 - weight), scores=scores).indices.tolist()
+    expected = diversify(
+        query, vectors, 5, make_ranker("mmr", lambda_=1 - weight, relevance="matched"), scores=scores
+    ).indices.tolist()
     assert adapter(query, vectors, scores, 5, called(weight)) == expected
     assert adapter(query, vectors, scores, 5, int(called(weight))) == expected or weight not in (0, 1)
 

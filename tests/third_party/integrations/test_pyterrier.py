@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from srd_agents.integrations.pyterrier import DiverseReranker
 from srd_agents.pipeline.frames import FrameRanker
 from srd_gym.data import load_ambient
 from srd_gym.measures import evaluate
+from srd_gym.topic import TopicSet
 
 GENERATOR = np.random.default_rng(0)
 QUERIES = pd.DataFrame({"qid": ["q1", "q2"], "query": ["jaguar", "java"]})
@@ -91,7 +93,10 @@ def test_missing_columns_are_named_as_pyterrier_names_them(missing: list[str]) -
 def test_bad_rows_and_options_are_named_and_an_empty_frame_stays_empty() -> None:
     given = frame()
     given.at[9, "doc_vec"] = None
-    refused(lambda: DiverseReranker().transform(given), "topic 'q2': doc_vectors cannot be read as an array")
+    with pytest.warns(UserWarning, match="topic 'q2': 1 of 8 documents have no vector and are ranked by their scores"):
+        assert len(DiverseReranker().transform(given)) == len(given)
+    bare = given.drop(columns="score")
+    refused(lambda: DiverseReranker().transform(bare), "topic 'q2': document 1 has no vector; give it, embed=")
     twice = frame().replace({"docno": {"d1": "d0"}})
     refused(lambda: DiverseReranker().transform(twice), "topic 'q1': doc_ids holds 'd0' twice")
     refused(lambda: DiverseReranker(k=0), "k must be at least 1, got 0")
@@ -117,8 +122,10 @@ def test_an_experiment_gives_the_figures_that_this_package_gives(data_dir: Path)
         ],
         columns=["qid", "docno", "label", "iteration"],
     )
-    rankers = {name: make_ranker(name) for name in ("retrieval-order", "mmr", "dpp")}
-    pipelines = [first, first >> DiverseReranker(Lambda=0.5), first >> DiverseReranker("dpp")]
+    rankers = {name: make_ranker(name) for name in ("retrieval-order", "dpp")}
+    rankers["mmr"] = make_ranker("mmr", relevance="matched")
+    ambient = TopicSet([replace(topic, query_vector=None) for topic in ambient], name="ambient")
+    pipelines = [first, first >> DiverseReranker("dpp"), first >> DiverseReranker(Lambda=0.5)]
     measures = [alpha_nDCG @ 10, StRecall @ 10]
     table = pt.Experiment(pipelines, queries, qrels, measures, names=list(rankers), plan="tree").set_index("name")
     for name, ranker in rankers.items():

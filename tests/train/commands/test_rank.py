@@ -13,6 +13,7 @@ from run_srd import Srd
 
 from srd_agents import diversify
 from srd_agents.registry import load_ranker, make_ranker
+from srd_gym.data import load_ambient
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.trec_files import read_run
@@ -305,3 +306,44 @@ def test_a_model_that_makes_its_vectors_tells_nothing_of_encoders(srd: Srd, text
     words = ("--topics", texts_file, "--out")
     srd.works("train", "mmr", "--vectors", "lsa", "--width", "4", *words, tmp_path / "model")
     assert "notice" not in srd.works("rank", tmp_path / "model", *words, tmp_path / "run").err
+
+
+@pytest.mark.data
+def test_a_weight_means_what_it_means_to_diversify(srd: Srd, feed: Any, data_dir: Path) -> None:
+    topics = load_ambient(data_dir / "ambient", vectors=data_dir / "ambient" / "minilm-384.npz")
+    lines, wanted = [], []
+    for topic in topics:
+        query, vectors = np.asarray(topic.query_vector), np.asarray(topic.doc_vectors)
+        cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
+        line = {"query_id": topic.query_id, "doc_ids": list(range(len(vectors))), "doc_vectors": vectors.tolist()}
+        lines.append(line | {"query_vector": query.tolist()})
+        lines.append(lines[-1] | {"retrieval_scores": cosines.tolist()})
+        wanted += [diversify(query, vectors, 10, "mmr", diversity=0.5).indices.tolist()] * 2
+    for words, keys in ((["mmr", "--lambda", "0.5"], {}), (["mmr"], {"diversity": 0.5})):
+        feed(*[line | keys for line in lines])
+        done = srd.works("rank", *words, "--k", "10")
+        assert [json.loads(line)["ranking"] for line in done.out.splitlines()] == wanted
+    feed(*[line | {"diversity": 0.5} for line in lines[1::2]])
+    done = srd.works("rank", "cautious", "--k", "10")
+    assert [json.loads(line)["ranking"] for line in done.out.splitlines()] == wanted[1::2]
+
+
+def test_a_line_may_ask_for_the_most_value_per_cost_and_fill_up(srd: Srd, feed: Any) -> None:
+    generator = np.random.default_rng(0)
+    query, vectors, scores = generator.normal(size=4), generator.normal(size=(9, 4)), np.arange(9.0, 0, -1)
+    sites, tokens = list("aaabbbccc"), generator.integers(1, 9, size=9).tolist()
+    line = {"query_id": "q", "doc_ids": list(range(9)), "doc_vectors": vectors.tolist()}
+    line |= {"query_vector": query.tolist(), "retrieval_scores": scores.tolist()}
+    packed = {"costs": tokens, "budget": 12, "per_cost": True, "diversity": 0.3}
+    filled = {"groups": sites, "max_per_group": 1, "fill": True}
+    weighed = {"relevance": "cosine", "diversity": 0.5}
+    asked: list[dict[str, Any]] = [packed, filled, weighed]
+    feed(*[line | keys for keys in asked])
+    done = srd.works("rank", "mmr", "--k", "5")
+    found = [json.loads(answer)["ranking"] for answer in done.out.splitlines()]
+    for keys, ranking in zip(asked, found, strict=True):
+        ranker = None if "per_cost" in keys else "mmr"
+        assert ranking == diversify(query, vectors, 5, ranker, scores, copies=None, **keys).indices.tolist()
+    for keys, said in (({"fill": 1}, "fill must be True or False"), ({"relevance": "scord"}, "Did you mean scores")):
+        feed(line | keys)
+        assert said in srd.fails("rank", "mmr")

@@ -38,7 +38,7 @@ def test_a_folder_and_a_pattern_rank_as_one_file(srd: Srd, parts: Path, tiny_fil
         done = srd.works(*words, "--topics", source, "--out", tmp_path / name, "--json")
         assert done.json["topics"] == 30
         assert (tmp_path / name).read_text() == (tmp_path / "one").read_text()
-    ranker = make_ranker("mmr", lambda_=0.3)
+    ranker = make_ranker("mmr", lambda_=0.3, relevance="matched")
     rankings = read_run(tmp_path / "one").rankings
     for topic in generate("tiny", n_topics=30, seed=0):
         assert rankings[topic.query_id] == tuple(topic.doc_ids[i] for i in ranker.rank(topic, 4))

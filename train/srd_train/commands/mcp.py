@@ -13,7 +13,6 @@ import numpy as np
 
 from srd_agents import diversify
 from srd_agents.pipeline.subtopics import texts_of
-from srd_agents.pipeline.words import embed_by_words
 from srd_gym.checks import unknown
 from srd_train.commands.console import Output
 
@@ -69,23 +68,16 @@ def diversify_results(arguments: Mapping[str, Any]) -> list[int]:
     for name in given:
         if name not in ARGUMENTS:
             raise unknown(f"argument of {TOOL}:", name, ARGUMENTS)
-    texts: Any = given.get("texts")
-    query, vectors = given.pop("query_vector", None), given.pop("doc_vectors", None)
-    if texts is None and vectors is None:
+    vectors = given.get("doc_vectors")
+    if "texts" not in given and vectors is None:
         raise ValueError(f"{TOOL} needs the results: give texts or doc_vectors, one a result")
-    if not (texts or vectors):
+    if not (given.get("texts") or vectors):
         return []
-    if vectors is None:
-        if query is not None:
-            raise ValueError("query_vector belongs to doc_vectors, which are missing; give query_text beside texts")
-        given["embed"] = embed = embed_by_words(texts)
-        vectors, text = embed(texts), given.get("query_text")
-        query = np.asarray(embed([text]))[0] if isinstance(text, str) else None
-    elif _dimensions(vectors) != 2:
+    if vectors is not None and _dimensions(vectors) != 2:
         raise ValueError(
             "doc_vectors must be a list of embeddings of one width, one a result: [[0.1, 0.2], [0.3, 0.4]]"
         )
-    elif "subtopic_scores" not in given and texts_of(given.get("subtopics")):
+    if vectors is not None and "subtopic_scores" not in given and texts_of(given.get("subtopics")):
         raise ValueError(
             "beside doc_vectors, subtopics must be embeddings of the same model, or rated: subtopic_scores"
         )
@@ -93,7 +85,7 @@ def diversify_results(arguments: Mapping[str, Any]) -> list[int]:
         rows = [row if isinstance(row, list) else [row] for row in rated]
         given["subtopic_scores"] = [[np.nan if one is None else one for one in row] for row in rows]
     given["shown"] = given.pop("already_shown", None)
-    indices: list[int] = diversify(query, vectors, given.pop("k", 10), **given).indices.tolist()
+    indices: list[int] = diversify(**given).indices.tolist()
     return indices
 
 

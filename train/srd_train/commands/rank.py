@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
+from srd_agents.heuristic.config import TradeOffConfig
 from srd_agents.registry import RANKERS, find_untrained, import_own
 from srd_agents.training.options import CONFIG_FILE
 from srd_gym.trec_files import write_run
@@ -32,7 +33,8 @@ class Rank:
     {"query_id": "7", "doc_ids": ["a", "b"], "doc_vectors": [[0.1, 0.2], [0.3, 0.1]]} and optional query_vector,
     retrieval_scores (and query_text, doc_texts for a model with a vectoriser) give
     {"query_id": "7", "ranking": ["b", "a"]}. Further keys: subtopics, subtopic_weights, subtopic_scores, groups with
-    max_per_group, costs with budget, already_shown (ids), diversity. Vectors may be base64 of float32.
+    max_per_group (and fill), costs with budget (and per_cost), already_shown (ids), diversity, relevance. Vectors may
+    be base64 of float32.
 
     Examples:
       srd rank model --topics topics.parquet --k 10 --out model.run
@@ -91,6 +93,8 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
         helped = not {"-h", "--help"}.isdisjoint(words)
         spec = RANKERS.find(target) if helped else find_untrained(target)
         config = spec.configure()
+        if isinstance(config, TradeOffConfig):  # the weight means here what it means to `diversify`
+            config = replace(config, relevance="matched")
         names = spec.ranking_options if spec.learns else tuple(entry.name for entry in fields(config))
     if not names:
         return RankCommand(target, parsed(Rank, words, prog), {})

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from srd_agents.pipeline.capabilities import PutsCopiesLast
-from srd_agents.pipeline.diversify import Chooser
-from srd_agents.pipeline.limits import Limits, row_of, show
+from srd_agents.pipeline.diversify import Chooser, nearest_first
+from srd_agents.pipeline.limits import Limits, row_of
 from srd_agents.pipeline.subtopics import texts_of
 from srd_gym.checks import falling, unknown
 from srd_gym.dtypes import IntArray
@@ -31,7 +31,7 @@ _OF_TOPIC = (
     "subtopic_weights",
     "subtopic_scores",
 )
-_LIMITS = ("groups", "max_per_group", "costs", "budget", "already_shown", "diversity")
+_LIMITS = ("groups", "max_per_group", "fill", "costs", "budget", "per_cost", "already_shown", "diversity", "relevance")
 OPTIONAL = (*_OF_TOPIC, *_LIMITS)
 """Further keys of a line."""
 OnError = Literal["stop", "skip", "record"]
@@ -117,7 +117,7 @@ class _LineRanker:
 
     def __init__(self, model: Model, k: int, pass_through: Collection[str]) -> None:
         self._model, self._k, self._pass_through = model, k, pass_through
-        self._plain = Chooser(model.ranker, self._asked(_NOTHING), diversity=None, subtopics=False)
+        self._plain = Chooser(model.ranker, self._asked(_NOTHING))
 
     def rank(self, content: Mapping[str, Any]) -> list[str | int]:
         """Ids of the documents to show, best first, as they came.
@@ -136,11 +136,14 @@ class _LineRanker:
         shown_before = _positions(given["doc_ids"], limits["already_shown"])
         chooser = self._plain
         if topic.n_subtopics or limits != _NOTHING:
-            chooser = Chooser(
-                self._model.ranker, self._asked(limits), diversity=limits["diversity"], subtopics=topic.n_subtopics > 0
-            )
+            weighed = {key: limits[key] for key in ("diversity", "relevance", "per_cost", "costs")}
+            # per_cost chooses in place of the command's ranker
+            ranker = None if limits["per_cost"] else self._model.ranker
+            chooser = Chooser(ranker, self._asked(limits), subtopics=topic.n_subtopics > 0, **weighed)
+        if topic.retrieval_scores is None:
+            topic, order = nearest_first(chooser.ranker, topic)
         limit = chooser.limits.of(topic, order, limits["groups"], limits["costs"], shown_before)
-        (ranking,) = show(chooser.ranker, [topic], self._k, [limit])
+        (ranking,) = chooser.show([topic], self._k, [limit])
         ids = given["doc_ids"]
         return [ids[i] for i in (ranking if order is None else order[ranking]).tolist()]
 
@@ -149,7 +152,8 @@ class _LineRanker:
         ranker = self._model.ranker
         copies = ranker.copies if isinstance(ranker, PutsCopiesLast) else None
         named = ("groups", "max_per_group", "costs", "budget")
-        return Limits.asked(copies=copies, **{key: limits[key] for key in named})
+        fill = limits["fill"] is not None and limits["fill"]
+        return Limits.asked(copies=copies, fill=fill, **{key: limits[key] for key in named})
 
     def _known(self, content: Mapping[str, Any]) -> dict[str, Any]:
         """What a line gives, without nulls and what is passed through.

@@ -26,7 +26,7 @@ from studies.speed.race import MissingError, Work, limit, share, timed
 from studies.speed.topics import alike, web
 
 # pyversity takes negative cosines as 0 in MMR; its DPP's exponent 1 - diversity is lambda / (2 (1 - lambda)).
-_PYVERSITYS: dict[str, Any] = {"lambda_": 0.5, "relevance": "raw_scores"}
+_PYVERSITYS: dict[str, Any] = {"lambda_": 0.5, "relevance": "scores"}
 """What makes our objective pyversity's at its default diversity of 0.5."""
 _EACH = 5_300
 """Multiply-adds in products for each candidate at each rank: the network's, and relations to what is ranked."""

@@ -1,0 +1,109 @@
+"""Relevance as `diversity` weighs it: one scale for cosines, scores and ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_topics import Own, refused
+
+from srd_agents import diversify, make_ranker
+from srd_agents.heuristic.relevance import matched
+from srd_agents.pipeline.capabilities import TAKE_RELEVANCE
+from srd_gym.topic import FloatArray
+
+
+def case(seed: int = 0, n: int = 12, width: int = 5) -> tuple[Any, Any, Any]:
+    """A query [F], documents [N, F] and their cosines [N]."""
+    generator = np.random.default_rng(seed)
+    query, vectors = generator.normal(size=width), generator.normal(size=(n, width))
+    return query, vectors, vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
+
+
+def ranked(*arguments: Any, **options: Any) -> list[int]:
+    return diversify(*arguments, **options).indices.tolist()
+
+
+@pytest.mark.parametrize("ranker", ["mmr", "msd", "dpp"])
+@pytest.mark.parametrize("diversity", [0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), copied=st.booleans())
+def test_cosines_as_scores_are_the_cosines_computed(ranker: str, diversity: float, seed: int, copied: bool) -> None:
+    query, vectors, cosines = case(seed)
+    if copied:
+        vectors[3], cosines[3] = vectors[7], cosines[7]
+    wanted = ranked(query, vectors, 8, ranker, diversity=diversity)
+    for scores in (cosines, cosines.astype(np.float32), cosines.tolist()):
+        assert ranked(query, vectors, 8, ranker, scores, diversity=diversity) == wanted
+    if diversity < 1:  # at 1 all tie for the first rank, which goes to the highest score
+        assert ranked(query, vectors, 8, ranker, -cosines, diversity=diversity, relevance="cosine") == wanted
+
+
+def test_the_scale_of_scores_and_the_lowest_of_them_do_not_change_the_weight() -> None:
+    query, vectors, cosines = case(n=40, width=16)
+    wanted = ranked(query, vectors, 8, "mmr", diversity=0.5)
+    for scale in (cosines * 30, cosines / 60 + 1, cosines * 1e30):
+        assert ranked(query, vectors, 8, "mmr", scale, diversity=0.5) == wanted
+    assert ranked(None, vectors, 8, "mmr", cosines, diversity=0.5) == wanted, "within [-1, 1] they count as they are"
+    assert ranked(None, vectors, 8, "mmr", cosines * 30, diversity=0.5) == ranked(
+        None, vectors, 8, "mmr", cosines, diversity=0.5, relevance="scaled"
+    )
+
+
+@pytest.mark.parametrize("relevance", ["cosine", "scores", "scaled", "matched", "rank"])
+@pytest.mark.parametrize("name", ["mmr", "msd", "dpp"])
+def test_a_kind_of_relevance_is_the_rankers_option(name: str, relevance: Any) -> None:
+    query, vectors, _ = case()
+    scores = np.random.default_rng(1).normal(size=12)
+    own = make_ranker(name, lambda_=0.5, relevance=relevance)
+    wanted = ranked(query, vectors, 8, own, scores)
+    assert ranked(query, vectors, 8, name, scores, diversity=0.5, relevance=relevance) == wanted
+    assert ranked(query, vectors, 8, make_ranker(name, lambda_=0.1), scores, diversity=0.5, relevance=relevance) == (
+        wanted
+    )
+    if name == "mmr":
+        assert ranked(query, vectors, 8, None, scores, diversity=0.5, relevance=relevance) == wanted
+
+
+def test_a_ranker_that_is_an_object_ranks_as_it_was_made_unless_it_is_given_a_diversity() -> None:
+    query, vectors, cosines = case()
+    scores = cosines * 9
+    made = make_ranker("mmr", lambda_=0.5)
+    assert ranked(query, vectors, 8, made, scores) == ranked(query, vectors, 8, "mmr", scores, relevance="scaled")
+    assert ranked(query, vectors, 8, "mmr", scores) == ranked(query, vectors, 8, made, scores, diversity=0.5)
+    assert ranked(query, vectors, 8, "mmr", scores) != ranked(query, vectors, 8, made, scores)
+
+
+@pytest.mark.parametrize(("scores", "cosines", "wanted"), [
+    ([3, 1, 2], [0.3, 0.1, 0.2], [0.3, 0.1, 0.2]),
+    ([0.31, 0.09, 0.2], [0.31, 0.09, 0.2004], [0.31, 0.09, 0.2004]),
+    ([0.9, 0.2], None, [0.9, 0.2]),
+    ([9, 2, 5.5], None, [1, 0, 0.5]),
+    ([9, 2, 5.5], [0.1, 0.1, 0.1], [1, 0, 0.5]),
+    ([0.5, 0.5], [0.1, 0.3], [0.5, 0.5]),
+    ([7, 7], [0.1, 0.3], [1, 1]),
+    ([7], [0.1], [1]),
+])  # fmt: skip
+def test_scores_on_the_scale_of_cosines(scores: Any, cosines: Any, wanted: Any) -> None:
+    def array(values: Any) -> FloatArray:
+        return np.array(values, np.float32)
+
+    found = matched(array(scores), None if cosines is None else array(cosines))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_odd_kinds_and_rankers_that_take_none_are_named() -> None:
+    query, vectors, cosines = case()
+    taking = ", ".join(TAKE_RELEVANCE)
+    for ranker in ("random", Own(lambda topic, k: np.arange(k))):
+        refused(lambda ranker=ranker: ranked(query, vectors, 3, ranker, relevance="scores"), rf"that does: {taking}")
+    for ranker in TAKE_RELEVANCE:
+        refused(
+            lambda ranker=ranker: ranked(query, vectors, 3, ranker, cosines, relevance="scord"),
+            "unknown relevance 'scord'. Did you mean scores",
+        )
+    refused(lambda: ranked(query, vectors, 3, "mmr", relevance="scores"), "no retrieval scores.*relevance='cosine'")
+    refused(lambda: ranked(None, vectors, 3, "mmr", cosines, relevance="cosine"), "no query vector.*='scaled'")

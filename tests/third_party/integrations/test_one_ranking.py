@@ -1,0 +1,99 @@
+"""A weight means one thing: every way to rank gives one ranking, and LangChain's word for it LangChain's own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from adapters import ADAPTERS
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
+from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
+from numpy.typing import NDArray
+
+from srd_agents import diversify
+from srd_gym.data import load_ambient
+from srd_train.commands.mcp import diversify_results
+
+pytestmark = pytest.mark.data
+K = 10
+Query = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+"""Of a query its vector [F], the documents' [N, F], and their cosines [N]."""
+
+
+@pytest.fixture(scope="module")
+def queries() -> list[Query]:
+    folder = Path(os.environ["SRD_DATA_DIR"]) / "ambient"
+    given: list[Query] = []
+    for topic in load_ambient(folder, vectors=folder / "minilm-384.npz"):
+        query, vectors = np.asarray(topic.query_vector), np.asarray(topic.doc_vectors)
+        given.append((query, vectors, vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)))
+    return given
+
+
+@pytest.fixture(scope="module")
+def wanted(queries: list[Query]) -> list[list[int]]:
+    return [diversify(query, vectors, K, "mmr", diversity=0.5).indices.tolist() for query, vectors, _ in queries]
+
+
+@pytest.mark.parametrize("ranker", ["mmr", None])
+def test_cosines_given_as_scores_and_any_scores_of_their_shape(queries: Any, wanted: Any, ranker: Any) -> None:
+    for (query, vectors, scores), expected in zip(queries, wanted, strict=True):
+        assert diversify(query, vectors, K, ranker, scores, diversity=0.5).indices.tolist() == expected
+        if not is_tied(scores):
+            for q, s in ((query, 40 * scores), (query, 7 + scores / 2), (None, scores)):
+                assert diversify(q, vectors, K, ranker, s, diversity=0.5).indices.tolist() == expected
+
+
+@pytest.mark.parametrize(("adapter", "called"), ADAPTERS.values(), ids=ADAPTERS)
+def test_adapters(queries: Any, wanted: Any, adapter: Any, called: Any) -> None:
+    assert [adapter(*given, K, called(0.5)) for given in queries] == wanted
+
+
+def test_srd_mcp(queries: Any, wanted: Any) -> None:
+    for (query, vectors, scores), expected in zip(queries, wanted, strict=True):
+        asked = {"doc_vectors": vectors.tolist(), "diversity": 0.5, "k": K}
+        assert diversify_results(asked | {"scores": scores.tolist(), "query_vector": query.tolist()}) == expected
+
+
+@pytest.mark.parametrize("lambda_mult", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
+def test_langchains_own_marginal_relevance(queries: Any, lambda_mult: float) -> None:
+    """Where a document is the query itself, all documents near it tie at 0.5, and rounding chooses in LangChain."""
+    differ = 0
+    for query, vectors, scores in queries:
+        own = maximal_marginal_relevance(query, list(vectors), lambda_mult, K)
+        ours = diversify(query, vectors, K, "mmr", scores, diversity=1 - lambda_mult).indices.tolist()
+        assert ADAPTERS["langchain"][0](query, vectors, scores, K, lambda_mult) == ours
+        if ours != own:
+            differ += 1
+            assert lambda_mult == 0.5
+            assert is_tied(scores)
+            np.testing.assert_allclose(values(ours, vectors, scores), values(own, vectors, scores), atol=1e-6)
+    assert differ <= 4  # of 44
+
+
+@pytest.mark.parametrize("mmr_threshold", [0.3, 0.5, 0.7])
+def test_llamaindexs_own_compares_with_the_last_pick_only(queries: Any, mmr_threshold: float) -> None:
+    """So the first two documents are ours, and later ones may differ."""
+    differ = 0
+    for query, vectors, scores in queries:
+        own = get_top_k_mmr_embeddings(query, list(vectors), similarity_top_k=K, mmr_threshold=mmr_threshold)[1]
+        ours = diversify(query, vectors, K, "mmr", scores, diversity=1 - mmr_threshold).indices.tolist()
+        differ += ours != own
+        if not is_tied(scores):
+            assert ours[:2] == own[:2]
+    assert differ > len(queries) / 2
+
+
+def is_tied(scores: NDArray[Any]) -> bool:
+    """Whether a document is the query itself: relevance and similarity to it are then one."""
+    return float(scores.max()) > 1 - 1e-6
+
+
+def values(ranking: list[int], vectors: NDArray[Any], scores: NDArray[Any]) -> list[float]:
+    """Marginal relevance of each document at weight 0.5, when it is chosen."""
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    nearest = [max([float(units[d] @ units[s]) for s in ranking[:rank]], default=0) for rank, d in enumerate(ranking)]
+    return [0.5 * (float(scores[d]) - near) for d, near in zip(ranking, nearest, strict=True)]

@@ -1,6 +1,6 @@
 """TREC files: diversity qrels and runs.
 
-All readers take one path or several, plain or gzip. Several files are parts of one whole, so a query in two of them is
+All readers take one path or several, plain, gzip, xz or bz2. Several files are parts of one whole, so a query in two of them is
 an error. Fields are separated by ASCII white space, as the official tools separate them; ids are text and kept as they
 stand.
 """

@@ -36,11 +36,11 @@ class Compare:
     """
 
     runs: Annotated[tyro.conf.Positional[tuple[str, ...]], _RUNS]
-    """The runs, two or more: lines "topic Q0 document rank score tag", plain or gzip. Commas join files that are parts
+    """The runs, two or more: lines "topic Q0 document rank score tag", plain or packed. Commas join files that are parts
     of one run, NAME= names it in the tables (by default its file does), and "-" is standard input. A file whose
     own name holds "=" or "," is taken as it is."""
     qrels: Files
-    """Diversity judgments: lines "topic subtopic document judgment", plain or gzip; several files are parts of one."""
+    """Diversity judgments: lines "topic subtopic document judgment", plain or packed; several files are parts of one."""
     reference: SomeText = None
     """The run to test against, as written above or by its name in the table; by default the first."""
     measures: Measures = DEFAULT_MEASURES

@@ -27,10 +27,10 @@ class Evaluate:
     """
 
     run: Annotated[Files, tyro.conf.arg(metavar="[NAME=]FILE...")]
-    """The run to score: lines "topic Q0 document rank score tag", plain or gzip. Several files are parts of one run;
+    """The run to score: lines "topic Q0 document rank score tag", plain, gzip, xz or bz2. Several files are parts of one run;
     "-" is standard input. NAME heads the table."""
     qrels: Files = ()
-    """Diversity judgments: lines "topic subtopic document judgment", plain or gzip. Several files are parts of one."""
+    """Diversity judgments: lines "topic subtopic document judgment", plain, gzip, xz or bz2. Several files are parts of one."""
     # No None: to look for it in a type, tyro imports a checker of types.
     topics: Annotated[str, tyro.conf.arg(metavar="FILE|NAME")] = ""
     """In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal ranking is

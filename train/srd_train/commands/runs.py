@@ -30,7 +30,7 @@ class NamedRun:
     @property
     def file_name(self) -> str:
         """The name that it has by its files: theirs, without their endings."""
-        stems = [re.sub(r"(?<=.)(\.run|\.txt)?(\.gz)?$", "", Path(file).name) for file in self.files]
+        stems = [re.sub(r"(?<=.)(\.run|\.txt)?(\.gz|\.xz|\.bz2)?$", "", Path(file).name) for file in self.files]
         return ",".join("standard input" if stem == STANDARD_INPUT else stem for stem in stems)
 
 

@@ -209,7 +209,9 @@ def plain_float(text: str) -> float:
 def open_binary(
     path: PathLike, what: str, expected: str = "such a file", advice: str = "fetch it again"
 ) -> Iterator[BinaryIO]:
-    """The bytes of a file or pipe, plain or packed by gzip, xz or bz2 (told by its first bytes); errors raised inside are `reading`'s.
+    """The bytes of a file or pipe, unpacked where gzip, xz or bz2 packed it (told by its first bytes).
+
+    Errors raised inside are `reading`'s.
 
     Raises:
         FileNotFoundError: no such file.
@@ -229,7 +231,7 @@ def _opened(path: PathLike, what: str) -> Iterator[io.BufferedReader]:
 
 
 def numbered_lines(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text file or pipe, plain or packed by gzip, xz or bz2 (told by its first bytes), with their numbers from 1.
+    """The lines of a text file or pipe, plain or packed by gzip, xz or bz2, with their numbers from 1.
 
     Args:
         path: the file; read as a stream, so that its size does not matter.

@@ -1,8 +1,8 @@
 """TREC files: diversity qrels and runs.
 
-All readers take one path or several, plain, gzip, xz or bz2. Several files are parts of one whole, so a query in two of them is
-an error. Fields are separated by ASCII white space, as the official tools separate them; ids are text and kept as they
-stand.
+All readers take one path or several, plain or packed by gzip, xz or bz2. Several files are parts of one whole, so a
+query in two of them is an error. Fields are separated by ASCII white space, as the official tools separate them; ids
+are text and kept as they stand.
 """
 
 from __future__ import annotations

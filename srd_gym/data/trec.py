@@ -1,7 +1,7 @@
 """Topic sets from TREC files: diversity qrels, runs, topics XML and vectors.
 
-All readers take one path or several, plain, gzip, xz or bz2. Several files are parts of one whole, so a query in two of them is
-an error. Ids are text and kept as they stand.
+All readers take one path or several, plain or packed by gzip, xz or bz2. Several files are parts of one whole, so a
+query in two of them is an error. Ids are text and kept as they stand.
 """
 
 from __future__ import annotations

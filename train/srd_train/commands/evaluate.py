@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
 from srd_gym.measures import Evaluation, evaluate_run
 from srd_gym.trec_files import read_qrels, read_run
 from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output
-from srd_train.commands.runs import inputs, named_run
+from srd_train.commands.runs import inputs, named_run, trec_lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +27,11 @@ class Evaluate:
     """
 
     run: Annotated[Files, tyro.conf.arg(metavar="[NAME=]FILE...")]
-    """The run to score: lines "topic Q0 document rank score tag", plain, gzip, xz or bz2. Several files are parts of one run;
-    "-" is standard input. NAME heads the table."""
+    """The run to score: lines "topic Q0 document rank score tag", plain, gzip, xz or bz2. Several files are parts of
+    one run; "-" is standard input. NAME heads the table."""
     qrels: Files = ()
-    """Diversity judgments: lines "topic subtopic document judgment", plain, gzip, xz or bz2. Several files are parts of one."""
+    """Diversity judgments: lines "topic subtopic document judgment", plain, gzip, xz or bz2. Several files are
+    parts of one."""
     # No None: to look for it in a type, tyro imports a checker of types.
     topics: Annotated[str, tyro.conf.arg(metavar="FILE|NAME")] = ""
     """In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal ranking is
@@ -43,6 +44,8 @@ class Evaluate:
     """Average over the topics that the run ranks only (what pyndeval does)."""
     trust: bool = False
     """Let --measures run code: "module:NAME@k", a measure of one's own."""
+    format: Literal["table", "trec"] = "table"
+    """What to print: a table, or trec, lines "measure topic value"."""
     json: bool = False
     """Print JSON: measures (name -> mean), topics, missing, with --per-topic per_topic, and run where it has a NAME."""
 
@@ -67,6 +70,9 @@ class Evaluate:
             content: dict[str, Any] = {"run": name} if name else {}
             content |= {"measures": means, "topics": evaluation.topics, "missing": evaluation.missing}
             output.data(content | ({"per_topic": evaluation.per_topic} if self.per_topic else {}))
+            return 0
+        if self.format == "trec":
+            output.text(trec_lines(evaluation.per_topic if self.per_topic else {}, means, name).removesuffix("\n"))
             return 0
         over = "ranked topics only" if self.present_only else "all judged topics, a missing ranking counts 0"
         left_out = f"; {len(evaluation.unjudged)} rankings of unjudged topics left out" if evaluation.unjudged else ""

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +53,22 @@ def named_run(word: str) -> NamedRun:
         what = "name" if name == "" else "file"
         raise ValueError(f"run {word!r}: a {what} is empty; expected FILE, NAME=FILE or FILE,FILE without spaces")
     return NamedRun(word, name, several)
+
+
+def trec_lines(
+    per_topic: Mapping[str, Mapping[str, float]], means: Mapping[str, float], name: str | None = None
+) -> str:
+    """Lines "measure topic value", separated by tabs as trec_eval writes them; means are of the topic "all".
+
+    Args:
+        per_topic: topic -> measure -> value.
+        means: measure -> mean.
+        name: of the run, which a first line tells.
+    """
+    lines = [f"runid\tall\t{name}"] if name else []
+    for topic, values in [*per_topic.items(), ("all", means)]:
+        lines += [f"{measure}\t{topic}\t{value:.6f}" for measure, value in values.items()]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def inputs(*groups: Sequence[str]) -> list[list[PathLike]]:

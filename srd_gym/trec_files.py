@@ -140,11 +140,76 @@ def read_run(paths: Paths) -> Run:
         part = parts.setdefault(query_id, {})
         for number, doc_id, score in zip(numbers, doc_ids, scores, strict=True):
             if doc_id in part:
-                raise ValueError(
-                    f"run: {path}:{number}: document {shown(doc_id)} comes twice for query {shown(query_id)}; "
-                    "a ranking holds each document once"
-                )
+                raise _twice(path, number, query_id, doc_id)
             part[doc_id] = _score(score, path, number)
+    return _run(parts)
+
+
+def qrels_from(
+    source: str,
+    query_ids: Sequence[str],
+    subtopic_ids: Sequence[str],
+    doc_ids: Sequence[str],
+    judgments: Sequence[int],
+    twice: Literal["error", "highest"] = "error",
+) -> Qrels:
+    """Diversity judgments from records, as `read_qrels` reads them from lines.
+
+    Args:
+        source: names them in errors.
+        query_ids: of each record; and so are the following.
+        subtopic_ids: text.
+        doc_ids: text.
+        judgments: from -128 to 127.
+        twice: as of `read_qrels`.
+
+    Raises:
+        ValueError: a pair judged twice.
+    """
+    parts: dict[str, _QrelsPart] = {}
+    records = zip(query_ids, subtopic_ids, doc_ids, judgments, strict=True)
+    for number, (query_id, subtopic_id, doc_id, judgment) in enumerate(records, start=1):
+        part = parts.get(query_id)
+        if part is None:
+            part = parts[query_id] = _QrelsPart(query_id, source)
+        part.rows.append(part.docs[doc_id])
+        part.columns.append(part.subtopics[subtopic_id])
+        part.values.append(judgment)
+        part.lines.append(number)
+    return Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
+
+
+def run_from(source: str, query_ids: Sequence[str], doc_ids: Sequence[str], scores: Sequence[float]) -> Run:
+    """Rankings from records, as `read_run` reads them from lines.
+
+    Args:
+        source: names them in errors.
+        query_ids: of each record; and so are the following.
+        doc_ids: text.
+        scores: finite numbers.
+
+    Raises:
+        ValueError: a document twice in one ranking.
+    """
+    parts: dict[str, dict[str, float]] = {}
+    for number, (query_id, doc_id, score) in enumerate(zip(query_ids, doc_ids, scores, strict=True), start=1):
+        part = parts.setdefault(query_id, {})
+        if doc_id in part:
+            raise _twice(source, number, query_id, doc_id)
+        part[doc_id] = score
+    return _run(parts)
+
+
+def _twice(source: PathLike, number: int, query_id: str, doc_id: str) -> ValueError:
+    """The error of a document that a ranking holds twice."""
+    return ValueError(
+        f"run: {source}:{number}: document {shown(doc_id)} comes twice for query {shown(query_id)}; "
+        "a ranking holds each document once"
+    )
+
+
+def _run(parts: Mapping[str, dict[str, float]]) -> Run:
+    """Scores of documents by query as a run."""
     run = Run(rankings={}, scores={})
     for query_id, part in parts.items():
         ordered = sorted(sorted(part), key=part.__getitem__, reverse=True)  # equal scores keep the order of ids

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.dtypes import IntArray
+from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, tell_irrelevant
 from srd_gym.measures.catalogue import measure
 from srd_gym.reading import shown
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray, Topic, TopicSet, as_topic_set
-
-if TYPE_CHECKING:
-    from srd_gym.trec_files import Qrels, Run
+from srd_gym.trec_files import Qrels
 
 _CELLS = 1 << 26
 """Judgments that are scored together at most: topics x longest ranking x most subtopics."""
@@ -108,22 +107,27 @@ def evaluate(
     return _scored(wanted, rows, _references(judged, wanted, chosen), chosen, unjudged)
 
 
-def evaluate_run(qrels: Qrels | TopicSet, run: Run, measures: Iterable[str | Measure]) -> Evaluation:
-    """Score a run against diversity qrels (TREC files alone, no candidates or vectors needed), or a topic set's labels.
+def evaluate_run(qrels: QrelsSource | TopicSet, run: RunSource, measures: Iterable[str | Measure]) -> Evaluation:
+    """Score a run against diversity qrels (no candidates or vectors needed), or a topic set's labels.
 
     Documents that are not judged are not relevant. Every judged topic counts. The ideal is the official one, over the
     pool; of a topic set, over the candidates where a judged topic has no pool.
 
     Args:
-        qrels: from `srd_gym.data.read_qrels`, or a topic set.
-        run: from `srd_gym.data.read_run`; its order is scored.
+        qrels: a topic set; or qrels in any form that `srd_gym.data.as_qrels` takes: from `srd_gym.data.read_qrels`, a
+            path, records of ir_measures or ir_datasets, a data frame, dictionaries, "ir-datasets:ID".
+        run: from `srd_gym.data.read_run`, or another form that `srd_gym.data.as_run` takes; its order is scored.
         measures: measures or their notation; all but NRBP, nNRBP and MAP_IA must have a cutoff.
 
     Raises:
-        ValueError: no measure, a measure without a cutoff, one with a normalizer that qrels or topics do not have, or
-            no topic in common.
+        TypeError, ImportError: as of `as_qrels` and `as_run`.
+        ValueError: no measure, a measure without a cutoff, one with a normalizer that qrels or topics do not have, no
+            topic in common, or what `as_qrels` and `as_run` refuse.
     """
     wanted = _wanted(measures)
+    run = as_run(run)
+    if not isinstance(qrels, TopicSet):
+        qrels = as_qrels(qrels)
     read = _by_topics(qrels, wanted) if isinstance(qrels, TopicSet) else _by_qrels(qrels, wanted)
     normalizer, judged, references = read
     unjudged = tuple(query_id for query_id in run.rankings if query_id not in judged)

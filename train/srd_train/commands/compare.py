@@ -14,9 +14,9 @@ from srd_agents.registry import import_own
 from srd_gym.data import load_topics
 from srd_gym.data.trec import TopicText, read_topics_xml
 from srd_gym.topic import TopicSet
-from srd_gym.trec_files import read_qrels, read_run
+from srd_gym.trec_files import read_run
 from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output, SomeFile, print_table
-from srd_train.commands.runs import NamedRun, inputs, named_run, trec_lines
+from srd_train.commands.runs import NamedRun, inputs, named_run, qrels_of, trec_lines
 
 if TYPE_CHECKING:
     from srd_train.report.comparison import Comparison
@@ -47,7 +47,8 @@ class Compare:
     parts of one run, NAME= names it in the tables (by default its file does), and "-" is standard input. A file whose
     own name holds "=" or "," is taken as it is."""
     qrels: Files
-    """Diversity judgments: lines "topic subtopic document judgment", plain or packed; files are parts of one."""
+    """Diversity judgments: lines "topic subtopic document judgment", plain or packed (several files are parts of
+    one), or "ir-datasets:ID", a dataset of that library."""
     baseline: Annotated[str | None, tyro.conf.arg(metavar="NAME", aliases=["--reference"])] = None
     """The run to test against, as written above or by its name in the table; by default the first."""
     pairs: bool = False
@@ -91,7 +92,7 @@ class Compare:
         named = _named([named_run(word) for word in self.runs], output)
         qrels, *runs = inputs(self.qrels, *(run.files for run in named.values()))
         made = compare(
-            read_qrels(qrels),
+            qrels_of(qrels),
             {name: read_run(files) for name, files in zip(named, runs, strict=True)},
             self.measures,
             reference=next((name for name, run in named.items() if self.baseline == run.word), self.baseline),

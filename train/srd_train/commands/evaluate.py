@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_gym.measures import Evaluation, evaluate_run
-from srd_gym.trec_files import read_qrels, read_run
+from srd_gym.trec_files import read_run
 from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output
-from srd_train.commands.runs import inputs, named_run, trec_lines
+from srd_train.commands.runs import inputs, named_run, qrels_of, trec_lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +30,8 @@ class Evaluate:
     """The run to score: lines "topic Q0 document rank score tag", plain, gzip, xz or bz2. Several files are parts of
     one run; "-" is standard input. NAME heads the table."""
     qrels: Files = ()
-    """Diversity judgments: lines "topic subtopic document judgment", plain, gzip, xz or bz2. Several files are
-    parts of one."""
+    """Diversity judgments: lines "topic subtopic document judgment", plain, gzip, xz or bz2 (several files are parts of
+    one), or "ir-datasets:ID", a dataset of that library."""
     # No None: to look for it in a type, tyro imports a checker of types.
     topics: Annotated[str, tyro.conf.arg(metavar="FILE|NAME")] = ""
     """In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal ranking is
@@ -104,7 +104,7 @@ class Evaluate:
         qrels, run = inputs(self.qrels, [file for part in parts for file in part.files])
         name = names[0] if names else None
         if not self.topics:
-            return name, evaluate_run(read_qrels(qrels), read_run(run), self.measures)
+            return name, evaluate_run(qrels_of(qrels), read_run(run), self.measures)
         from srd_gym.data import load_topics  # imported here: pyarrow is slow to import
 
         return name, evaluate_run(load_topics(self.topics), read_run(run), self.measures)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from srd_gym.files import PathLike
+from srd_gym.in_memory import as_qrels
+from srd_gym.trec_files import Qrels
 
 STANDARD_INPUT = "-"
 
@@ -69,6 +71,11 @@ def trec_lines(
     for topic, values in [*per_topic.items(), ("all", means)]:
         lines += [f"{measure}\t{topic}\t{value:.6f}" for measure, value in values.items()]
     return "".join(f"{line}\n" for line in lines)
+
+
+def qrels_of(words: Sequence[PathLike]) -> Qrels:
+    """The qrels that words of the command line stand for: files, or a dataset of ir_datasets."""
+    return as_qrels(words[0] if len(words) == 1 and isinstance(words[0], str) else words)
 
 
 def inputs(*groups: Sequence[str]) -> list[list[PathLike]]:

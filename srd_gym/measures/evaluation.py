@@ -31,7 +31,8 @@ class Evaluation:
     __repr__ = short_repr
 
     per_topic: dict[str, dict[str, float]]
-    """Query id -> measure name -> value, for every judged topic; 0.0 everywhere where the ranking is missing."""
+    """Query id -> measure name -> value, for every judged topic; where the ranking is missing that of an empty one: 0,
+    but for VRisk."""
     missing_topics: tuple[str, ...]
     """Judged topics without a ranking."""
     unjudged: tuple[str, ...]
@@ -249,9 +250,15 @@ def _scored(
 ) -> Evaluation:
     """Values of every judged topic; `ranked` holds those that have a ranking."""
     judged = tuple(next(iter(references.values())))
+    per_topic: dict[str, dict[str, float]] = {query_id: dict.fromkeys(wanted, 0.0) for query_id in judged}
+    empty = np.zeros(0, dtype=np.int64)
+    of_nothing = any(each.lower_is_better for each in wanted.values())  # else an empty list scores 0
+    absent = [query_id for query_id in judged if query_id not in ranked] if of_nothing else []
+    width = {query_id: reference.n_subtopics for query_id, reference in next(iter(references.values())).items()}
+    ranked = {**ranked, **{query_id: (np.zeros((0, width[query_id]), np.int8), empty) for query_id in absent}}
+    missing = tuple(query_id for query_id in judged if query_id not in ranked or query_id in absent)
     present = [query_id for query_id in judged if query_id in ranked]
     shapes = [(len(ranking), judgments.shape[1]) for judgments, ranking in map(ranked.__getitem__, present)]
-    per_topic: dict[str, dict[str, float]] = {query_id: dict.fromkeys(wanted, 0.0) for query_id in judged}
     for part in _parts(shapes):
         scored = present[part]
         depth, width = np.max([(1, 0), *shapes[part]], axis=0).tolist()
@@ -267,7 +274,7 @@ def _scored(
                 per_topic[query_id][name] = float(value)
     return Evaluation(
         per_topic=per_topic,
-        missing_topics=tuple(query_id for query_id in judged if query_id not in ranked),
+        missing_topics=missing,
         unjudged=unjudged,
         names=tuple(wanted),
         normalizer=normalizer,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 
+from srd_gym.measures import measure
 from srd_train.report.differences import TESTS, Difference, Test, differences
 from srd_train.report.markup import FEW, cost_columns, notes, p_text, signed
 from srd_train.report.tables import SIGNIFICANT, ResultTable, Row
@@ -67,17 +68,17 @@ def as_latex(
 def _means(table: ResultTable, compared: Sequence[Difference], label: str, *, pairs: bool, test: Test) -> str:
     """Means of all measures, a row each."""
     letter = {row.ranker: _letter(number) for number, row in enumerate(table.rows)}
-    best = {measure: _best(table, measure) for measure in table.measures}
+    best = {name: _best(table, name) for name in table.measures}
     rows = []
     for row in table.rows:
         cells = [
             _text(row.ranker + (f" {FEW}" if row.too_few_seeds else ""))
             + (f" $^{{{letter[row.ranker]}}}$" if pairs else "")
         ]
-        for measure in table.measures:
-            text = f"{row.means[measure]:.4f}"
-            text = rf"\textbf{{{text}}}" if text == best[measure] and not row.reads_judgments else text
-            own = [each for each in compared if each.measure == measure]
+        for name in table.measures:
+            text = f"{row.means[name]:.4f}"
+            text = rf"\textbf{{{text}}}" if text == best[name] and not row.reads_judgments else text
+            own = [each for each in compared if each.measure == name]
             cells.append(text + (_letters(row, own, letter) if pairs else _mark(row, own)))
         rows.append(cells)
     noun = _noun(table)
@@ -88,9 +89,11 @@ def _means(table: ResultTable, compared: Sequence[Difference], label: str, *, pa
     )
     ideal = "the judged documents" if table.normalizer == "pool" else "the candidates"
     seeds = " and seeds" if test == "t" and any(len(row.seeds) > 1 for row in table.rows) else ""
+    falling = [name for name in table.measures if _lower(name)]
     caption = [
         f"Means of {len(table.rows)} {noun}s over {_about(table)} (ideal rankings: of {ideal}). Best in bold.",
         *([f"{said} ({TESTS[test]}{seeds}, p < {SIGNIFICANT:g}, {_family(compared)})."] if compared else []),
+        *([f"Lower is better: {', '.join(falling)}."] if falling else []),
         *notes(table),
     ]
     heads = [noun, *(_measure(name) for name in table.measures)]
@@ -107,9 +110,9 @@ def _differences(table: ResultTable, compared: Sequence[Difference], label: str,
         "topics that are higher, equal and lower."
     )
     groups: list[list[list[str]]] = []
-    for measure, several in groupby(compared, attrgetter("measure")):
+    for name, several in groupby(compared, attrgetter("measure")):
         rows = [_difference(each, pairs=pairs) for each in several]
-        heading = [rf"\multicolumn{{5}}{{l}}{{\emph{{{_measure(measure)}}}}}"]
+        heading = [rf"\multicolumn{{5}}{{l}}{{\emph{{{_measure(name)}}}}}"]
         groups += [[heading, *rows[start : start + _LONGEST]] for start in range(0, len(rows), _LONGEST)]
     made: list[list[list[list[str]]]] = []
     for group in groups:
@@ -179,10 +182,18 @@ def _family(compared: Sequence[Difference]) -> str:
     return f"Holm-adjusted over the {count} comparisons shown" if count > 1 else "one comparison, not adjusted"
 
 
-def _best(table: ResultTable, measure: str) -> str | None:
+def _best(table: ResultTable, name: str) -> str | None:
     """The best mean of a measure as it is printed, among those that compete."""
-    means = [row.means[measure] for row in table.competitors if not row.too_few_seeds]
-    return f"{max(means):.4f}" if means else None
+    means = [row.means[name] for row in table.competitors if not row.too_few_seeds]
+    return f"{(min if _lower(name) else max)(means):.4f}" if means else None
+
+
+def _lower(name: str) -> bool:
+    """Whether a lower value of a measure is better, as far as its name is known here."""
+    try:
+        return measure(name).lower_is_better
+    except ValueError:  # a measure of the user's own, whose code is not trusted here
+        return False
 
 
 def _mark(row: Row, compared: Sequence[Difference]) -> str:

@@ -32,7 +32,7 @@ from srd_gym.files import PathLike
 from srd_gym.in_memory import as_qrels, as_run
 from srd_gym.reading import shown, shown_text
 from srd_gym.topic import Topic, TopicSet, as_topic_set
-from srd_gym.trec_files import read_qrels, read_run, write_run
+from srd_gym.trec_files import read_qrels, read_run, read_weights, write_run
 
 __all__ = [
     "DataNotice",
@@ -58,6 +58,7 @@ __all__ = [
     "read_topics",
     "read_topics_xml",
     "read_vectors",
+    "read_weights",
     "simulate_vectors",
     "write_qrels",
     "write_run",

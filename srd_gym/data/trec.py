@@ -200,7 +200,13 @@ def judged_fields(qrels: TopicQrels | None, doc_ids: Sequence[str], listed: Iter
     if qrels is None:
         return {"subtopic_ids": subtopic_ids}
     subtopic_ids += tuple(s for s in qrels.subtopic_ids if s not in subtopic_ids)
+    weights = (
+        {} if qrels.subtopic_weights is None else dict(zip(qrels.subtopic_ids, qrels.subtopic_weights, strict=True))
+    )
     return {
+        "subtopic_weights": [weights[s] for s in subtopic_ids]
+        if weights.keys() >= set(subtopic_ids) != set()
+        else None,
         "subtopic_ids": subtopic_ids,
         "judgments": judgment_rows(qrels, doc_ids, subtopic_ids),
         "pool": judgment_rows(qrels, qrels.doc_ids, subtopic_ids),

@@ -163,7 +163,11 @@ def _by_qrels(qrels: Qrels, wanted: Mapping[str, Measure]) -> _Judged:
         if each.normalizer == "candidates":
             raise ValueError(f"{name}: TREC files have no candidates; a run is scored with normalizer='pool'")
     judged = {query_id: (topic.doc_ids, topic.judgments) for query_id, topic in qrels.topics.items()}
-    return "pool", judged, {"pool": {query_id: Reference(rows, ids) for query_id, (ids, rows) in judged.items()}}
+    references = {
+        query_id: Reference(topic.judgments, topic.doc_ids, topic.subtopic_weights)
+        for query_id, topic in qrels.topics.items()
+    }
+    return "pool", judged, {"pool": references}
 
 
 def _by_topics(topics: TopicSet, wanted: Mapping[str, Measure]) -> _Judged:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
+from srd_gym.data import as_qrels, load_trec, read_qrels, read_weights, write_qrels
 from srd_gym.data.synthetic import generate
 from srd_gym.measures import Reference, evaluate, evaluate_run, measure
 from srd_gym.measures.risk import tail_mean
@@ -107,3 +109,41 @@ def test_weights_are_intent_probabilities_in_every_measure() -> None:
     assert evaluate([towards], ranking, names).measures == pytest.approx(
         evaluate([one], ranking, names).measures, abs=1e-6
     )
+
+
+def test_weights_of_qrels_are_those_of_a_topic_set(tmp_path: Path) -> None:
+    topics = generate("serp", n_topics=4, seed=2)
+    weights = {t.query_id: {s: 1.0 + i for i, s in enumerate(t.subtopic_ids)} for t in topics}
+    write_qrels(tmp_path / "made.qrels", topics.replace(replace(t, subtopic_weights=None) for t in topics))
+    lines = [f"{q} {s} {w}\n" for q, own in weights.items() for s, w in own.items()]
+    (tmp_path / "made.weights").write_text("".join(lines))
+    assert read_weights(tmp_path / "made.weights") == weights
+    weighted = topics.replace(replace(t, subtopic_weights=list(weights[t.query_id].values())) for t in topics)
+    qrels = read_qrels(tmp_path / "made.qrels").weighted(weights)
+    names = ["ERR_IA@5", "alpha_nDCG@5", "Dsharp_nDCG@5", "MAP_IA", "VRisk(beta=0.3)@5"]
+    run = {t.query_id: t.doc_ids for t in topics}
+    scored = evaluate_run(qrels, run, names)
+    assert scored.per_topic == evaluate_run(weighted, run, names).per_topic
+    assert scored.measures != evaluate_run(topics, run, names).measures
+    assert load_trec(run=run, qrels=qrels)[0].subtopic_weights.tolist() == list(weights[topics[0].query_id].values())
+    for text, said in (
+        (lines[0], "expected a positive weight for subtopic"),
+        ("1 1 x\n", "made.weights:1: expected a fin"),
+        (lines[0] * 2, "made.weights:2: subtopic"),
+        ("1 1\n", "expected 3 fields 'topic subtopic weight'"),
+    ):
+        (tmp_path / "made.weights").write_text(text)
+        with pytest.raises(ValueError, match=said):
+            read_qrels(tmp_path / "made.qrels").weighted(read_weights(tmp_path / "made.weights"))
+
+
+def test_weighted_values_worked_by_hand() -> None:
+    # p = 3/4, 1/4. Rank 1 covers the first intent, rank 2 both.
+    judged = as_qrels({"1": {"a": {"x": 1, "y": 1}, "b": {"y": 1}}}).weighted({"1": {"a": 3, "b": 1}})
+    found = evaluate_run(judged, {"1": ["x", "y"]}, ["ERR_IA(normalization=chapelle)@2", "D_nDCG@2", "StRecall@1"])
+    discount = 1 / np.log2(3)
+    assert found.measures == pytest.approx({
+        "ERR_IA(normalization=chapelle)@2": 0.75 * (0.5 + 0.5 * 0.5 / 2) + 0.25 * (0.5 / 2),
+        "D_nDCG@2": (0.75 + 1.0 * discount) / (1.0 + 0.75 * discount),
+        "StRecall@1": 0.75,
+    })  # fmt: skip

@@ -14,7 +14,7 @@ from srd_agents.registry import import_own
 from srd_gym.data import load_topics
 from srd_gym.data.trec import TopicText, read_topics_xml
 from srd_gym.topic import TopicSet
-from srd_gym.trec_files import read_run
+from srd_gym.trec_files import Order, read_run
 from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output, SomeFile, print_table
 from srd_train.commands.runs import NamedRun, inputs, named_run, qrels_of, trec_lines
 
@@ -49,6 +49,10 @@ class Compare:
     qrels: Files
     """Diversity judgments: lines "topic subtopic document judgment", plain or packed (several files are parts of
     one), or "ir-datasets:ID", a dataset of that library."""
+    order: Order = "score"
+    """Order of a run: by score, as official tools have it, or by its rank column."""
+    weights: Files = ()
+    """Intent probabilities for --qrels: lines "topic subtopic weight". Without them each subtopic counts 1."""
     baseline: Annotated[str | None, tyro.conf.arg(metavar="NAME", aliases=["--reference"])] = None
     """The run to test against, as written above or by its name in the table; by default the first."""
     pairs: bool = False
@@ -92,8 +96,8 @@ class Compare:
         named = _named([named_run(word) for word in self.runs], output)
         qrels, *runs = inputs(self.qrels, *(run.files for run in named.values()))
         made = compare(
-            qrels_of(qrels),
-            {name: read_run(files) for name, files in zip(named, runs, strict=True)},
+            qrels_of(qrels, self.weights),
+            {name: read_run(files, order=self.order) for name, files in zip(named, runs, strict=True)},
             self.measures,
             reference=next((name for name, run in named.items() if self.baseline == run.word), self.baseline),
             pairs=self.pairs,

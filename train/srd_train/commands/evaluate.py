@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_gym.measures import Evaluation, evaluate_run
-from srd_gym.trec_files import read_run
+from srd_gym.trec_files import Order, read_run
 from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output
 from srd_train.commands.runs import inputs, named_run, qrels_of, trec_lines
 
@@ -32,6 +32,10 @@ class Evaluate:
     qrels: Files = ()
     """Diversity judgments: lines "topic subtopic document judgment", plain, gzip, xz or bz2 (several files are parts of
     one), or "ir-datasets:ID", a dataset of that library."""
+    order: Order = "score"
+    """Order of a run: by score, as official tools have it, or by its rank column."""
+    weights: Files = ()
+    """Intent probabilities for --qrels: lines "topic subtopic weight". Without them each subtopic counts 1."""
     # No None: to look for it in a type, tyro imports a checker of types.
     topics: Annotated[str, tyro.conf.arg(metavar="FILE|NAME")] = ""
     """In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal ranking is
@@ -97,6 +101,8 @@ class Evaluate:
             raise ValueError(
                 f"a run is scored by --qrels FILE or by --topics FILE; expected one of the two, got {came}"
             )
+        if self.weights and not self.qrels:
+            raise ValueError("--weights is for --qrels; a topic file has its own subtopic weights")
         parts = [named_run(word) for word in self.run]
         names = list(dict.fromkeys(part.name for part in parts if part.name is not None))
         if len(names) > 1:
@@ -104,7 +110,7 @@ class Evaluate:
         qrels, run = inputs(self.qrels, [file for part in parts for file in part.files])
         name = names[0] if names else None
         if not self.topics:
-            return name, evaluate_run(qrels_of(qrels), read_run(run), self.measures)
+            return name, evaluate_run(qrels_of(qrels, self.weights), read_run(run, order=self.order), self.measures)
         from srd_gym.data import load_topics  # imported here: pyarrow is slow to import
 
-        return name, evaluate_run(load_topics(self.topics), read_run(run), self.measures)
+        return name, evaluate_run(load_topics(self.topics), read_run(run, order=self.order), self.measures)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from srd_gym.files import PathLike
 from srd_gym.in_memory import as_qrels
-from srd_gym.trec_files import Qrels
+from srd_gym.trec_files import Qrels, read_weights
 
 STANDARD_INPUT = "-"
 
@@ -73,9 +73,10 @@ def trec_lines(
     return "".join(f"{line}\n" for line in lines)
 
 
-def qrels_of(words: Sequence[PathLike]) -> Qrels:
-    """The qrels that words of the command line stand for: files, or a dataset of ir_datasets."""
-    return as_qrels(words[0] if len(words) == 1 and isinstance(words[0], str) else words)
+def qrels_of(words: Sequence[PathLike], weights: Sequence[PathLike] = ()) -> Qrels:
+    """The qrels that words of the command line stand for, files or a dataset of ir_datasets; with weights of files."""
+    qrels = as_qrels(words[0] if len(words) == 1 and isinstance(words[0], str) else words)
+    return qrels.weighted(read_weights(weights)) if weights else qrels
 
 
 def inputs(*groups: Sequence[str]) -> list[list[PathLike]]:

@@ -97,10 +97,11 @@ class VRisker(Explicit):
         best = np.partition(coverage, -depth, axis=2)[:, :, -depth:].sum(axis=2)
         total = weights.sum(axis=1, keepdims=True)
         share = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)[:, None]
-        values = (state[:, :, None] + coverage).transpose(0, 2, 1) / self.config.depth
-        losses = np.maximum(self.config.target * best[:, None] / self.config.depth - values, 0.0)
-        if self.config.relative:
-            losses *= (self.config.depth / np.where(best > 0, best, 1.0))[:, None]
+        each = (
+            1.0 / np.where(best > 0, best, 1.0) if self.config.relative else np.full_like(best, 1 / self.config.depth)
+        )
+        values = (state[:, :, None] + coverage).transpose(0, 2, 1) * each[:, None]
+        losses = np.maximum(self.config.target * (best * each)[:, None] - values, 0.0)
         gains: Numbers = _MEAN * (values * share).sum(axis=2) - tail_mean(losses, share, self.config.beta)
         # Equal documents for equal intents differ in the last places of their sums.
         return np.round(gains, _PLACES) * (1.0 - self.config.lambda_)

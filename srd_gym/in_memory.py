@@ -238,9 +238,10 @@ def _id(value: Any, what: str, part: str) -> str:
 
 def _grade(value: Any, what: str) -> int:
     """A judgment as an integer that int8 holds."""
-    if not isinstance(value, numbers.Real) or not -128 <= value <= 127 or value != int(value):
+    number = float(value) if isinstance(value, numbers.Real) else math.nan
+    if not -128 <= number <= 127 or number != int(number):
         raise ValueError(f"{what}: expected an integer judgment from -128 to 127, got {shown(value)}")
-    return int(value)
+    return int(number)
 
 
 def _score(value: Any, what: str) -> float:

@@ -9,8 +9,6 @@ import itertools
 import json
 import math
 import re
-import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from made_results import made_runs
+from pdflatex import compiled
 from run_srd import Feed, Srd
 from scipy import stats
 
@@ -251,24 +250,6 @@ def of_scipy(made: dict[str, Path], compared: Sequence[tuple[str, str]], test: s
         min(1.0, (len(found) - place) * found[index][1]) for place, index in enumerate(order)
     ])  # fmt: skip
     return [(mean, adjusted[index], ends) for index, (mean, _, ends) in enumerate(found)]
-
-
-def compiled(text: str, folder: Path) -> str:
-    """What pdflatex says of tables pasted into an article."""
-    pdflatex = shutil.which("pdflatex")
-    if pdflatex is None:
-        pytest.skip("no pdflatex on this machine (Debian: texlive-latex-base, texlive-latex-recommended)")
-    page = (
-        r"\documentclass{article}\usepackage{booktabs, amssymb}\begin{document}"
-        + text
-        + r"See \ref{tab:runs}.\end{document}"
-    )
-    (folder / "page.tex").write_text(page)
-    words = [pdflatex, "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
-    for _ in range(2):
-        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, errors="replace")
-        assert done.returncode == 0, done.stdout[-2000:]
-    return done.stdout
 
 
 @pytest.mark.parametrize("test", ["t", "randomisation"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import json
 import re
 import sys
@@ -10,6 +11,7 @@ import markupsafe
 import numpy as np
 import pytest
 from made_results import HOSTILE, record, write_large, write_records
+from pdflatex import compiled
 from run_srd import Srd
 
 import srd_train.report.page as page_module
@@ -172,3 +174,22 @@ def test_the_recipe_that_was_run_gives_title_and_order(small: Report, small_run:
     assert small.recipe == load_recipe(str(small_run[1]))
     assert f"<title>{markupsafe.escape(small.recipe.title)}</title>" in small.html()[0]
     assert [table.topics for table in small.tables] == ["tiny & <b>bold</b>", "web"]
+
+
+def test_benchmarks_and_reports_print_one_latex_which_compiles(
+    srd: Srd, small_run: tuple[Path, Path], tmp_path: Path
+) -> None:
+    results, recipe = small_run
+    forms = [tmp_path / name for name in ("of-report.tex", "of-benchmark.tex", "made.csv")]
+    srd.works("report", results, "--out", tmp_path / "a.html", "--latex", forms[0], "--csv", forms[2])
+    srd.works("benchmark", recipe, "--out", results, "--latex", forms[1], "--json")
+    text = forms[0].read_text()
+    assert text == forms[1].read_text()
+    assert "oracle" in text
+    labels = re.findall(r"\\label\{([^}]+)\}", text)
+    assert len(labels) == len(set(labels)) == 6, "means, differences and cost of two topic sets"
+    assert "undefined" not in compiled(text, tmp_path)
+    assert {row["measure"] for row in csv.DictReader(forms[2].read_text().splitlines())} == {
+        "alpha_nDCG@5",
+        "StRecall@5",
+    }

@@ -204,7 +204,9 @@ def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[st
                 judgments=judgment_rows(judged, doc_ids, judged.subtopic_ids),
                 pool=judged.judgments,
                 pool_ids=judged.doc_ids,
-                subtopic_weights=None if judged.subtopic_weights is None else np.float32(judged.subtopic_weights),
+                subtopic_weights=None
+                if judged.subtopic_weights is None
+                else judged.subtopic_weights.astype(np.float32),
             )
         )
     return TopicSet(judged_topics, name="runs")

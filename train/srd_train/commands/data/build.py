@@ -258,8 +258,11 @@ class IrDatasets(Build):
 
     def load(self, output: Output) -> TopicSet:
         """The dataset's topics."""
-        given = {"run": self.run or None, "texts": not self.no_texts, "missing": self.missing}
-        return data.load_ir_datasets(self.dataset, vectors=self.vector_file, **given)
+        run = list(self.run) or None
+        vectors = self.vector_file
+        return data.load_ir_datasets(
+            self.dataset, run=run, texts=not self.no_texts, vectors=vectors, missing=self.missing
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,15 +6,17 @@ the one place that turns them into a ValueError that names the file, the place i
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import gzip
 import io
 import json
+import lzma
 import os
 import reprlib
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,18 +27,21 @@ from numpy.typing import NDArray
 
 from srd_gym.files import PathLike
 
-_GZIP_MAGIC = b"\x1f\x8b"
+_UNPACKED: dict[bytes, tuple[str, Callable[[BinaryIO], Any]]] = {
+    b"\x1f\x8b": ("gzip", lambda stream: gzip.GzipFile(fileobj=stream)),
+    b"\xfd7zXZ\0": ("xz", lzma.LZMAFile),
+}
+_UNPACKED |= {b"BZh%d1AY&SY" % level: ("bz2", bz2.BZ2File) for level in range(1, 10)}
+"""First bytes of packed files -> what packed them, and how a stream of them is unpacked."""
 _SHOWN = 80
 _FEW = 3
 _LISTED = 800
 _BLOCK = 2**16
 _COMPRESSIONS = {
-    b"\xfd7zXZ\0": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\x04\x22\x4d\x18": "lz4",
     b"7z\xbc\xaf\x27\x1c": "7z",
 }
-_COMPRESSIONS |= {b"BZh%d1AY&SY" % level: "bz2" for level in range(1, 10)}
 """First bytes of files that no reader here unpacks -> what packed them."""
 
 
@@ -103,11 +108,14 @@ def reading(path: PathLike, what: str, expected: str, advice: str) -> Iterator[P
             raise
         if packed := _packed_by(path):
             raise ValueError(
-                f"{what}: {path} is compressed by {packed}, and only gzip is unpacked here: unpack it first"
+                f"{what}: {path} is compressed by {packed}, and only gzip, xz and bz2 are unpacked here: "
+                "unpack it first"
             ) from error
         where = f"{what}: {path}{place.at}"
-        if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
-            raise ValueError(f"{where}: broken gzip file, or a file that was cut off ({error}); {advice}") from error
+        if packing := _broken(error, path):
+            raise ValueError(
+                f"{where}: broken {packing} file, or a file that was cut off ({error}); {advice}"
+            ) from error
         if isinstance(error, UnicodeDecodeError):
             raise ValueError(f"{where}: not UTF-8 text ({error.reason}); {advice}") from error
         raise ValueError(f"{where}: not {expected} ({_reason(error)}); {advice}") from error
@@ -120,11 +128,26 @@ def _names(text: str, path: str, what: str) -> bool:
 
 def _packed_by(path: PathLike) -> str | None:
     """The compression of a file that no reader here unpacks, if it has one."""
-    if not Path(path).is_file():
+    return next((name for magic, name in _COMPRESSIONS.items() if _start(path).startswith(magic)), None)
+
+
+def _broken(error: Exception, path: PathLike) -> str | None:
+    """The compression of a file that an error of unpacking is about."""
+    packed = isinstance(error, gzip.BadGzipFile | EOFError | zlib.error | lzma.LZMAError)
+    if not packed and type(error) is not OSError:  # what bz2 raises
         return None
+    start = _start(path)
+    return next(
+        (name for magic, (name, _) in _UNPACKED.items() if start.startswith(magic)), "packed" if packed else None
+    )
+
+
+def _start(path: PathLike) -> bytes:
+    """The first bytes of a file; none of what is no file."""
+    if not Path(path).is_file():
+        return b""
     with Path(path).open("rb") as stream:
-        start = stream.read(16)
-    return next((name for magic, name in _COMPRESSIONS.items() if start.startswith(magic)), None)
+        return stream.read(16)
 
 
 def _of_the_system(error: OSError) -> bool:
@@ -186,11 +209,13 @@ def plain_float(text: str) -> float:
 def open_binary(
     path: PathLike, what: str, expected: str = "such a file", advice: str = "fetch it again"
 ) -> Iterator[BinaryIO]:
-    """The bytes of a file or pipe, plain or gzip (told by its first bytes); errors raised inside are `reading`'s.
+    """The bytes of a file or pipe, unpacked where gzip, xz or bz2 packed it (told by its first bytes).
+
+    Errors raised inside are `reading`'s.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: a folder, an empty file, or a broken gzip stream.
+        ValueError: a folder, an empty file, or a broken packed stream.
     """
     with reading(path, what, expected, advice), _opened(path, what) as stream:
         yield stream
@@ -198,15 +223,15 @@ def open_binary(
 
 @contextlib.contextmanager
 def _opened(path: PathLike, what: str) -> Iterator[io.BufferedReader]:
-    """The bytes of a file or pipe, plain or gzip."""
+    """The bytes of a file or pipe, unpacked where it is packed."""
     with existing_file(path, what, pipe=True).open("rb") as stream:
-        if stream.peek(2)[:2] == _GZIP_MAGIC:
-            stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), _BLOCK)
-        yield stream
+        start = stream.peek(16)[:16]
+        unpack = next((unpack for magic, (_, unpack) in _UNPACKED.items() if start.startswith(magic)), None)
+        yield stream if unpack is None else io.BufferedReader(unpack(stream), _BLOCK)
 
 
 def numbered_lines(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text file or pipe, plain or gzip (told by its first bytes), with their numbers from 1.
+    """The lines of a text file or pipe, plain or packed by gzip, xz or bz2, with their numbers from 1.
 
     Args:
         path: the file; read as a stream, so that its size does not matter.
@@ -217,7 +242,7 @@ def numbered_lines(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: a folder, an empty file, a broken gzip stream, or text that is not UTF-8.
+        ValueError: a folder, an empty file, a broken packed stream, or text that is not UTF-8.
     """
     for first, block in numbered_blocks(path, what):
         for number, line in enumerate(block.removesuffix("\n").split("\n"), start=first):

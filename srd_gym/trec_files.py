@@ -1,8 +1,8 @@
 """TREC files: diversity qrels and runs.
 
-All readers take one path or several, plain or gzip. Several files are parts of one whole, so a query in two of them is
-an error. Fields are separated by ASCII white space, as the official tools separate them; ids are text and kept as they
-stand.
+All readers take one path or several, plain or packed by gzip, xz or bz2. Several files are parts of one whole, so a
+query in two of them is an error. Fields are separated by ASCII white space, as the official tools separate them; ids
+are text and kept as they stand.
 """
 
 from __future__ import annotations
@@ -10,28 +10,33 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, groupby
 from os import PathLike as _OsPathLike
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_gym.checks import check_option
 from srd_gym.files import PathLike, written_atomically
-from srd_gym.reading import numbered_blocks, plain_float, shown
+from srd_gym.reading import few, numbered_blocks, plain_float, shown
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray
 
 Paths = PathLike | Iterable[PathLike]
+Order = Literal["score", "rank"]
+"""What a run is ordered by."""
 
 _FIELDS = re.compile(r"[^ \t\r\f\v]+")
 _END = "\0"
 """Stands for the end of a line among words."""
 _NOT_PLAIN = (_END, "\x1c", "\x1d", "\x1e", "\x1f")
 _QRELS_LINE = "topic subtopic document judgment"
+_WEIGHTS_LINE = "topic subtopic weight"
 _RUN_LINE = "topic Q0 document rank score tag"
 
 
@@ -47,6 +52,8 @@ class TopicQrels:
     """Ids of the S subtopics, in numeric order where they are numbers."""
     judgments: GradeArray
     """[P, S] int8 as given: >= 1 is relevant, 0 and negative (-2: spam) are not; 0 where a pair has no line."""
+    subtopic_weights: NDArray[np.float64] | None = None
+    """[S] float64, positive: how likely each subtopic is meant; None means 1 each."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -57,6 +64,28 @@ class Qrels:
 
     topics: dict[str, TopicQrels]
     """In order of first mention."""
+
+    def weighted(self, weights: Mapping[str, Mapping[str, float]]) -> Qrels:
+        """The same judgments with subtopic weights, such as intent probabilities.
+
+        Args:
+            weights: query id -> subtopic id -> positive weight, of every judged query and subtopic; what is not judged
+                is passed over.
+
+        Raises:
+            ValueError: a judged query or subtopic has no weight, or one that is not a positive number.
+        """
+        topics = {}
+        for query_id, topic in self.topics.items():
+            own = weights.get(query_id, {})
+            wrong = [name for name in topic.subtopic_ids if not 0 < own.get(name, 0.0) < math.inf]
+            if wrong:
+                raise ValueError(
+                    f"weights: expected a positive weight for subtopic {shown(wrong[0])} of query {shown(query_id)}, "
+                    f"got {own.get(wrong[0])}; every judged subtopic needs one"
+                )
+            topics[query_id] = replace(topic, subtopic_weights=np.array([own[name] for name in topic.subtopic_ids]))
+        return Qrels(topics=topics)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -118,14 +147,42 @@ def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") ->
     return Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
 
 
-def read_run(paths: Paths) -> Run:
-    """Rankings from lines "topic Q0 document rank score tag".
-
-    The order is the official tool's: score descending (compared as float64), document id ascending on ties; the rank
-    column and the order of lines are ignored.
+def read_weights(paths: Paths) -> dict[str, dict[str, float]]:
+    """Subtopic weights from lines "topic subtopic weight", such as NTCIR's intent probabilities.
 
     Args:
         paths: one file or several parts.
+
+    Returns:
+        Query id -> subtopic id -> weight, for `Qrels.weighted`.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a malformed line, a weight that is not a finite number, a subtopic twice, a query in two files, or
+            an empty file; the message gives file and line.
+    """
+    weights: dict[str, dict[str, float]] = {}
+    for path, query_id, numbers, (_, subtopic_ids, values) in _parts(paths, "weights", _WEIGHTS_LINE):
+        own = weights.setdefault(query_id, {})
+        for number, subtopic_id, value in zip(numbers, subtopic_ids, values, strict=True):
+            if subtopic_id in own:
+                where = f"subtopic {shown(subtopic_id)} of query {shown(query_id)}"
+                raise ValueError(f"weights: {path}:{number}: {where} comes twice; keep one of the lines")
+            own[subtopic_id] = _number(value, path, number, "weights", "weight")
+    return weights
+
+
+def read_run(paths: Paths, *, order: Order = "score") -> Run:
+    """Rankings from lines "topic Q0 document rank score tag".
+
+    The order is the official tool's: score descending (compared as float64), document id ascending on ties; the order
+    of lines is ignored. Where the ranks tell of another order, which official tools ignore, a warning counts the
+    queries.
+
+    Args:
+        paths: one file or several parts.
+        order: "score", or "rank": by the rank column, for runs whose scores mean something else. Scores are then N, N -
+            1, ..., 1.
 
     Returns:
         The ranking of each query that has a line.
@@ -133,18 +190,120 @@ def read_run(paths: Paths) -> Run:
     Raises:
         FileNotFoundError: no such file.
         ValueError: a malformed line, a score that is not a finite number, a document twice in one ranking, a query in
-            two files, or an empty file; the message gives file and line.
+            two files, or an empty file; the message gives file and line. With order="rank", ranks that are not distinct
+            numbers.
     """
+    check_option("order", order, get_args(Order))
     parts: dict[str, dict[str, float]] = {}
-    for path, query_id, numbers, (_, _, doc_ids, _, scores, _) in _parts(paths, "run", _RUN_LINE):
+    ranks: dict[str, list[str]] = {}
+    for path, query_id, numbers, (_, _, doc_ids, places, scores, _) in _parts(paths, "run", _RUN_LINE):
         part = parts.setdefault(query_id, {})
+        ranks.setdefault(query_id, []).extend(places)
         for number, doc_id, score in zip(numbers, doc_ids, scores, strict=True):
             if doc_id in part:
-                raise ValueError(
-                    f"run: {path}:{number}: document {shown(doc_id)} comes twice for query {shown(query_id)}; "
-                    "a ranking holds each document once"
-                )
-            part[doc_id] = _score(score, path, number)
+                raise _twice(path, number, query_id, doc_id)
+            part[doc_id] = _number(score, path, number, "run", "score")
+    if order == "rank":
+        return _run({query_id: _by_rank(query_id, part, ranks[query_id]) for query_id, part in parts.items()})
+    told = [query_id for query_id, part in parts.items() if _differ(part, ranks[query_id])]
+    if told:
+        warnings.warn(
+            f"run: for {len(told):,} of {len(parts):,} queries the scores do not fall with the ranks ({few(told)}); "
+            "the order is that of the scores, as in official tools (in that of the ranks: order rank)",
+            stacklevel=2,
+        )
+    return _run(parts)
+
+
+def _places(ranks: Sequence[str]) -> NDArray[np.float64] | None:
+    """Ranks as numbers, where they are that and distinct."""
+    try:
+        places = np.array(ranks, dtype=np.float64)
+    except ValueError:
+        return None
+    return places if np.unique(places).size == places.size else None
+
+
+def _differ(part: Mapping[str, float], ranks: Sequence[str]) -> bool:
+    """Whether some score rises with the rank."""
+    places = _places(ranks)
+    return places is not None and bool((np.diff(np.array(list(part.values()))[np.argsort(places)]) > 0).any())
+
+
+def _by_rank(query_id: str, part: Mapping[str, float], ranks: Sequence[str]) -> dict[str, float]:
+    """Scores that fall with the ranks."""
+    places = _places(ranks)
+    if places is None:
+        raise ValueError(f"run: the ranks of query {shown(query_id)} are not distinct numbers: {few(ranks)}")
+    doc_ids = list(part)
+    return {doc_ids[row]: float(len(doc_ids) - place) for place, row in enumerate(np.argsort(places).tolist())}
+
+
+def qrels_from(
+    source: str,
+    query_ids: Sequence[str],
+    subtopic_ids: Sequence[str],
+    doc_ids: Sequence[str],
+    judgments: Sequence[int],
+    twice: Literal["error", "highest"] = "error",
+) -> Qrels:
+    """Diversity judgments from records, as `read_qrels` reads them from lines.
+
+    Args:
+        source: names them in errors.
+        query_ids: of each record; and so are the following.
+        subtopic_ids: text.
+        doc_ids: text.
+        judgments: from -128 to 127.
+        twice: as of `read_qrels`.
+
+    Raises:
+        ValueError: a pair judged twice.
+    """
+    parts: dict[str, _QrelsPart] = {}
+    records = zip(query_ids, subtopic_ids, doc_ids, judgments, strict=True)
+    for number, (query_id, subtopic_id, doc_id, judgment) in enumerate(records, start=1):
+        part = parts.get(query_id)
+        if part is None:
+            part = parts[query_id] = _QrelsPart(query_id, source)
+        part.rows.append(part.docs[doc_id])
+        part.columns.append(part.subtopics[subtopic_id])
+        part.values.append(judgment)
+        part.lines.append(number)
+    return Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
+
+
+def run_from(source: str, query_ids: Sequence[str], doc_ids: Sequence[str], scores: Sequence[float]) -> Run:
+    """Rankings from records, as `read_run` reads them from lines.
+
+    Args:
+        source: names them in errors.
+        query_ids: of each record; and so are the following.
+        doc_ids: text.
+        scores: finite numbers.
+
+    Raises:
+        ValueError: a document twice in one ranking.
+    """
+    parts: dict[str, dict[str, float]] = {}
+    for number, (query_id, doc_id, score) in enumerate(zip(query_ids, doc_ids, scores, strict=True), start=1):
+        part = parts.setdefault(query_id, {})
+        if doc_id in part:
+            raise _twice(source, number, query_id, doc_id)
+        part[doc_id] = score
+    return _run(parts)
+
+
+def _twice(source: PathLike, number: int, query_id: str, doc_id: str) -> ValueError:
+    """The error of a document that a ranking holds twice."""
+    return ValueError(
+        f"run: {source}:{number}: document {shown(doc_id)} comes twice for query {shown(query_id)}; "
+        "a ranking holds each document once"
+    )
+
+
+def _run(parts: Mapping[str, dict[str, float]]) -> Run:
+    """Scores of documents by query as a run."""
     run = Run(rankings={}, scores={})
     for query_id, part in parts.items():
         ordered = sorted(sorted(part), key=part.__getitem__, reverse=True)  # equal scores keep the order of ids
@@ -298,14 +457,14 @@ def _grade(text: str, path: PathLike, number: int) -> int:
     return value
 
 
-def _score(text: str, path: PathLike, number: int) -> float:
-    """A score as a finite number."""
+def _number(text: str, path: PathLike, number: int, what: str, part: str) -> float:
+    """A finite number."""
     try:
         value = plain_float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ValueError(f"run: {path}:{number}: expected a finite number as score, got {shown(text)}")
+        raise ValueError(f"{what}: {path}:{number}: expected a finite number as {part}, got {shown(text)}")
     return value
 
 

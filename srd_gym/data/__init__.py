@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 from srd_gym.checks import near
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.attach import attach_vectors, embed_topics
+from srd_gym.data.ir_datasets import load_ir_datasets
 from srd_gym.data.label_files import load_du_div, load_rl4srd
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.notices import DataNotice
@@ -28,14 +29,17 @@ from srd_gym.data.texts import load_texts
 from srd_gym.data.trec import load_trec, read_topics_xml, write_qrels
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.files import PathLike
+from srd_gym.in_memory import as_qrels, as_run
 from srd_gym.reading import shown, shown_text
 from srd_gym.topic import Topic, TopicSet, as_topic_set
-from srd_gym.trec_files import read_qrels, read_run, write_run
+from srd_gym.trec_files import read_qrels, read_run, read_weights, write_run
 
 __all__ = [
     "DataNotice",
     "LsaVectorizer",
     "VectorTable",
+    "as_qrels",
+    "as_run",
     "attach_vectors",
     "embed_texts",
     "embed_topics",
@@ -43,6 +47,7 @@ __all__ = [
     "iter_topics",
     "load_ambient",
     "load_du_div",
+    "load_ir_datasets",
     "load_rl4srd",
     "load_texts",
     "load_topics",
@@ -53,6 +58,7 @@ __all__ = [
     "read_topics",
     "read_topics_xml",
     "read_vectors",
+    "read_weights",
     "simulate_vectors",
     "write_qrels",
     "write_run",

@@ -1,13 +1,13 @@
 """Topic sets from TREC files: diversity qrels, runs, topics XML and vectors.
 
-All readers take one path or several, plain or gzip. Several files are parts of one whole, so a query in two of them is
-an error. Ids are text and kept as they stand.
+All readers take one path or several, plain or packed by gzip, xz or bz2. Several files are parts of one whole, so a
+query in two of them is an error. Ids are text and kept as they stand.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -20,9 +20,10 @@ from srd_gym.data.attach import Missing, attach_files
 from srd_gym.data.folders import entries, text_of
 from srd_gym.data.notices import tell
 from srd_gym.files import PathLike, written_atomically
+from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.reading import open_binary, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
-from srd_gym.trec_files import Paths, Run, TopicQrels, check_word, claim_query, path_list, read_qrels, read_run
+from srd_gym.trec_files import Paths, Run, TopicQrels, check_word, claim_query, path_list
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -116,8 +117,8 @@ def _text(element: Element) -> str:
 
 def load_trec(
     *,
-    run: Paths,
-    qrels: Paths | None = None,
+    run: RunSource,
+    qrels: QrelsSource | None = None,
     topics: Paths | None = None,
     vectors: PathLike | None = None,
     query_vectors: PathLike | None = None,
@@ -133,8 +134,8 @@ def load_trec(
     order, then those that only the qrels name (their text is empty); without XML, those of the qrels.
 
     Args:
-        run: the rankings.
-        qrels: diversity judgments; None: nothing is labelled.
+        run: the rankings: files, or what else `srd_gym.data.as_run` takes.
+        qrels: diversity judgments: files, or what else `srd_gym.data.as_qrels` takes; None: nothing is labelled.
         topics: topics XML with query and subtopic texts; None: no texts.
         vectors: vectors by document id (`srd_gym.data.vectors`).
         query_vectors: vectors by query id or by query text.
@@ -147,8 +148,8 @@ def load_trec(
         FileNotFoundError: no such file.
         ValueError: as the readers; a query of the run that is in no topics file; missing vectors.
     """
-    rankings = read_run(run)
-    judged = {} if qrels is None else read_qrels(qrels).topics
+    rankings = as_run(run)
+    judged = {} if qrels is None else as_qrels(qrels).topics
     queries = {} if topics is None else read_topics_xml(topics)
     unknown_id = next((query_id for query_id in rankings.rankings if query_id not in queries), None)
     if queries and unknown_id is not None:
@@ -157,18 +158,25 @@ def load_trec(
             f"({', '.join(map(str, path_list(topics or (), _WHAT)))}); give the file that holds it as well, or "
             "no topics file at all"
         )
-    unranked = [query_id for query_id in queries | judged if query_id not in rankings.rankings]
-    tell(name, "topics have no candidates, as the run ranks nothing for them, and are left out", unranked)
-    loaded = TopicSet(
-        (
-            _trec_topic(query_id, rankings, judged.get(query_id), queries.get(query_id))
-            for query_id in rankings.rankings
-        ),
-        name=name,
-    )
+    loaded = topics_of_run(rankings, judged, queries, name)
     if texts is not None:
         loaded = _with_texts(loaded, texts)
     return attach_files(loaded, vectors, query_vectors, missing)
+
+
+def topics_of_run(run: Run, judged: Mapping[str, TopicQrels], queries: Mapping[str, TopicText], name: str) -> TopicSet:
+    """Topics of a run's candidates; those that it does not rank are told of.
+
+    Args:
+        run: the candidates.
+        judged: judgments by query id, as far as there are any.
+        queries: texts by query id, as far as there are any.
+        name: the set's.
+    """
+    unranked = [query_id for query_id in {**queries, **judged} if query_id not in run.rankings]
+    tell(name, "topics have no candidates, as the run ranks nothing for them, and are left out", unranked)
+    topics = (_trec_topic(query_id, run, judged.get(query_id), queries.get(query_id)) for query_id in run.rankings)
+    return TopicSet(topics, name=name)
 
 
 def judgment_rows(qrels: TopicQrels, doc_ids: Sequence[str], subtopic_ids: Sequence[str]) -> GradeArray:
@@ -192,7 +200,13 @@ def judged_fields(qrels: TopicQrels | None, doc_ids: Sequence[str], listed: Iter
     if qrels is None:
         return {"subtopic_ids": subtopic_ids}
     subtopic_ids += tuple(s for s in qrels.subtopic_ids if s not in subtopic_ids)
+    weights = (
+        {} if qrels.subtopic_weights is None else dict(zip(qrels.subtopic_ids, qrels.subtopic_weights, strict=True))
+    )
     return {
+        "subtopic_weights": [weights[s] for s in subtopic_ids]
+        if weights.keys() >= set(subtopic_ids) != set()
+        else None,
         "subtopic_ids": subtopic_ids,
         "judgments": judgment_rows(qrels, doc_ids, subtopic_ids),
         "pool": judgment_rows(qrels, qrels.doc_ids, subtopic_ids),

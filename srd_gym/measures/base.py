@@ -150,6 +150,8 @@ class Measure(ABC):
     """The name in the notation; that of the class unless it says otherwise."""
     whole_list: ClassVar[bool] = False
     """Whether the measure without a cutoff is of the whole list (NRBP, MAP_IA); others take the depth for cutoff."""
+    lower_is_better: ClassVar[bool] = False
+    """Whether a lower value is better; `plain()` is then what grows instead."""
 
     cutoff: int | None = None
     """k of "measure@k": ranks that count."""

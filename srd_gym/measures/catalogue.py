@@ -28,6 +28,7 @@ from srd_gym.measures.base import (
     ratio,
 )
 from srd_gym.measures.bound import Term
+from srd_gym.measures.risk import VRisk, VRiskReduction
 from srd_gym.reading import shown
 
 
@@ -266,7 +267,21 @@ class DsharpNDCG(_GlobalGain):
 
 MEASURES: dict[str, type[Measure]] = {
     kind.name: kind
-    for kind in (AlphaDCG, AlphaNDCG, ERRIA, NERRIA, NRBP, NNRBP, StRecall, PIA, MAPIA, DNDCG, DsharpNDCG)
+    for kind in (
+        AlphaDCG,
+        AlphaNDCG,
+        ERRIA,
+        NERRIA,
+        NRBP,
+        NNRBP,
+        StRecall,
+        PIA,
+        MAPIA,
+        DNDCG,
+        DsharpNDCG,
+        VRisk,
+        VRiskReduction,
+    )
 }
 """Every measure by its name in the notation."""
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.dtypes import IntArray
+from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, tell_irrelevant
 from srd_gym.measures.catalogue import measure
 from srd_gym.reading import shown
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray, Topic, TopicSet, as_topic_set
-
-if TYPE_CHECKING:
-    from srd_gym.trec_files import Qrels, Run
+from srd_gym.trec_files import Qrels
 
 _CELLS = 1 << 26
 """Judgments that are scored together at most: topics x longest ranking x most subtopics."""
@@ -32,7 +31,8 @@ class Evaluation:
     __repr__ = short_repr
 
     per_topic: dict[str, dict[str, float]]
-    """Query id -> measure name -> value, for every judged topic; 0.0 everywhere where the ranking is missing."""
+    """Query id -> measure name -> value, for every judged topic; where the ranking is missing that of an empty one: 0,
+    but for VRisk."""
     missing_topics: tuple[str, ...]
     """Judged topics without a ranking."""
     unjudged: tuple[str, ...]
@@ -108,22 +108,27 @@ def evaluate(
     return _scored(wanted, rows, _references(judged, wanted, chosen), chosen, unjudged)
 
 
-def evaluate_run(qrels: Qrels | TopicSet, run: Run, measures: Iterable[str | Measure]) -> Evaluation:
-    """Score a run against diversity qrels (TREC files alone, no candidates or vectors needed), or a topic set's labels.
+def evaluate_run(qrels: QrelsSource | TopicSet, run: RunSource, measures: Iterable[str | Measure]) -> Evaluation:
+    """Score a run against diversity qrels (no candidates or vectors needed), or a topic set's labels.
 
     Documents that are not judged are not relevant. Every judged topic counts. The ideal is the official one, over the
     pool; of a topic set, over the candidates where a judged topic has no pool.
 
     Args:
-        qrels: from `srd_gym.data.read_qrels`, or a topic set.
-        run: from `srd_gym.data.read_run`; its order is scored.
+        qrels: a topic set; or qrels in any form that `srd_gym.data.as_qrels` takes: from `srd_gym.data.read_qrels`, a
+            path, records of ir_measures or ir_datasets, a data frame, dictionaries, "ir-datasets:ID".
+        run: from `srd_gym.data.read_run`, or another form that `srd_gym.data.as_run` takes; its order is scored.
         measures: measures or their notation; all but NRBP, nNRBP and MAP_IA must have a cutoff.
 
     Raises:
-        ValueError: no measure, a measure without a cutoff, one with a normalizer that qrels or topics do not have, or
-            no topic in common.
+        TypeError, ImportError: as of `as_qrels` and `as_run`.
+        ValueError: no measure, a measure without a cutoff, one with a normalizer that qrels or topics do not have, no
+            topic in common, or what `as_qrels` and `as_run` refuse.
     """
     wanted = _wanted(measures)
+    run = as_run(run)
+    if not isinstance(qrels, TopicSet):
+        qrels = as_qrels(qrels)
     read = _by_topics(qrels, wanted) if isinstance(qrels, TopicSet) else _by_qrels(qrels, wanted)
     normalizer, judged, references = read
     unjudged = tuple(query_id for query_id in run.rankings if query_id not in judged)
@@ -158,7 +163,11 @@ def _by_qrels(qrels: Qrels, wanted: Mapping[str, Measure]) -> _Judged:
         if each.normalizer == "candidates":
             raise ValueError(f"{name}: TREC files have no candidates; a run is scored with normalizer='pool'")
     judged = {query_id: (topic.doc_ids, topic.judgments) for query_id, topic in qrels.topics.items()}
-    return "pool", judged, {"pool": {query_id: Reference(rows, ids) for query_id, (ids, rows) in judged.items()}}
+    references = {
+        query_id: Reference(topic.judgments, topic.doc_ids, topic.subtopic_weights)
+        for query_id, topic in qrels.topics.items()
+    }
+    return "pool", judged, {"pool": references}
 
 
 def _by_topics(topics: TopicSet, wanted: Mapping[str, Measure]) -> _Judged:
@@ -245,9 +254,15 @@ def _scored(
 ) -> Evaluation:
     """Values of every judged topic; `ranked` holds those that have a ranking."""
     judged = tuple(next(iter(references.values())))
+    per_topic: dict[str, dict[str, float]] = {query_id: dict.fromkeys(wanted, 0.0) for query_id in judged}
+    empty = np.zeros(0, dtype=np.int64)
+    of_nothing = any(each.lower_is_better for each in wanted.values())  # else an empty list scores 0
+    absent = [query_id for query_id in judged if query_id not in ranked] if of_nothing else []
+    width = {query_id: reference.n_subtopics for query_id, reference in next(iter(references.values())).items()}
+    ranked = {**ranked, **{query_id: (np.zeros((0, width[query_id]), np.int8), empty) for query_id in absent}}
+    missing = tuple(query_id for query_id in judged if query_id not in ranked or query_id in absent)
     present = [query_id for query_id in judged if query_id in ranked]
     shapes = [(len(ranking), judgments.shape[1]) for judgments, ranking in map(ranked.__getitem__, present)]
-    per_topic: dict[str, dict[str, float]] = {query_id: dict.fromkeys(wanted, 0.0) for query_id in judged}
     for part in _parts(shapes):
         scored = present[part]
         depth, width = np.max([(1, 0), *shapes[part]], axis=0).tolist()
@@ -263,7 +278,7 @@ def _scored(
                 per_topic[query_id][name] = float(value)
     return Evaluation(
         per_topic=per_topic,
-        missing_topics=tuple(query_id for query_id in judged if query_id not in ranked),
+        missing_topics=missing,
         unjudged=unjudged,
         names=tuple(wanted),
         normalizer=normalizer,

@@ -49,6 +49,13 @@ class SingleMeasure:
             coverage: [S] coverage before it, which is raised.
             rank: where it stands, from 0.
         """
+        if not self._discounts:  # no sum over subtopics
+            covers = (
+                self._covers[topic_index, candidate][None] if candidate >= 0 else np.zeros((1, len(coverage)), bool)
+            )
+            changed = self._bound.step_gains(covers, coverage[None], rank, np.array([topic_index]))
+            coverage += covers[0]
+            return float(changed[0])
         of_candidates, terms = self._topics.get(topic_index) or self._topic(topic_index)
         covered, gain = of_candidates[candidate], 0.0
         if covered:
@@ -63,6 +70,9 @@ class SingleMeasure:
 
     def value(self, topic_index: int, ranking: list[int]) -> float:
         """The measure of a ranking, -1 where a rank is empty or wasted: the sums of `BoundMeasure.score_rankings`."""
+        if not self._discounts:
+            rankings = np.array([ranking], dtype=np.int64)[:, : self._bound.ranks]
+            return float(self._bound.score_rankings(rankings, self._covers, topic_index)[0])
         of_candidates, terms = self._topic(topic_index)
         value = 0.0
         for discounts, adds in terms:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import copy
+import gzip
 import lzma
 import warnings
 from collections.abc import Callable
@@ -352,10 +353,23 @@ def test_judged_topics_are_not_told_of() -> None:
 
 
 @pytest.mark.parametrize("name", ["qrels", "run", "vectors", "topics.parquet", "v.npz", "corpus.json"])
-@pytest.mark.parametrize(("packed", "pack"), [("xz", lzma.compress), ("bz2", bz2.compress)])
-def test_another_compression_is_named(name: str, packed: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("packed", "start"), [("zstd", b"\x28\xb5\x2f\xfd"), ("lz4", b"\x04\x22\x4d\x18")])
+def test_another_compression_is_named(name: str, packed: str, start: bytes, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.{packed}"
-    path.write_bytes(pack(b"1 1 a 1\n" * 100))
+    path.write_bytes(start + b"\xff1 1 a 1\n" * 100)
     read = {"qrels": read_qrels, "run": read_run, "topics.parquet": read_topics, "corpus.json": read_json_object}
-    told = f"{packed}, and only gzip is unpacked here: unpack it first"
+    told = f"{packed}, and only gzip, xz and bz2 are unpacked here: unpack it first"
     refused(lambda: read.get(name, read_vectors)(path, *(["corpus"] if "json" in name else [])), told)
+
+
+@pytest.mark.parametrize(("name", "pack"), [("gzip", gzip.compress), ("xz", lzma.compress), ("bz2", bz2.compress)])
+def test_packed_files_read_as_plain_ones_and_cut_ones_are_named(
+    name: str, pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "qrels"
+    path.write_bytes(pack("".join(f"1 1 d{number} 1\n" for number in range(10_000)).encode()))
+    assert len(read_qrels(path).topics["1"].doc_ids) == 10_000
+    whole = path.read_bytes()
+    for broken in (whole[: len(whole) // 2], whole[:30] + b"\0" * 40 + whole[70:]):
+        path.write_bytes(broken)
+        refused(lambda: read_qrels(path), f"broken {name} file, or a file that was cut off")

@@ -22,8 +22,9 @@ class Validation:
     Args:
         topics: judged topics, at least one (a set, a list, a name or a path); a topic without a relevant candidate
             scores what the measure says (0).
-        by: the measure; without a cutoff, rankings are scored to their end. Unless it says otherwise it is normalised
-            by the pool where every topic has one, else by the candidates.
+        by: the measure (of one where lower is better, what grows instead); without a cutoff, rankings are scored to
+            their end. Unless it says otherwise it is normalised by the pool where every topic has one, else by the
+            candidates.
 
     Raises:
         ValueError: an unknown measure.
@@ -32,6 +33,8 @@ class Validation:
     def __init__(self, topics: TopicSource, by: str | Measure) -> None:
         self.topics = topics = topics_from(topics)
         chosen = measure(by)
+        if chosen.lower_is_better:
+            chosen = chosen.plain()
         self.name = str(chosen)
         """The measure in canonical notation."""
         self.depth = min(chosen.cutoff or topics.max_candidates, topics.max_candidates)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import gzip
 import itertools
 import json
+import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,12 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 from made_results import made_runs
+from pdflatex import compiled
 from run_srd import Feed, Srd
 from scipy import stats
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.trec import load_trec
-from srd_gym.measures import evaluate_run
+from srd_gym.measures import Evaluation, evaluate_run
 from srd_gym.trec_files import read_qrels, read_run
 from srd_train.report.comparison import compare
 from srd_train.report.significance import holm, wins_ties_losses
@@ -44,6 +48,11 @@ def table_of(made: dict[str, Path], names: Sequence[str] = NAMES, **options: Any
     return table
 
 
+def values_of(evaluated: Evaluation, name: str) -> np.ndarray:
+    """Scores by topic."""
+    return np.array([scores[name] for scores in evaluated.per_topic.values()])
+
+
 @pytest.mark.parametrize("reference", ["first", "third"])
 def test_the_figures_are_those_of_evaluate_and_of_the_tests(made: dict[str, Path], reference: str) -> None:
     table = table_of(made, reference=None if reference == NAMES[0] else reference)
@@ -51,16 +60,18 @@ def test_the_figures_are_those_of_evaluate_and_of_the_tests(made: dict[str, Path
     rows = {row.ranker: row for row in table.rows}
     assert table.reference == reference
     assert list(rows) == sorted(NAMES, key=lambda name: -alone[name].measures[MEASURES[0]])
-    first = {
-        name: np.array([scores[MEASURES[0]] for scores in each.per_topic.values()]) for name, each in alone.items()
-    }
+    first = {name: values_of(each, MEASURES[0]) for name, each in alone.items()}
     for name, each in alone.items():
         assert rows[name].means == pytest.approx(each.measures, abs=1e-12)
         expected = stats.ttest_1samp(first[name], 0).confidence_interval()
         assert rows[name].intervals[MEASURES[0]] == pytest.approx((expected.low, expected.high))
     others = [name for name in rows if name != reference]
-    raw = [stats.ttest_rel(first[name], first[reference]).pvalue for name in others]
-    for name, p_value in zip(others, holm(raw), strict=True):
+    raw = [
+        stats.ttest_rel(values_of(alone[name], m), values_of(alone[reference], m)).pvalue
+        for m in MEASURES
+        for name in others
+    ]
+    for name, p_value in zip(others, holm(raw), strict=False):
         assert rows[name].p_value == pytest.approx(p_value)
         assert rows[name].wins_ties_losses == wins_ties_losses(first[name], first[reference])
     assert rows[reference].p_value is rows[reference].wins_ties_losses is None
@@ -93,7 +104,7 @@ def test_the_command_shows_what_the_function_finds(srd: Srd, made: dict[str, Pat
     assert "<h1><bdi>3 runs compared</bdi></h1>" in forms["html"].read_text()
     title = "3 runs: 30 judged topics, ideal of the pool (official)"
     assert forms["md"].read_text().startswith(f"**{title}**\n\n| ranker | alpha_nDCG@5 |")
-    assert rf"\caption{{{title}." in forms["tex"].read_text()
+    assert r"\caption{Means of 3 runs over 30 judged topics" in forms["tex"].read_text()
     out = srd.works(*words(made), "--reference", "second", "--per-topic").out
     assert title in out
     assert "Holm-adjusted" in out
@@ -212,3 +223,120 @@ def test_copies_and_runs_of_one_name_are_said(srd: Srd, made: dict[str, Path], t
     (problem,) = done.json["problems"]
     assert problem["what"] == f"{made['first']}, {made['copy']}"
     assert problem["why"] == "the same rankings; is one run given twice?"
+
+
+def pairs_of(rows: Sequence[str], pairs: bool, baseline: str) -> list[tuple[str, str]]:
+    """What is compared, in the order of the table."""
+    return list(itertools.combinations(rows, 2)) if pairs else [(name, baseline) for name in rows if name != baseline]
+
+
+def of_scipy(made: dict[str, Path], compared: Sequence[tuple[str, str]], test: str) -> list[tuple[Any, float, Any]]:
+    """Differences, adjusted p values and intervals of the runs as scipy computes them, measure by measure."""
+    alone = {name: evaluate_run(read_qrels(made["qrels"]), read_run(made[name]), MEASURES) for name in NAMES}
+    found = []
+    for measure, (one, other) in itertools.product(MEASURES, compared):
+        first, second = values_of(alone[one], measure), values_of(alone[other], measure)
+        tested = stats.ttest_rel(first, second)
+        p_value = tested.pvalue
+        if test == "randomisation":
+            signs = stats.permutation_test(
+                (first - second,), np.mean, permutation_type="samples", n_resamples=50_000, rng=1
+            )
+            p_value = signs.pvalue
+        found.append((first.mean() - second.mean(), p_value, tested.confidence_interval()))
+    order = np.argsort([p_value for _, p_value, _ in found], kind="stable")
+    adjusted = np.empty(len(found))
+    adjusted[order] = np.maximum.accumulate([
+        min(1.0, (len(found) - place) * found[index][1]) for place, index in enumerate(order)
+    ])  # fmt: skip
+    return [(mean, adjusted[index], ends) for index, (mean, _, ends) in enumerate(found)]
+
+
+@pytest.mark.parametrize("test", ["t", "randomisation"])
+@pytest.mark.parametrize(("words_of", "pairs"), [(("--baseline", "third"), False), (("--pairs",), True)])
+def test_latex_needs_no_editing_and_its_figures_are_those_of_scipy(
+    srd: Srd, made: dict[str, Path], tmp_path: Path, words_of: tuple[str, ...], pairs: bool, test: str
+) -> None:
+    text = srd.works(*words(made), *words_of, "--test", test, "--format", "latex").out
+    said = compiled(text, tmp_path)
+    assert "Overfull" not in said
+    assert "undefined" not in said
+    rows = [
+        line.split(" & ")[0].split(" $")[0]
+        for line in text.split("bottomrule")[0].splitlines()
+        if " & 0" in line or "textbf" in line
+    ]
+    compared = pairs_of(rows, pairs, "third")
+    shown = re.findall(
+        r"^\w+(?: -- \w+)? & \$(\S+)\$ & \$\[(\S+), (\S+)\]\$ & (\$<\$ )?(\S+) & (\d+) / \d+ / \d+ ", text, re.MULTILINE
+    )
+    expected = of_scipy(made, compared, test)
+    assert len(shown) == len(expected) == len(MEASURES) * len(compared)
+    for (mean, low, high, below, p_value, _), (difference, p_expected, ends) in zip(shown, expected, strict=True):
+        assert [float(mean), float(low), float(high)] == pytest.approx([difference, ends.low, ends.high], abs=6e-5)
+        if below:
+            assert p_expected < float(p_value)
+        else:
+            assert float(p_value) == pytest.approx(p_expected, abs=6e-4 if test == "t" else 0.02)
+    # Significance in the table of means: one mark for each significant difference.
+    marks = re.findall(r"\$\^\{([a-z,]+)\}\$", "".join(re.findall(r"\d\}?(\$\^\{[a-z,]+\}\$)", text)))
+    marked = sum(len(one.split(",")) for one in marks) if pairs else text.split("bottomrule")[0].count("$^{\\black")
+    assert marked == sum(p_expected < 0.05 for _, p_expected, _ in expected)
+    assert "resizebox" not in text
+    for column, measure in enumerate(MEASURES):
+        best = max(
+            values_of(evaluate_run(read_qrels(made["qrels"]), read_run(made[name]), MEASURES), measure).mean()
+            for name in NAMES
+        )
+        assert rf"\textbf{{{best:.4f}}}" in text, column
+
+
+def test_long_and_odd_latex_compiles(made: dict[str, Path], tmp_path: Path) -> None:
+    odd = [r"50% & more_\{x}^~#$", 'a|b<c>"d"', *(f"run number {number}" for number in range(28))]
+    runs = {name: read_run(made[NAMES[number % 3]]) for number, name in enumerate(odd)}
+    text = compare(read_qrels(made["qrels"]), runs, MEASURES[:1], pairs=True).latex()
+    assert text.count(r"\begin{table}") == 1 + math.ceil(30 * 29 / 2 / 40)
+    assert "$^{ad}$" in text
+    compiled(text, tmp_path)
+
+
+def test_other_forms_hold_the_same_figures(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
+    told = srd.works(*words(made), "--pairs", "--per-topic", "--json", "--csv", tmp_path / "made.csv").json
+    rows = list(csv.DictReader((tmp_path / "made.csv").read_text().splitlines()))
+    assert srd.works(*words(made), "--pairs", "--format", "csv").out == (tmp_path / "made.csv").read_text()
+    shown = [row for row in rows if row["baseline"]]
+    assert len(rows) == len(shown) + len(MEASURES)
+    for row, each in zip(shown, told["differences"], strict=True):
+        names = ("difference", "difference_low", "difference_high", "p", "p_adjusted", "wins", "ties", "losses")
+        figures = [each["mean"], *each["interval"], each["raw_p_value"], each["p_value"], *each["wins_ties_losses"]]
+        assert [float(row[name]) for name in names] == figures
+        assert (row["ranker"], row["baseline"], row["measure"]) == (each["ranker"], each["baseline"], each["measure"])
+    markdown = srd.works(*words(made), "--pairs", "--format", "markdown").out
+    assert sum(f" less {name} |" in line for name in NAMES for line in markdown.splitlines()) == len(shown)
+    by_topic = csv.DictReader(srd.works(*words(made), "--format", "csv", "--per-topic").out.splitlines())
+    values = {(row["ranker"], row["topic"], row["measure"]): float(row["value"]) for row in by_topic}
+    assert values == {
+        (name, topic, measure): value
+        for name, scores in told["per_topic"].items()
+        for topic, by_measure in scores.items()
+        for measure, value in by_measure.items()
+    }
+    lines = srd.works(*words(made), "--format", "trec", "--per-topic").out.splitlines()
+    assert lines.count("runid\tall\tfirst") == 1
+    start = lines.index("runid\tall\tfirst") + 1
+    alone = ("evaluate", "--qrels", made["qrels"], "--run", made["first"], *QUICK, "--format", "trec")
+    of_evaluate = srd.works(*alone, "--per-topic").out.splitlines()
+    assert lines[start : start + len(of_evaluate)] == of_evaluate
+    assert of_evaluate[-len(MEASURES) :] == srd.works(*alone).out.splitlines()
+    name, topic, value = of_evaluate[0].split("\t")
+    assert float(value) == pytest.approx(values["first", topic, name], abs=1e-6)
+
+
+def test_of_a_measure_where_lower_is_better_the_lowest_is_bold(srd: Srd, made: dict[str, Path]) -> None:
+    own = ("compare", *(made[name] for name in NAMES), "--qrels", made["qrels"], "--measures", "VRisk@5", "StRecall@5")
+    told = srd.works(*own, "--json").json["runs"]
+    text = srd.works(*own, "--format", "latex").out
+    risks, recalls = ([run["means"][name] for run in told.values()] for name in ("VRisk@5", "StRecall@5"))
+    assert rf"\textbf{{{min(risks):.4f}}}" in text
+    assert rf"\textbf{{{max(recalls):.4f}}}" in text
+    assert "Lower is better: VRisk@5." in text

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import json
 import re
 import sys
@@ -10,11 +11,13 @@ import markupsafe
 import numpy as np
 import pytest
 from made_results import HOSTILE, record, write_large, write_records
+from pdflatex import compiled
 from run_srd import Srd
 
 import srd_train.report.page as page_module
 from srd_train.experiment.recipe import load_recipe
-from srd_train.report.markup import as_latex, as_markdown
+from srd_train.report.latex import as_latex
+from srd_train.report.markup import as_markdown
 from srd_train.report.page import RANKING_BYTES, SCRIPTS, Report, embedded, report
 from srd_train.report.results import read_results
 from srd_train.report.tables import Problem, complete_tables
@@ -89,9 +92,9 @@ def test_every_table_says_what_is_simulated_and_what_was_tested(small: Report) -
     assert text.count("<figure>") == 2
     assert text.count('<span class="mark">simulated vectors</span>') == 2
     for form in (small.markdown(), small.latex()):
-        assert form.count("simulated vectors") == 2
+        assert form.count("simulated vectors") == (6 if form == small.latex() else 2)  # means, differences, cost
         assert form.count("wins / ties / losses") == 2
-    assert [form.count("Holm-adjusted") for form in (text, small.markdown(), small.latex())] == [1, 1, 2]
+    assert [form.count("Holm-adjusted") for form in (text, small.markdown(), small.latex())] == [1, 1, 4]
     for table in small.tables:
         assert "simulated vectors" in table.title
 
@@ -110,7 +113,7 @@ def test_texts_stay_texts_in_markdown_and_latex(tmp_path: Path) -> None:
     assert r"- cell \<b\>: it \| broke" in lines
     latex = as_latex(found)
     assert r"a$|$b\_\{c\}\$\&$<$i$>$ \%\#\textasciicircum{}\textasciitilde{}\textbackslash{} &" in latex
-    assert latex.count(r"\begin{tabular}{l") == latex.count(r"\end{tabular}}") == 1
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
     braces = re.findall(r"(?<!\\)[{}]", latex)
     assert braces.count("{") == braces.count("}")
 
@@ -171,3 +174,22 @@ def test_the_recipe_that_was_run_gives_title_and_order(small: Report, small_run:
     assert small.recipe == load_recipe(str(small_run[1]))
     assert f"<title>{markupsafe.escape(small.recipe.title)}</title>" in small.html()[0]
     assert [table.topics for table in small.tables] == ["tiny & <b>bold</b>", "web"]
+
+
+def test_benchmarks_and_reports_print_one_latex_which_compiles(
+    srd: Srd, small_run: tuple[Path, Path], tmp_path: Path
+) -> None:
+    results, recipe = small_run
+    forms = [tmp_path / name for name in ("of-report.tex", "of-benchmark.tex", "made.csv")]
+    srd.works("report", results, "--out", tmp_path / "a.html", "--latex", forms[0], "--csv", forms[2])
+    srd.works("benchmark", recipe, "--out", results, "--latex", forms[1], "--json")
+    text = forms[0].read_text()
+    assert text == forms[1].read_text()
+    assert "oracle" in text
+    labels = re.findall(r"\\label\{([^}]+)\}", text)
+    assert len(labels) == len(set(labels)) == 6, "means, differences and cost of two topic sets"
+    assert "undefined" not in compiled(text, tmp_path)
+    assert {row["measure"] for row in csv.DictReader(forms[2].read_text().splitlines())} == {
+        "alpha_nDCG@5",
+        "StRecall@5",
+    }

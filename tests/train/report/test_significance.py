@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from srd_train.report.significance import difference_interval, holm, interval, paired_test, wins_ties_losses
+from srd_train.report.significance import (
+    difference_interval,
+    holm,
+    interval,
+    paired_test,
+    randomisation_tests,
+    wins_ties_losses,
+)
 
 # Scores on a grid, as measures are: differences of 1e-38 would ask about rounding, not about the test.
 scores = st.lists(st.integers(0, 1000).map(lambda n: n / 1000), min_size=2, max_size=8)
@@ -101,3 +108,17 @@ def test_holm_by_hand() -> None:
 
 def test_wins_ties_and_losses_are_counted_with_room_for_rounding() -> None:
     assert wins_ties_losses([0.5, 0.1 + 0.2, 0.0, 1.0], [0.4, 0.3, 0.5, 0.2]) == (2, 1, 1)
+
+
+def test_the_randomisation_test_counts_signs() -> None:
+    small = np.array([[1.0, 2.0, 3.0], [1.0, -1.0, 0.0]])
+    assert randomisation_tests(small) == [2 / 8, 1.0]
+    generator = np.random.default_rng(5)
+    for topics in (10, 60):
+        made = generator.normal(0.2, 1, (3, topics))
+        found = randomisation_tests(made)
+        exact = {"n_resamples": np.inf} if topics == 10 else {"n_resamples": 100_000, "rng": 2}
+        for differences, p_value in zip(made, found, strict=True):
+            theirs = stats.permutation_test((differences,), np.mean, permutation_type="samples", **exact).pvalue
+            assert p_value == pytest.approx(theirs, abs=1e-12 if topics == 10 else 0.01)
+    assert randomisation_tests(np.ones((1, 60)), draws=999) == [1 / 1000]

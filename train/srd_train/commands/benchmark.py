@@ -17,13 +17,14 @@ from srd_train.experiment.engines import on_ray, processes
 from srd_train.experiment.recipe import Cell, Recipe, built_in, load_recipe
 from srd_train.experiment.records import Record
 from srd_train.experiment.sources import patterns
+from srd_train.report.latex import as_latex
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, recipe_part
-from srd_train.report.markup import legend_of, write_page
+from srd_train.report.markup import legend_of, write_page, write_text
 from srd_train.report.results import differences, read_scores, write_scores
 from srd_train.report.tables import complete_tables
 
 _USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray] [--trust]
-                     [--markdown FILE] [--scores FILE] [--json]"""
+                     [--markdown FILE] [--latex FILE] [--scores FILE] [--json]"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,8 @@ class Benchmark:
     markdown: SomeFile = None
     """Also write the tables as a Markdown file; one with the recipe's marks (<!-- NAME: begin -->, <!-- NAME: end -->)
     keeps its text around them."""
+    latex: SomeFile = None
+    """Also write the tables as LaTeX to paste (booktabs)."""
     scores: SomeFile = None
     """Also write the scores of all cells, topic by topic, as a small file (.parquet)."""
     json: bool = False
@@ -84,6 +87,8 @@ class Benchmark:
             write_scores(self.scores, [record for table in tables for record in table.records])
         if self.markdown is not None:
             write_page(self.markdown, recipe.name, recipe.title, recipe_part(tables, recipe))
+        if self.latex is not None:
+            write_text(self.latex, as_latex(tables))
         if self.json:
             content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in tables]}
             output.data(content | {"failed": failed})

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -14,49 +14,69 @@ from srd_agents.registry import import_own
 from srd_gym.data import load_topics
 from srd_gym.data.trec import TopicText, read_topics_xml
 from srd_gym.topic import TopicSet
-from srd_gym.trec_files import read_qrels, read_run
-from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output, SomeFile, SomeText, print_table
-from srd_train.commands.runs import NamedRun, inputs, named_run
+from srd_gym.trec_files import Order, read_run
+from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output, SomeFile, print_table
+from srd_train.commands.runs import NamedRun, inputs, named_run, qrels_of, trec_lines
+
+if TYPE_CHECKING:
+    from srd_train.report.comparison import Comparison
+    from srd_train.report.tables import Problem
+
+Test = Literal["t", "randomisation"]
 
 _RUNS = tyro.conf.arg(metavar="[NAME=]FILE[,FILE]...", help_behavior_hint="(required)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compare:
-    """Compare TREC runs by diversity qrels: means with 95% intervals, and tests against one of the runs.
+    """Compare TREC runs by diversity qrels: means, differences with 95% intervals, and tests by every measure.
 
-    Scores are those of `srd evaluate`. p is of the paired test over topics of the first measure, Holm-adjusted.
+    Scores are those of `srd evaluate`. p is of a paired test over topics, Holm-adjusted over all that is shown.
     Means are over all judged topics: one without a ranking counts 0.
 
     Examples:
       srd compare bm25.run mmr.run mine.run --qrels web.qrels.gz
       srd compare BM25=bm25.2009.run,bm25.2010.run mine.run --qrels 2009.qrels.gz 2010.qrels.gz
-      srd compare a.run b.run --qrels web.qrels --reference b --measures ERR_IA@20 --markdown table.md
+      srd compare a.run b.run --qrels web.qrels --baseline b --measures ERR_IA@20 --format latex
+      srd compare a.run b.run c.run --qrels web.qrels --pairs --test randomisation --csv differences.csv
       srd compare a.run b.run --qrels web.qrels --topics topics.xml --out page.html
     """
 
     runs: Annotated[tyro.conf.Positional[tuple[str, ...]], _RUNS]
-    """The runs, two or more: lines "topic Q0 document rank score tag", plain or gzip. Commas join files that are parts
-    of one run, NAME= names it in the tables (by default its file does), and "-" is standard input. A file whose
+    """The runs, two or more: lines "topic Q0 document rank score tag", plain or packed. Commas join files that are
+    parts of one run, NAME= names it in the tables (by default its file does), and "-" is standard input. A file whose
     own name holds "=" or "," is taken as it is."""
     qrels: Files
-    """Diversity judgments: lines "topic subtopic document judgment", plain or gzip; several files are parts of one."""
-    reference: SomeText = None
+    """Diversity judgments: lines "topic subtopic document judgment", plain or packed (several files are parts of
+    one), or "ir-datasets:ID", a dataset of that library."""
+    order: Order = "score"
+    """Order of a run: by score, as official tools have it, or by its rank column."""
+    weights: Files = ()
+    """Intent probabilities for --qrels: lines "topic subtopic weight". Without them each subtopic counts 1."""
+    baseline: Annotated[str | None, tyro.conf.arg(metavar="NAME", aliases=["--reference"])] = None
     """The run to test against, as written above or by its name in the table; by default the first."""
+    pairs: bool = False
+    """Test all pairs of runs, not each against the baseline alone."""
+    test: Test = "t"
+    """The test: t (paired t-test) or randomisation (paired randomisation test; exact, or by 100,000 draws)."""
     measures: Measures = DEFAULT_MEASURES
-    """Measures to compute; the test is on the first."""
+    """Measures to compute; the first gives the order of the rows."""
     present_only: bool = False
     """Count only the topics that every run ranks."""
     per_topic: bool = False
-    """Show the first measure topic by topic too; with --json, every measure."""
+    """Show the first measure topic by topic too; with --json and --format csv or trec, every measure."""
+    format: Literal["table", "markdown", "csv", "latex", "trec"] = "table"
+    """What to print: tables to read, Markdown, CSV, LaTeX to paste (booktabs), or trec, lines "measure topic value"."""
     topics: Files = ()
     """Texts for the page: topics XML (several files are parts of one), or a topic file (.parquet)."""
     out: SomeFile = None
     """Also write one HTML page: tables, topic by topic, and the rankings."""
     markdown: SomeFile = None
-    """Also write the table as Markdown."""
+    """Also write the tables as Markdown."""
     latex: SomeFile = None
-    """Also write the table as LaTeX (booktabs)."""
+    """Also write the tables as LaTeX."""
+    csv: SomeFile = None
+    """Also write means and differences as CSV."""
     trust: bool = False
     """Let --measures run code: "module:NAME@k", a measure of one's own."""
     json: bool = False
@@ -71,45 +91,85 @@ class Compare:
             ImportError: scipy, or for the page jinja2, is not installed.
         """
         from srd_train.report.comparison import compare
-        from srd_train.report.markup import legend_of
 
         import_own(self.measures, trust=self.trust)
         named = _named([named_run(word) for word in self.runs], output)
         qrels, *runs = inputs(self.qrels, *(run.files for run in named.values()))
         made = compare(
-            read_qrels(qrels),
-            {name: read_run(files) for name, files in zip(named, runs, strict=True)},
+            qrels_of(qrels, self.weights),
+            {name: read_run(files, order=self.order) for name, files in zip(named, runs, strict=True)},
             self.measures,
-            reference=next((name for name, run in named.items() if self.reference == run.word), self.reference),
+            reference=next((name for name, run in named.items() if self.baseline == run.word), self.baseline),
+            pairs=self.pairs,
+            test=self.test,
             topics=_texts(self.topics),
             present_only=self.present_only,
         )
-        written, problems = made.write(html=self.out, markdown=self.markdown, latex=self.latex)
-        (table,) = made.tables
-        scores = {record["ranker"]: record["per_topic"] for record in table.records}
+        written, problems = made.write(html=self.out, markdown=self.markdown, latex=self.latex, csv=self.csv)
         if self.json:
-            figures = ("means", "intervals", "p_value", "verdict", "wins_ties_losses")
-            content = {
-                "reference": table.reference,
-                "measures": table.measures,
-                "topics": table.tested,
-                "runs": {row.ranker: {name: getattr(row, name) for name in figures} for row in table.rows},
-                "problems": [asdict(problem) for problem in problems],
-                "written": [str(path) for path in written],
-            }
-            output.data(content | ({"per_topic": scores} if self.per_topic else {}))
+            output.data(self._content(made, problems, written))
             return 0
-        print_table(table, output, legend_of([table]))
+        if self.format == "table":
+            self._tables(made, output)
+        else:
+            output.text(self._text(made).removesuffix("\n"))
+        for said in (*(f"notice: {problem}" for problem in problems), *map(str, written)):
+            output.notice(said)
+        return 0
+
+    def _content(self, made: Comparison, problems: Sequence[Problem], written: Sequence[Path]) -> dict[str, Any]:
+        """What --json prints."""
+        (table,), (compared,) = made.tables, made.differences
+        figures = ("means", "intervals", "p_value", "verdict", "wins_ties_losses")
+        content = {
+            "reference": table.reference,
+            "measures": table.measures,
+            "topics": table.tested,
+            "runs": {row.ranker: {name: getattr(row, name) for name in figures} for row in table.rows},
+            "differences": [asdict(each) | {"verdict": each.verdict} for each in compared],
+            "test": made.test,
+            "problems": [asdict(problem) for problem in problems],
+            "written": [str(path) for path in written],
+        }
+        return content | ({"per_topic": _scores(made)} if self.per_topic else {})
+
+    def _tables(self, made: Comparison, output: Output) -> None:
+        """Print tables to read."""
+        from srd_train.report.markup import difference_cells
+
+        (table,), (compared,) = made.tables, made.differences
+        print_table(table, output, "")
+        output.table("Differences", *difference_cells(compared), made.legend, texts=2)
         if self.per_topic:
-            first = table.measures[0]
+            first, scores = table.measures[0], _scores(made)
             rows = [
                 [query_id, *(f"{of_run[query_id][first]:.4f}" for of_run in scores.values())]
                 for query_id in next(iter(scores.values()))
             ]
             output.table(f"{first} by topic", ["topic", *scores], rows)
-        for said in (*(f"notice: {problem}" for problem in problems), *map(str, written)):
-            output.notice(said)
-        return 0
+
+    def _text(self, made: Comparison) -> str:
+        """What --format prints."""
+        if self.format == "markdown":
+            return made.markdown()
+        if self.format == "latex":
+            return made.latex()
+        if self.format == "csv" and not self.per_topic:
+            return made.csv()
+        from srd_train.report.markup import topics_csv
+
+        if self.format == "csv":
+            return topics_csv(made.tables)
+        (table,) = made.tables
+        means = {row.ranker: row.means for row in table.rows}
+        return "".join(
+            trec_lines(scores if self.per_topic else {}, means[name], name) for name, scores in _scores(made).items()
+        )
+
+
+def _scores(made: Comparison) -> dict[str, dict[str, dict[str, float]]]:
+    """Run -> topic -> measure -> value."""
+    return {record["ranker"]: record["per_topic"] for record in made.tables[0].records}
 
 
 def _named(runs: Sequence[NamedRun], output: Output) -> dict[str, NamedRun]:

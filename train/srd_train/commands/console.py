@@ -118,6 +118,9 @@ def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
     for name, hint in get_type_hints(kind, include_extras=True).items():
         given = [about.name for about in getattr(hint, "__metadata__", ()) if getattr(about, "name", None)]
         names |= {f"--{(given or [name])[0]}".replace("_", "-"), f"--no-{name}".replace("_", "-")}
+        names |= {
+            alias for about in getattr(hint, "__metadata__", ()) for alias in getattr(about, "aliases", None) or ()
+        }
     for word in itertools.takewhile(lambda word: word != "--", args):
         option = word.partition("=")[0].replace("_", "-")
         if word.startswith("--") and option not in names and not option.startswith("--tyro-"):

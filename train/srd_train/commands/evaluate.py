@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
 from srd_gym.measures import Evaluation, evaluate_run
-from srd_gym.trec_files import read_qrels, read_run
+from srd_gym.trec_files import Order, read_run
 from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output
-from srd_train.commands.runs import inputs, named_run
+from srd_train.commands.runs import inputs, named_run, qrels_of, trec_lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +27,15 @@ class Evaluate:
     """
 
     run: Annotated[Files, tyro.conf.arg(metavar="[NAME=]FILE...")]
-    """The run to score: lines "topic Q0 document rank score tag", plain or gzip. Several files are parts of one run;
-    "-" is standard input. NAME heads the table."""
+    """The run to score: lines "topic Q0 document rank score tag", plain, gzip, xz or bz2. Several files are parts of
+    one run; "-" is standard input. NAME heads the table."""
     qrels: Files = ()
-    """Diversity judgments: lines "topic subtopic document judgment", plain or gzip. Several files are parts of one."""
+    """Diversity judgments: lines "topic subtopic document judgment", plain, gzip, xz or bz2 (several files are parts of
+    one), or "ir-datasets:ID", a dataset of that library."""
+    order: Order = "score"
+    """Order of a run: by score, as official tools have it, or by its rank column."""
+    weights: Files = ()
+    """Intent probabilities for --qrels: lines "topic subtopic weight". Without them each subtopic counts 1."""
     # No None: to look for it in a type, tyro imports a checker of types.
     topics: Annotated[str, tyro.conf.arg(metavar="FILE|NAME")] = ""
     """In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal ranking is
@@ -43,6 +48,8 @@ class Evaluate:
     """Average over the topics that the run ranks only (what pyndeval does)."""
     trust: bool = False
     """Let --measures run code: "module:NAME@k", a measure of one's own."""
+    format: Literal["table", "trec"] = "table"
+    """What to print: a table, or trec, lines "measure topic value"."""
     json: bool = False
     """Print JSON: measures (name -> mean), topics, missing, with --per-topic per_topic, and run where it has a NAME."""
 
@@ -68,6 +75,9 @@ class Evaluate:
             content |= {"measures": means, "topics": evaluation.topics, "missing": evaluation.missing}
             output.data(content | ({"per_topic": evaluation.per_topic} if self.per_topic else {}))
             return 0
+        if self.format == "trec":
+            output.text(trec_lines(evaluation.per_topic if self.per_topic else {}, means, name).removesuffix("\n"))
+            return 0
         over = "ranked topics only" if self.present_only else "all judged topics, a missing ranking counts 0"
         left_out = f"; {len(evaluation.unjudged)} rankings of unjudged topics left out" if evaluation.unjudged else ""
         caption = (
@@ -91,6 +101,8 @@ class Evaluate:
             raise ValueError(
                 f"a run is scored by --qrels FILE or by --topics FILE; expected one of the two, got {came}"
             )
+        if self.weights and not self.qrels:
+            raise ValueError("--weights is for --qrels; a topic file has its own subtopic weights")
         parts = [named_run(word) for word in self.run]
         names = list(dict.fromkeys(part.name for part in parts if part.name is not None))
         if len(names) > 1:
@@ -98,7 +110,7 @@ class Evaluate:
         qrels, run = inputs(self.qrels, [file for part in parts for file in part.files])
         name = names[0] if names else None
         if not self.topics:
-            return name, evaluate_run(read_qrels(qrels), read_run(run), self.measures)
+            return name, evaluate_run(qrels_of(qrels, self.weights), read_run(run, order=self.order), self.measures)
         from srd_gym.data import load_topics  # imported here: pyarrow is slow to import
 
-        return name, evaluate_run(load_topics(self.topics), read_run(run), self.measures)
+        return name, evaluate_run(load_topics(self.topics), read_run(run, order=self.order), self.measures)

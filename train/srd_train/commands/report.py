@@ -31,7 +31,9 @@ class Report:
     markdown: SomeFile = None
     """Also write the tables as Markdown."""
     latex: SomeFile = None
-    """Also write the tables as LaTeX (booktabs)."""
+    """Also write the tables as LaTeX to paste (booktabs)."""
+    csv: SomeFile = None
+    """Also write means and differences as CSV."""
     trust: bool = False
     """Let the recipe of the results run code: the measures and rankers that it gives as "module:NAME"."""
     json: bool = False
@@ -49,7 +51,7 @@ class Report:
 
         made = report(self.results, trust=self.trust)
         path = self.out or self.results / "report.html"
-        written, problems = made.write(html=path, markdown=self.markdown, latex=self.latex)
+        written, problems = made.write(html=path, markdown=self.markdown, latex=self.latex, csv=self.csv)
         if self.json:
             output.data({"written": list(map(str, written)), "problems": [asdict(problem) for problem in problems]})
             return 0

@@ -7,11 +7,13 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from srd_gym.files import PathLike
+from srd_gym.in_memory import as_qrels
+from srd_gym.trec_files import Qrels, read_weights
 
 STANDARD_INPUT = "-"
 
@@ -30,7 +32,7 @@ class NamedRun:
     @property
     def file_name(self) -> str:
         """The name that it has by its files: theirs, without their endings."""
-        stems = [re.sub(r"(?<=.)(\.run|\.txt)?(\.gz)?$", "", Path(file).name) for file in self.files]
+        stems = [re.sub(r"(?<=.)(\.run|\.txt)?(\.gz|\.xz|\.bz2)?$", "", Path(file).name) for file in self.files]
         return ",".join("standard input" if stem == STANDARD_INPUT else stem for stem in stems)
 
 
@@ -53,6 +55,28 @@ def named_run(word: str) -> NamedRun:
         what = "name" if name == "" else "file"
         raise ValueError(f"run {word!r}: a {what} is empty; expected FILE, NAME=FILE or FILE,FILE without spaces")
     return NamedRun(word, name, several)
+
+
+def trec_lines(
+    per_topic: Mapping[str, Mapping[str, float]], means: Mapping[str, float], name: str | None = None
+) -> str:
+    """Lines "measure topic value", separated by tabs as trec_eval writes them; means are of the topic "all".
+
+    Args:
+        per_topic: topic -> measure -> value.
+        means: measure -> mean.
+        name: of the run, which a first line tells.
+    """
+    lines = [f"runid\tall\t{name}"] if name else []
+    for topic, values in [*per_topic.items(), ("all", means)]:
+        lines += [f"{measure}\t{topic}\t{value:.6f}" for measure, value in values.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def qrels_of(words: Sequence[PathLike], weights: Sequence[PathLike] = ()) -> Qrels:
+    """The qrels that words of the command line stand for, files or a dataset of ir_datasets; with weights of files."""
+    qrels = as_qrels(words[0] if len(words) == 1 and isinstance(words[0], str) else words)
+    return qrels.weighted(read_weights(weights)) if weights else qrels
 
 
 def inputs(*groups: Sequence[str]) -> list[list[PathLike]]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
+
+import numpy as np
 
 from srd_agents.training.options import versions
 from srd_gym.checks import unknown
@@ -14,11 +17,34 @@ from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run
 from srd_train.experiment.provenance import commit
+from srd_train.report.differences import TESTS, Difference, Test
+from srd_train.report.markup import SIGNS, as_markdown, differences_markdown
 from srd_train.report.page import Report
-from srd_train.report.tables import Problem, complete_tables
+from srd_train.report.tables import SIGNIFICANT, Problem, ResultTable, Row, Verdict, complete_tables
 
 _SHOWN = 10
 """Ranks that the page shows where no measure looks further."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Report):
+    """The one table of several runs, with the differences between them by every measure."""
+
+    @property
+    def legend(self) -> str:
+        """Interval and test, and what p is adjusted over."""
+        (compared,) = self.differences
+        return (
+            f"Interval: 95% over topics, by Student's t. p: {TESTS[self.test]}, Holm-adjusted over the {len(compared)} "
+            f"comparisons shown; {SIGNS['above']} significantly above, {SIGNS['below']} significantly below, "
+            f"{SIGNS['level']} no significant difference (p >= {SIGNIFICANT:g}). Wins, ties and losses: topics."
+        )
+
+    def markdown(self) -> str:
+        """The means, then the differences, as Markdown."""
+        (compared,) = self.differences
+        more = differences_markdown(compared)
+        return as_markdown(self.tables, self.problems, legend=self.legend, more=more) + "\n"
 
 
 def compare(
@@ -27,26 +53,31 @@ def compare(
     measures: Iterable[str | Measure],
     *,
     reference: str | None = None,
+    pairs: bool = False,
+    test: Test = "t",
     topics: TopicSet | Mapping[str, TopicText] | None = None,
     present_only: bool = False,
-) -> Report:
-    """Score several runs against diversity qrels, and test each against one of them.
+) -> Comparison:
+    """Score several runs against diversity qrels, and test their differences by every measure.
 
-    Scores are those of `srd_gym.measures.evaluate_run`; intervals and tests those of a benchmark's report. Every topic
-    of the qrels counts, a missing ranking 0.
+    Scores are those of `srd_gym.measures.evaluate_run`. Every topic of the qrels counts, a missing ranking 0. p is
+    Holm-adjusted over all differences: of every measure and every pair that is compared.
 
     Args:
         qrels: from `srd_gym.data.trec.read_qrels`.
         runs: name -> run, from `srd_gym.data.trec.read_run`.
-        measures: measures or their notation; the first is the one that is tested.
-        reference: the run to test against, by its name; None: the first.
+        measures: measures or their notation; the table is ordered by the first.
+        reference: the run to test against, by its name (the baseline); None: the first.
+        pairs: test all pairs of runs instead.
+        test: "t" (paired t-test over topics) or "randomisation" (paired randomisation test).
         topics: where the page takes texts from, by query, subtopic and document id: a topic set, or what
             `srd_gym.data.trec.read_topics_xml` read.
         present_only: count only the topics that every run ranks.
 
     Returns:
-        A report with one table (`.tables[0]`: a row for each run, by falling mean; scores by topic), what was odd about
-        the runs (`.problems`), both as `.html()`, `.markdown()` and `.latex()`, and as files by `.write()`.
+        One table (`.tables[0]`: a row for each run, by falling mean; scores by topic), the differences
+        (`.differences[0]`), what was odd about the runs (`.problems`), as `.html()`, `.markdown()`, `.latex()` and
+        `.csv()`, and as files by `.write()`.
 
     Raises:
         ValueError: fewer than two runs, a reference that is none of them, a run without a judged topic, a measure that
@@ -72,13 +103,35 @@ def compare(
         "versions": versions(),
     }
     records = [shared | _record(name, runs[name], each, unranked) for name, each in scored.items()]
-    tables, _ = complete_tables(records, reference=reference or next(iter(runs)))
-    return Report(
+    (table,), _ = complete_tables(records, reference=reference or next(iter(runs)))
+    made = Comparison(
         title=f"{len(runs)} runs compared",
-        tables=tuple(tables),
+        tables=(table,),
         problems=tuple(_problems(runs, scored, unranked)),
         topics=_topics(qrels, runs, topics or {}),
+        pairs=pairs,
+        test=test,
     )
+    (compared,) = made.differences
+    return dataclasses.replace(made, tables=(_tested_with(table, compared),))
+
+
+def _tested_with(table: ResultTable, compared: Sequence[Difference]) -> ResultTable:
+    """The table with the p values of these differences in its rows, those of its first measure."""
+    first = {(each.ranker, each.baseline): each for each in compared if each.measure == table.measures[0]}
+
+    def tested(row: Row) -> Row:
+        own = first.get((row.ranker, table.reference)) or first.get((table.reference, row.ranker))
+        if own is None:
+            return row
+        verdict = own.verdict if own.ranker == row.ranker else _TURNED[own.verdict]
+        return dataclasses.replace(row, p_value=own.p_value, verdict=verdict)
+
+    return dataclasses.replace(table, rows=tuple(map(tested, table.rows)))
+
+
+_TURNED: dict[Verdict, Verdict] = {"above": "below", "below": "above", "level": "level", "": ""}
+"""Verdict of one run against another -> that of the other against the one."""
 
 
 def _scored(name: str, qrels: Qrels, run: Run, measures: Iterable[str | Measure]) -> Evaluation:
@@ -151,6 +204,9 @@ def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[st
                 judgments=judgment_rows(judged, doc_ids, judged.subtopic_ids),
                 pool=judged.judgments,
                 pool_ids=judged.doc_ids,
+                subtopic_weights=None
+                if judged.subtopic_weights is None
+                else judged.subtopic_weights.astype(np.float32),
             )
         )
     return TopicSet(judged_topics, name="runs")

@@ -1,17 +1,20 @@
-"""Result tables as Markdown and LaTeX, and parts of pages that are generated between marks, the text around them kept.
+"""Result tables as Markdown and CSV, and parts of pages that are generated between marks, the text around them kept.
 
-Texts from the results stay texts in both. One list of columns serves the terminal, Markdown, LaTeX and the page. A new
+Texts from the results stay texts. One list of columns serves the terminal, Markdown and the page. A new
 column is one entry of `columns`; numbers of the records are in `Row.medians` under their keys.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from srd_gym.files import written_atomically
+from srd_train.report.differences import Difference
 from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, Problem, ResultTable, Row
 
 SIGNS = {"above": "▲", "below": "▼", "level": "≈", "": ""}
@@ -83,17 +86,27 @@ def columns(table: ResultTable) -> list[Column]:
     ]
     for name in others:
         every += [_mean(name), _interval(f"{name}, 95% interval", name, page_only=True)]
-    every += [
+    return _with_values(every, table) + cost_columns(table)
+
+
+def cost_columns(table: ResultTable) -> list[Column]:
+    """Episodes, steps and times, as far as any row has them."""
+    every = [
         _median("episodes", "environment_episodes", "{:,.0f}".format),
         _median("steps", "environment_steps", "{:,.0f}".format),
         _median("fit CPU seconds", "fit_cpu_seconds", short),
         _median("ms a topic", "rank_milliseconds", short),
     ]
+    return _with_values(every, table)
+
+
+def _with_values(every: Sequence[Column], table: ResultTable) -> list[Column]:
+    """The columns of which any row has a value."""
     return [column for column in every if any(column.value(row) is not None for row in table.rows)]
 
 
 def plain_columns(table: ResultTable) -> list[Column]:
-    """Those of the terminal, Markdown and LaTeX."""
+    """Those of the terminal and Markdown."""
     return [column for column in columns(table) if not column.page_only]
 
 
@@ -155,31 +168,24 @@ def short(value: float) -> str:
     return f"{value:.2f}" if value >= 0.01 else "< 0.01"
 
 
+def signed(value: float) -> str:
+    """A difference as text."""
+    return f"{value:+.4f}"
+
+
 def p_text(value: float) -> str:
     """A p value as text."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"$<$",
-    ">": r"$>$",
-    "|": r"$|$",
-    '"': r"\textquotedbl{}",
-    "▲": r"$\blacktriangle$",
-    "▼": r"$\blacktriangledown$",
-    "≈": r"$\approx$",
-    "†": r"$\dagger$",
-    "\n": " ",
-}
 _MARKS = "<!-- {}: {} -->"
 _MARKDOWN = re.compile(r"([\\`*\[\]<>|~#&])")
 
 
-def as_markdown(tables: Sequence[ResultTable], problems: Sequence[Problem] = ()) -> str:
-    """The tables for a Markdown page, with their notes; the legend and the problems come last."""
+def as_markdown(
+    tables: Sequence[ResultTable], problems: Sequence[Problem] = (), *, legend: str | None = None, more: str = ""
+) -> str:
+    """The tables for a Markdown page, with their notes; then more, the legend and the problems."""
     parts = []
     for table in tables:
         heads, rows = plain_cells(table)
@@ -187,34 +193,82 @@ def as_markdown(tables: Sequence[ResultTable], problems: Sequence[Problem] = ())
         parts.append(f"**{_markdown_text(table.title)}**")
         parts.append(markdown([_markdown_text(head) for head in heads], cells))
         parts.append(_markdown_text(" ".join(notes(table))))
-    parts.append(legend_of(tables))
+    parts += [more, legend_of(tables) if legend is None else legend]
     if problems:
         parts += ["**Problems**", "\n".join(f"- {_markdown_text(str(problem))}" for problem in problems)]
     return "\n\n".join(filter(None, parts))
 
 
-def as_latex(tables: Sequence[ResultTable]) -> str:
-    """The tables for a paper: `booktabs`, and `amssymb` for the marks."""
-    parts = ["% Needs \\usepackage{booktabs, amssymb, graphicx}.\n"]
-    for table in tables:
-        heads, rows = plain_cells(table)
-        caption = " ".join([f"{table.title}.", legend_of([table]), *notes(table)])
-        lines = [
-            r"\begin{table}[t]",
-            r"\centering",
-            rf"\caption{{{_latex_text(caption)}}}",
-            r"\resizebox{\linewidth}{!}{%",
-            rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}",
-            r"\toprule",
-            _latex_row(heads),
-            r"\midrule",
-            *map(_latex_row, rows),
-            r"\bottomrule",
-            r"\end{tabular}}",
-            r"\end{table}",
+def difference_cells(compared: Sequence[Difference]) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of differences; the first two columns are words."""
+    heads = ["measure", "difference of", "difference", "95% interval", "p", "wins / ties / losses"]
+    rows = [
+        [
+            each.measure,
+            f"{each.ranker} less {each.baseline}",
+            signed(each.mean),
+            "[{}, {}]".format(*map(signed, each.interval)),
+            f"{p_text(each.p_value)} {SIGNS[each.verdict]}",
+            " / ".join(f"{count:,}" for count in each.wins_ties_losses),
         ]
-        parts.append("\n".join(lines) + "\n")
-    return "\n".join(parts)
+        for each in compared
+    ]
+    return heads, rows
+
+
+def differences_markdown(compared: Sequence[Difference]) -> str:
+    """The differences as a Markdown table."""
+    heads, rows = difference_cells(compared)
+    return markdown(heads, [[*map(_markdown_text, row[:2]), *row[2:]] for row in rows], words=2)
+
+
+_CSV = (
+    "topics", "measure", "ranker", "mean", "low", "high", "baseline", "difference", "difference_low",
+    "difference_high", "p", "p_adjusted", "wins", "ties", "losses",
+)  # fmt: skip
+
+
+def as_csv(tables: Sequence[ResultTable], compared: Sequence[Sequence[Difference]]) -> str:
+    """The tables as CSV: a row for each measure, ranker and baseline; all ends are of 95% intervals.
+
+    Args:
+        tables: of `complete_tables`.
+        compared: the differences that each shows. A ranker without any has one row without a baseline.
+    """
+    rows: list[Sequence[object]] = [_CSV]
+    for table, own in zip(tables, compared, strict=True):
+        for measure in table.measures:
+            for row in table.rows:
+                about = [table.topics, measure, row.ranker, row.means[measure], *row.intervals[measure]]
+                several = [each for each in own if (each.measure, each.ranker) == (measure, row.ranker)]
+                rows += [[*about, *_csv_cells(each)] for each in several] or [about + [""] * (len(_CSV) - len(about))]
+    return _csv_text(rows)
+
+
+def _csv_cells(each: Difference) -> list[object]:
+    """What a row of CSV tells of a difference."""
+    return [each.baseline, each.mean, *each.interval, each.raw_p_value, each.p_value, *each.wins_ties_losses]
+
+
+def topics_csv(tables: Sequence[ResultTable]) -> str:
+    """The scores topic by topic, means over seeds, as CSV: a row for each measure, ranker and topic."""
+    rows: list[Sequence[object]] = [("topics", "measure", "ranker", "topic", "value")]
+    for table in tables:
+        for measure in table.measures:
+            for row in table.rows:
+                values = table.scores[measure][row.ranker].mean(axis=0).tolist()
+                rows += [
+                    (table.topics, measure, row.ranker, topic, value)
+                    for topic, value in zip(table.topic_ids, values, strict=True)
+                ]
+    return _csv_text(rows)
+
+
+def _csv_text(rows: Sequence[Sequence[object]]) -> str:
+    """Rows as CSV, with plain line ends."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def plain_cells(table: ResultTable) -> tuple[list[str], list[list[str]]]:
@@ -223,19 +277,9 @@ def plain_cells(table: ResultTable) -> tuple[list[str], list[list[str]]]:
     return [column.head for column in own], [[column.text(row) for column in own] for row in table.rows]
 
 
-def _latex_row(cells: Sequence[str]) -> str:
-    """Cells as a row."""
-    return " & ".join(map(_latex_text, cells)) + r" \\"
-
-
 def _markdown_text(text: str) -> str:
     """Text that Markdown shows as it is; line ends would end a row of a table."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
-
-
-def _latex_text(text: str) -> str:
-    """Text that LaTeX shows as it is."""
-    return "".join(_LATEX.get(one, f"\\{one}" if one in "{}&%$#_" else one) for one in text)
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from srd_agents.training.options import versions
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import RECIPE_FILE, Recipe, saved_recipe
 from srd_train.report.curves import panels
-from srd_train.report.markup import as_latex, as_markdown, columns, legend_of, notes, write_text
+from srd_train.report.differences import Difference, Test, differences
+from srd_train.report.latex import as_latex
+from srd_train.report.markup import as_csv, as_markdown, columns, legend_of, notes, write_text
 from srd_train.report.rankings import rankings_of
 from srd_train.report.results import read_results, topics_of
 from srd_train.report.significance import Scores
@@ -45,6 +48,20 @@ class Report:
     problems: tuple[Problem, ...]
     topics: TopicSet | None = None
     """The topics of every table; None: those that the recipe names."""
+    pairs: bool = False
+    """Whether `differences` are of all pairs of rankers, not from the table's reference alone."""
+    test: Test = "t"
+    """What they are tested by."""
+
+    @cached_property
+    def differences(self) -> list[tuple[Difference, ...]]:
+        """The differences that each table shows in LaTeX and CSV."""
+        return [differences(table, pairs=self.pairs, test=self.test) for table in self.tables]
+
+    @property
+    def legend(self) -> str:
+        """What stands below the tables of the page and of Markdown."""
+        return legend_of(self.tables)
 
     def html(self) -> tuple[str, list[Problem]]:
         """The page, and all problems: those of the tables, of rankings and of texts.
@@ -93,7 +110,7 @@ class Report:
             lists=lists,
             styles=styles,
             tables=[_shown(table) for table in self.tables],
-            legend=legend_of(self.tables),
+            legend=self.legend,
             problems=problems,
             records=records,
             software=sorted({f"{name} {number}" for record in records for name, number in record["versions"].items()}),
@@ -108,10 +125,19 @@ class Report:
 
     def latex(self) -> str:
         """The tables as LaTeX."""
-        return as_latex(self.tables)
+        return as_latex(self.tables, self.differences, pairs=self.pairs, test=self.test)
+
+    def csv(self) -> str:
+        """The tables as CSV: means, and differences with intervals and p values."""
+        return as_csv(self.tables, self.differences)
 
     def write(
-        self, *, html: Path | None = None, markdown: Path | None = None, latex: Path | None = None
+        self,
+        *,
+        html: Path | None = None,
+        markdown: Path | None = None,
+        latex: Path | None = None,
+        csv: Path | None = None,
     ) -> tuple[list[Path], list[Problem]]:
         """Write the forms that have a path.
 
@@ -126,6 +152,8 @@ class Report:
             written[markdown] = self.markdown()
         if latex is not None:
             written[latex] = self.latex()
+        if csv is not None:
+            written[csv] = self.csv()
         for path, text in written.items():
             write_text(path, text)
         return list(written), problems

@@ -25,6 +25,9 @@ Scores = NDArray[np.float64]
 Test = Callable[..., float]
 """p value by pairs of scores."""
 
+_DRAWN = 1 << 12
+"""Signs of all topics that a randomisation test looks at together."""
+
 _LEVEL = 0.95
 """Level of confidence."""
 _ROUNDING = 1e-12
@@ -90,6 +93,40 @@ def equivalence_test(margin: float, *pairs: tuple[ArrayLike, ArrayLike]) -> floa
     if error < _ROUNDING:
         return 0.0 if room > 0 else 1.0
     return float(special.stdtr(freedom, -room / error))
+
+
+def randomisation_tests(differences: ArrayLike, draws: int = 100_000, seed: int = 0) -> list[float]:
+    """Two-sided p values of paired randomisation tests (Fisher 1935; Smucker et al. 2007).
+
+    Under the null hypothesis each topic's difference may as well have the other sign: p is the share of the 2^T signs
+    of the topics whose mean is at least as far from 0. Where these are more than `draws`, that many are drawn, the same
+    for all comparisons, and the signs observed count as one more: p is at least 1 / (draws + 1).
+
+    Args:
+        differences: [C, T] differences by topic of C comparisons.
+        draws: signs of all topics to look at, at most.
+        seed: of the draws.
+
+    Returns:
+        C p values.
+    """
+    by_topic = np.asarray(differences, dtype=np.float64)
+    topics = by_topic.shape[1]
+    # Sums of equal differences in another order differ in their last digits, and are as far from 0.
+    least = np.abs(by_topic.sum(axis=1)) - _ROUNDING * topics
+    exact = topics <= math.log2(draws)
+    total = 2**topics if exact else draws
+    generator = np.random.default_rng(seed)
+    far = np.zeros(len(by_topic), dtype=np.int64)
+    for start in range(0, total, _DRAWN):
+        count = min(_DRAWN, total - start)
+        if exact:
+            flips = np.arange(start, start + count)[:, None] >> np.arange(topics) & 1
+        else:
+            flips = generator.integers(0, 2, (count, topics), dtype=np.int8)
+        far += np.count_nonzero(np.abs((1.0 - 2.0 * flips) @ by_topic.T) >= least, axis=0)
+    shares: list[float] = (far / total if exact else (far + 1) / (total + 1)).tolist()
+    return shares
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -240,6 +240,32 @@ class Synthetic(Build):
 
 
 @dataclass(frozen=True, kw_only=True)
+class IrDatasets(Build):
+    """Make a topic file from a dataset of the library ir_datasets (pip install "srd-gym[ir]").
+
+    Candidates are the run's, else the dataset's scored documents.
+
+    Example:
+      srd data build ir-datasets clueweb09/en/trec-web-2009/diversity --run r.gz --no-texts --out topics.parquet
+    """
+
+    dataset: tyro.conf.Positional[str]
+    """Its id; https://ir-datasets.com lists them."""
+    run: Files = ()
+    """The retrieval run: candidates and their scores."""
+    no_texts: bool = False
+    """Leave out documents' texts, which need the collection itself."""
+
+    def load(self, output: Output) -> TopicSet:
+        """The dataset's topics."""
+        run = list(self.run) or None
+        vectors = self.vector_file
+        return data.load_ir_datasets(
+            self.dataset, run=run, texts=not self.no_texts, vectors=vectors, missing=self.missing
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Trec(Build):
     """Make a topic file from TREC files.
 

@@ -1,0 +1,251 @@
+"""Qrels and runs from what other libraries hold in memory: the numbers are those that their files would give.
+
+===========================================  ====================================================================
+source                                       qrels, runs
+===========================================  ====================================================================
+records with attributes                      ir_measures' `Qrel` and `ScoredDoc`, ir_datasets' `TrecSubQrel`: any
+                                             iterable of them
+a data frame (pandas, polars)                a row a record, columns of the same names or PyTerrier's (`qid`, `docno`,
+                                             `label`)
+dictionaries                                 {query: {subtopic: {document: judgment}}}; {query: {document: score}} or
+                                             {query: [documents, best first]}
+a dataset of ir_datasets                     its `qrels_iter()`; its `scoreddocs_iter()`
+text                                         the path of a file, or "ir-datasets:ID"
+===========================================  ====================================================================
+
+The subtopic is `subtopic_id` (or `subtopic`) where a record has one, else its `iteration`, as ir_measures has it.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from srd_gym.reading import few, shown
+from srd_gym.trec_files import Qrels, Run, qrels_from, read_qrels, read_run, run_from
+
+PREFIX = "ir-datasets:"
+"""How text begins that names a dataset of ir_datasets."""
+
+_NAMES = {
+    "query": ("query_id", "qid"),
+    "subtopic": ("subtopic_id", "subtopic", "iteration"),
+    "document": ("doc_id", "docno"),
+    "judgment": ("relevance", "label", "judgment"),
+    "score": ("score",),
+}
+"""Part of a record -> its names in the libraries, the first that is there counts."""
+_QRELS = ("query", "subtopic", "document", "judgment")
+_RUN = ("query", "document", "score")
+
+QrelsSource = Qrels | Mapping[str, Any] | Iterable[Any] | str | os.PathLike[str]
+"""What qrels may be made of."""
+RunSource = Run | Mapping[str, Any] | Iterable[Any] | str | os.PathLike[str]
+"""What a run may be made of."""
+
+
+def as_qrels(source: QrelsSource, *, twice: Literal["error", "highest"] = "error") -> Qrels:
+    """Diversity judgments from files or from what another library holds.
+
+    Args:
+        source: see the module; qrels are returned as they are, and several paths are parts of one.
+        twice: what to do about a pair that is judged several times: stop, or take the highest judgment.
+
+    Raises:
+        ImportError: ir_datasets is named, and not installed.
+        TypeError: none of these; ids that are neither text nor whole numbers.
+        ValueError: no record, a column that is missing, a judgment that is no integer from -128 to 127, or a pair that
+            is judged twice.
+    """
+    if isinstance(source, Qrels):
+        return source
+    given = _opened(source)
+    if files := _files(given):
+        return read_qrels(files, twice=twice)
+    if isinstance(given, Mapping):
+        columns = _transposed(_nested(given), len(_QRELS))
+    else:
+        columns = _columns(given, "qrels", _QRELS)
+    queries, subtopics, documents, grades = columns
+    what = f"qrels: {_called(source)}"
+    ids = [_ids(values, what, part) for values, part in zip((queries, subtopics, documents), _QRELS, strict=False)]
+    return qrels_from(_called(source), ids[0], ids[1], ids[2], [_grade(value, what) for value in grades], twice)
+
+
+def as_run(source: RunSource) -> Run:
+    """Rankings from files or from what another library holds, in the official order.
+
+    Args:
+        source: see the module; a run is returned as it is, and several paths are parts of one.
+
+    Raises:
+        ImportError: ir_datasets is named, and not installed.
+        TypeError: none of these; ids that are neither text nor whole numbers.
+        ValueError: no record, a column that is missing, a score that is no finite number, or a document that comes
+            twice for a query.
+    """
+    if isinstance(source, Run):
+        return source
+    given = _opened(source)
+    if files := _files(given):
+        return read_run(files)
+    columns = _transposed(_ranked(given), len(_RUN)) if isinstance(given, Mapping) else _columns(given, "run", _RUN)
+    what = f"run: {_called(source)}"
+    queries, documents = (_ids(values, what, part) for values, part in zip(columns[:2], _RUN, strict=False))
+    return run_from(_called(source), queries, documents, [_score(value, what) for value in columns[2]])
+
+
+def ir_dataset(name: str) -> Any:
+    """The dataset of this id in ir_datasets, with or without the prefix.
+
+    Raises:
+        ImportError: ir_datasets is not installed.
+        ValueError: no such dataset.
+    """
+    dataset_id = name.removeprefix(PREFIX)
+    try:
+        import ir_datasets
+    except ImportError as error:
+        raise ImportError(f'{PREFIX}{dataset_id} needs ir_datasets: pip install "srd-gym[ir]"') from error
+    try:
+        return ir_datasets.load(dataset_id)
+    except KeyError as error:
+        raise ValueError(
+            f"ir_datasets has no dataset {shown(dataset_id)}; https://ir-datasets.com lists them, such as "
+            "clueweb09/en/trec-web-2009/diversity"
+        ) from error
+
+
+def _opened(source: Any) -> Any:
+    """What a name stands for: a dataset, or paths; anything else as it is, a stream of records as a list."""
+    if isinstance(source, str) and source.startswith(PREFIX):
+        return ir_dataset(source)
+    if isinstance(source, str | os.PathLike):
+        return [source]
+    if isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "qrels_iter"):
+        return source
+    if not isinstance(source, Iterable):
+        raise TypeError(
+            f"expected a path, records such as those of ir_measures, a data frame or dictionaries, got {shown(source)} "
+            f"({type(source).__name__})"
+        )
+    return list(source)
+
+
+def _files(given: Any) -> list[Any]:
+    """The paths, where the first of a list is one."""
+    if isinstance(given, list) and given and isinstance(given[0], str | os.PathLike):
+        if str(given[0]).startswith(PREFIX):
+            raise ValueError(f"{given[0]} stands alone, got {len(given)} names; give one dataset, or files")
+        return given
+    return []
+
+
+def _called(source: Any) -> str:
+    """What errors call a source."""
+    return source if isinstance(source, str) else type(source).__name__
+
+
+def _columns(given: Any, what: str, parts: Sequence[str]) -> list[list[Any]]:
+    """The parts of all records, a list each."""
+    if hasattr(given, "columns"):
+        there = [str(name) for name in given.columns]
+        names = [_name(part, there, what) for part in parts]
+        rows = [list(given[name]) for name in names]
+    else:
+        records = list(_of_dataset(given, what)) if hasattr(given, "qrels_iter") else given
+        first = records[0] if records else None
+        there = [name for several in _NAMES.values() for name in several if hasattr(first, name)]
+        names = [_name(part, there, what) for part in parts] if records else []
+        rows = [[getattr(record, name) for record in records] for name in names]
+    if not rows or not rows[0]:
+        raise ValueError(f"{what}: no record; expected at least one")
+    return rows
+
+
+def _of_dataset(dataset: Any, what: str) -> Iterable[Any]:
+    """The records of a dataset of ir_datasets."""
+    there = dataset.has_qrels() if what == "qrels" else dataset.has_scoreddocs()
+    if not there:
+        wanted = "judgments" if what == "qrels" else "scored documents: give a run"
+        raise ValueError(f"{what}: dataset {dataset.dataset_id()} of ir_datasets has no {wanted}")
+    records: Iterable[Any] = dataset.qrels_iter() if what == "qrels" else dataset.scoreddocs_iter()
+    return records
+
+
+def _name(part: str, there: Sequence[str], what: str) -> str:
+    """The name that a part has among those that are there."""
+    for name in _NAMES[part]:
+        if name in there:
+            return name
+    raise ValueError(
+        f"{what}: no {part}; expected a column or attribute named {' or '.join(_NAMES[part])}, got "
+        f"{few(there, 8) or None}"
+    )
+
+
+def _nested(given: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
+    """Records of {query: {subtopic: {document: judgment}}}."""
+    rows = []
+    for query, by_subtopic in given.items():
+        for subtopic, judged in by_subtopic.items() if isinstance(by_subtopic, Mapping) else [(None, None)]:
+            if not isinstance(judged, Mapping):
+                raise ValueError(
+                    f"qrels: query {shown(query)}: expected {{query: {{subtopic: {{document: judgment}}}}}}, got "
+                    f"{shown(by_subtopic)}; judgments without subtopics cannot tell how diverse a ranking is"
+                )
+            rows += [(query, subtopic, document, grade) for document, grade in judged.items()]
+    return rows
+
+
+def _ranked(given: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
+    """Records of {query: {document: score}} or {query: [documents, best first]}."""
+    rows: list[tuple[Any, ...]] = []
+    for query, ranking in given.items():
+        if isinstance(ranking, Mapping):
+            rows += [(query, document, score) for document, score in ranking.items()]
+        elif isinstance(ranking, Iterable) and not isinstance(ranking, str):
+            documents = list(ranking)
+            rows += [(query, document, float(len(documents) - rank)) for rank, document in enumerate(documents)]
+        else:
+            raise ValueError(f"run: query {shown(query)}: expected {{document: score}} or a list, got {shown(ranking)}")
+    return rows
+
+
+def _transposed(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    """Records as columns."""
+    if not rows:
+        raise ValueError(f"{'qrels' if width == len(_QRELS) else 'run'}: no record; expected at least one")
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _ids(values: Sequence[Any], what: str, part: str) -> list[str]:
+    """Ids as text."""
+    return [value if isinstance(value, str) else _id(value, what, part) for value in values]
+
+
+def _id(value: Any, what: str, part: str) -> str:
+    """An id that is a whole number, as text."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return str(int(value))
+    raise TypeError(
+        f"{what}: the id of a {part} is text or a whole number, got {shown(value)} ({type(value).__name__})"
+    )
+
+
+def _grade(value: Any, what: str) -> int:
+    """A judgment as an integer that int8 holds."""
+    number = float(value) if isinstance(value, numbers.Real) else math.nan
+    if not -128 <= number <= 127 or number != int(number):
+        raise ValueError(f"{what}: expected an integer judgment from -128 to 127, got {shown(value)}")
+    return int(number)
+
+
+def _score(value: Any, what: str) -> float:
+    """A score as a finite number."""
+    if not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise ValueError(f"{what}: expected a finite number as score, got {shown(value)}")
+    return float(value)

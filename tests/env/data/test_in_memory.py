@@ -1,0 +1,156 @@
+"""Qrels and runs from what other libraries hold: the numbers of files.
+
+The libraries themselves: tests/third_party/main.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from srd_gym.data import as_qrels, as_run, load_ir_datasets, load_trec, read_qrels, read_run
+from srd_gym.measures import evaluate_run
+
+QRELS = [
+    ("1", "2", "b", 1),
+    ("1", "10", "a", 2),
+    ("1", "2", "a", -2),
+    ("2", "0", "x", 0),
+    ("2", "1", "y", 1),
+    ("2", "2", "z", 1),
+]
+RUN = [("1", "c", 1.0), ("1", "b", 2.0), ("1", "a", 2.0), ("2", "y", -0.5)]
+MEASURES = ("alpha_nDCG@5", "ERR_IA@5", "StRecall@2", "NRBP")
+
+
+class Qrel(NamedTuple):
+    """As ir_measures has it."""
+
+    query_id: str
+    doc_id: str
+    relevance: int
+    iteration: str = "0"
+
+
+class SubQrel(NamedTuple):
+    """As ir_datasets has it."""
+
+    query_id: str
+    doc_id: str
+    relevance: int
+    subtopic_id: str
+
+
+class ScoredDoc(NamedTuple):
+    """As both have it."""
+
+    query_id: str
+    doc_id: str
+    score: float
+
+
+class Frame:
+    """A data frame: columns by name."""
+
+    def __init__(self, *given: Iterable[tuple[str, Any]], **columns: Any) -> None:
+        self._by_name = dict(*given, **columns)
+        self.columns = list(self._by_name)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._by_name[name]
+
+
+def nested(rows: Iterable[tuple[Any, ...]]) -> dict[str, Any]:
+    """Rows as dictionaries of dictionaries."""
+    made: dict[str, Any] = {}
+    for *keys, last, value in rows:
+        inner = made
+        for key in keys:
+            inner = inner.setdefault(key, {})
+        inner[last] = value
+    return made
+
+
+FORMS: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "records of ir_measures": lambda: (
+        (Qrel(q, d, g, s) for q, s, d, g in QRELS),
+        (ScoredDoc(*row) for row in RUN),
+    ),
+    "records of ir_datasets": lambda: ([SubQrel(q, d, g, s) for q, s, d, g in QRELS], [ScoredDoc(*row) for row in RUN]),
+    "frames": lambda: (
+        Frame(zip(("query_id", "subtopic", "doc_id", "relevance"), map(list, zip(*QRELS, strict=True)), strict=True)),
+        Frame(zip(("query_id", "doc_id", "score"), map(list, zip(*RUN, strict=True)), strict=True)),
+    ),
+    "frames of PyTerrier, numbers for ids": lambda: (
+        Frame(qid=[np.int64(q) for q, *_ in QRELS], iteration=[int(s) for _, s, *_ in QRELS],
+              docno=[d for _, _, d, _ in QRELS], label=np.array([float(g) for *_, g in QRELS])),
+        Frame(qid=[int(q) for q, *_ in RUN], docno=[d for _, d, _ in RUN], score=np.array([s for *_, s in RUN]),
+              rank=[0, 1, 2, 0]),
+    ),
+    "dictionaries": lambda: (nested(QRELS), nested(RUN)),
+    "lists of documents": lambda: (nested(QRELS), {"1": ["a", "b", "c"], "2": ("y",)}),
+}  # fmt: skip
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    qrels, run = tmp_path / "made.qrels", tmp_path / "made.run"
+    qrels.write_text("".join(" ".join(map(str, row)) + "\n" for row in QRELS))
+    run.write_text("".join(f"{q} Q0 {d} 1 {score} t\n" for q, d, score in RUN))
+    return qrels, run
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_in_memory_gives_the_numbers_of_files(form: str, files: tuple[Path, Path]) -> None:
+    qrels, run = FORMS[form]()
+    expected = evaluate_run(read_qrels(files[0]), read_run(files[1]), MEASURES)
+    assert 0 < expected.measures["alpha_nDCG@5"] < 1
+    assert evaluate_run(qrels, run, MEASURES).per_topic == expected.per_topic
+    assert evaluate_run(str(files[0]), files[1], MEASURES).per_topic == expected.per_topic
+    qrels, run = FORMS[form]()
+    made, loaded = as_qrels(qrels), load_trec(run=run, qrels=nested(QRELS))
+    for query_id, topic in read_qrels(files[0]).topics.items():
+        assert made.topics[query_id].subtopic_ids == topic.subtopic_ids
+        assert made.topics[query_id].judgments.tolist() == topic.judgments.tolist()
+    of_files = load_trec(run=files[1], qrels=[files[0]])
+    assert [(t.query_id, t.doc_ids, t.pool_ids) for t in loaded] == [
+        (t.query_id, t.doc_ids, t.pool_ids) for t in of_files
+    ]
+
+
+@pytest.mark.parametrize(("read", "given", "kind", "said"), [
+    (as_qrels, {"1": {"a": 1}}, ValueError, "judgments without subtopics cannot tell how diverse a ranking is"),
+    (as_qrels, {"1": 3}, ValueError, "expected {query: {subtopic: {document: judgment}}}"),
+    (as_qrels, [Qrel("1", "a", 1.5)], ValueError, "expected an integer judgment from -128 to 127, got 1.5"),
+    (as_qrels, [Qrel("1", "a", float("nan"))], ValueError, "got nan"),
+    (as_qrels, [Qrel("1", "a", 1), Qrel("1", "a", 1)], ValueError, "list:2: document 'a' is judged twice"),
+    (as_qrels, [Qrel("1", None, 1)], TypeError, "the id of a document is text or a whole number, got None"),
+    (as_qrels, Frame(qid=["1"], docno=["a"], label=[1]), ValueError,
+     "no subtopic; expected a column or attribute named subtopic_id or subtopic or iteration, got qid, docno, label"),
+    (as_qrels, 3, TypeError, "expected a path, records such as those of ir_measures, a data frame"),
+    (as_qrels, [], ValueError, "qrels: no record; expected at least one"),
+    (as_qrels, ["ir-datasets:a", "b"], ValueError, "stands alone"),
+    (as_run, {}, ValueError, "run: no record; expected at least one"),
+    (as_run, {"1": 2}, ValueError, "expected {document: score} or a list, got 2"),
+    (as_run, {"1": ["a", "a"]}, ValueError, "dict:2: document 'a' comes twice for query '1'"),
+    (as_run, [ScoredDoc("1", "a", float("inf"))], ValueError, "expected a finite number as score, got inf"),
+    (as_run, [Qrel("1", "a", 1)], ValueError, "no score"),
+])  # fmt: skip
+def test_what_cannot_be_read_is_explained(
+    read: Callable[[Any], Any], given: Any, kind: type[Exception], said: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        read(given)
+    assert said in str(caught.value)
+
+
+def test_without_the_library_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ir_datasets", None)
+    for ask in (as_qrels, load_ir_datasets):
+        with pytest.raises(ImportError, match=r'needs ir_datasets: pip install "srd-gym\[ir\]"'):
+            ask("ir-datasets:clueweb09/en/trec-web-2009/diversity")

@@ -215,7 +215,9 @@ def test_a_spec_of_what_is_not_there_is_one_error() -> None:
 
 def test_order_free_rankers_follow_a_permutation_of_the_candidates() -> None:
     generator = np.random.default_rng(0)
-    by_cosine = [make_ranker(name, relevance="cosine") for name in ("mmr", "msd", "dpp", "xquad")]
+    by_cosine = [
+        make_ranker(name, relevance="cosine") for name in ("mmr", "msd", "dpp", "ssd", "facility-location", "xquad")
+    ]
     for ranker in (*by_cosine, make_ranker("pm2"), make_ranker("oracle")):
         for topic in topics(shuffled=True):
             order = generator.permutation(topic.n_candidates)

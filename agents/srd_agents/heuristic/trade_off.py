@@ -27,25 +27,16 @@ _SMALL = 0.01
 """What is left of a vector, squared, below which its direction is made orthogonal a second time."""
 
 
-class TradeOff(Greedy, Objective):
-    """A greedy ranker by vectors: a document's value is its weighted relevance, the rest of its score a state."""
+class Weighing(Greedy):
+    """A greedy ranker by vectors that weighs relevance, by lambda, against something else."""
 
     def __init__(self, config: TradeOffConfig | None = None) -> None:
         self.config = config or TradeOffConfig()
-        self._weight = np.float32(1.0 - self.config.lambda_)
 
     @property
     def weighs_cosines(self) -> bool:
         """Whether relevance is the cosine of query and document where there are no scores."""
         return self.config.relevance in ("auto", "cosine")
-
-    def with_diversity(self, diversity: float) -> Ranker:
-        """With lambda = 1 - diversity."""
-        if not diversity:
-            return ByRelevance(self.config.relevance)
-        made: Any = type(self)
-        weighed: Ranker = made(replace(self.config, lambda_=1.0 - diversity))
-        return weighed
 
     def _value(self, topic: Topic) -> FloatArray:
         """What relevance adds to the scores of a topic's candidates: [N] float32, an array of its own."""
@@ -58,6 +49,26 @@ class TradeOff(Greedy, Objective):
 
     def _shape(self, topic: Topic) -> tuple[int, ...]:
         return topic.require_vectors(f"ranker {self.name!r}").shape
+
+
+class AgainstLikeness(Weighing):
+    """One that weighs relevance against how alike the documents chosen are, so that it takes a diversity."""
+
+    def with_diversity(self, diversity: float) -> Ranker:
+        """With lambda = 1 - diversity."""
+        if not diversity:
+            return ByRelevance(self.config.relevance)
+        made: Any = type(self)
+        weighed: Ranker = made(replace(self.config, lambda_=1.0 - diversity))
+        return weighed
+
+
+class TradeOff(AgainstLikeness, Objective):
+    """A greedy ranker by vectors: a document's value is its weighted relevance, the rest of its score a state."""
+
+    def __init__(self, config: TradeOffConfig | None = None) -> None:
+        super().__init__(config)
+        self._weight = np.float32(1.0 - self.config.lambda_)
 
     def _choice(self, topics: Sequence[Topic], most: int) -> ByObjective:
         vectors = _stacked([topic.require_vectors(f"ranker {self.name!r}") for topic in topics])

@@ -69,7 +69,7 @@ class CoverConfig(CoverageConfig):
     """Options of COVER."""
 
     gamma: Share = 0.5
-    """Power of what is covered, above 0: the lower, the less a second similar document adds; 1: as much as the first."""
+    """Power of what is covered, above 0; the lower, the less a second similar document adds (1: as much again)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -167,7 +167,7 @@ def test_choices_are_those_of_pyversity_on_a_thousand_topics(name: str) -> None:
 
 
 def test_ssd_forgets_what_leaves_the_window() -> None:
-    # With the 1 appended, of a copy nothing is left; of a document at a right angle sqrt(3/2), of an opposite one sqrt(2).
+    # With the 1 appended, nothing is left of a copy, sqrt(3/2) at a right angle, sqrt(2) of the opposite.
     topic = topic_of(np.array([[1, 0], [1, 0], [0, 1], [-1, 0]]), scores=np.zeros(4))
     assert make_ranker("ssd", lambda_=0.0).rank(topic, 4).tolist() == [0, 3, 2, 1]
     ranker: Any = make_ranker("ssd", lambda_=0.0, window=1)

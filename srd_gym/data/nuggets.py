@@ -252,7 +252,7 @@ def _nuggetizer(line: _Line, queries: dict[str, _Query], kind: str, odd: Odd) ->
     by_text = {text: nugget for nugget, text in query.nuggets.items()}
     for each in line.nuggets():
         text, assignment = each.text("text"), each.values.get("assignment")
-        if assignment not in _ASSIGNED:
+        if not isinstance(assignment, str) or assignment not in _ASSIGNED:
             raise each.fault(f'"assignment" to be one of {", ".join(_ASSIGNED)}', assignment)
         importance = each.values.get("importance", "okay")
         if importance not in _IMPORTANCE:

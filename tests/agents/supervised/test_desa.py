@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_topics import judged_topic, refused
+from small_topics import judged_topic, refused, small_topic
 
 from srd_agents import make_ranker
-from srd_agents.supervised.desa.network import list_pairwise_loss, pair_weights
+from srd_agents.supervised.desa.network import context_gains, list_pairwise_loss, pair_weights
+from srd_gym.measures import Reference, measure
 from srd_gym.topic import Topic
 
 
@@ -29,16 +30,17 @@ def alpha_dcg(judgments: Any, ranking: list[int]) -> float:
 def test_pairs_weigh_what_one_adds_more_after_each_beginning_of_the_ideal(contexts: int) -> None:
     rng = np.random.default_rng(0)
     judgments = (rng.random((6, 4)) < 0.5).astype(np.int8)
-    ideal = np.array([4, 1, 0, 5])
+    ideal = np.array([4, 1, 0, 5])[:contexts]
     wanted = np.zeros((6, 6))
-    for size in range(min(contexts, 4)):
+    for size in range(len(ideal)):
         context = ideal[:size].tolist()
         left = [d for d in range(6) if d not in context]
         gains = {d: alpha_dcg(judgments, [*context, d]) for d in left}
         for a in left:
             for b in left:
                 wanted[a, b] += max(0.0, gains[a] - gains[b])
-    np.testing.assert_allclose(pair_weights(judgments, ideal, contexts, 0.5), wanted, atol=1e-6)
+    bound = measure("alpha_DCG").plain().bind([Reference.of(small_topic(judgments), "candidates")], len(ideal))
+    np.testing.assert_allclose(pair_weights(context_gains(bound, judgments, ideal)), wanted, atol=1e-6)
 
 
 def test_loss_by_hand() -> None:

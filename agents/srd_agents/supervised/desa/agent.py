@@ -14,7 +14,13 @@ from srd_agents.heuristic.greedy import in_blocks, rows_of
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.features import order_columns, relevance_features, side_by_side
 from srd_agents.supervised.desa.config import DesaConfig
-from srd_agents.supervised.desa.network import DesaInputs, DesaNetwork, list_pairwise_loss, pair_weights
+from srd_agents.supervised.desa.network import (
+    DesaInputs,
+    DesaNetwork,
+    context_gains,
+    list_pairwise_loss,
+    pair_weights,
+)
 from srd_agents.supervised.samples import Sampler
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.dtypes import IntArray
@@ -44,8 +50,9 @@ class Desa(NetworkLearner[DesaConfig]):
 
     _network: DesaNetwork
     _optimizer: torch.optim.Adam
-    _examples: list[_Example]
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_examples")
+    _topics: list[Topic]
+    _gains: list[NDArray[np.float64]]
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_topics", "_gains")
 
     def _build(self, vector_width: int) -> None:
         self._network = DesaNetwork(vector_width, self.config)
@@ -111,12 +118,15 @@ class Desa(NetworkLearner[DesaConfig]):
             self._network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
         sampler = Sampler(f"alpha_DCG(alpha={config.alpha})", config.contexts)
-        self._examples = [_Example(topic, sampler.ideal(topic).rankings[0]) for topic in topics]
+        self._topics, self._gains = list(topics), []
+        for topic in topics:
+            ideal = sampler.ideal(topic).rankings[0]
+            self._gains.append(context_gains(sampler.bound(topic, len(ideal)), judged(topic), ideal))
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        config, examples = self.config, [self._examples[index] for index in batch]
-        inputs = self._inputs([self._parts(example.topic) for example in examples])
-        weights = side_by_side([example.weights(config) for example in examples])
+        config = self.config
+        inputs = self._inputs([self._parts(self._topics[index]) for index in batch])
+        weights = side_by_side([pair_weights(self._gains[index]) for index in batch])
         loss = list_pairwise_loss(self._network(inputs), torch.from_numpy(weights).to(inputs.documents.device))
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -136,14 +146,3 @@ class _Parts(NamedTuple):
     """[S, F], S at least 1."""
     nearness: FloatArray
     """[S, N, R]."""
-
-
-class _Example(NamedTuple):
-    """A training topic and its ideal ranking."""
-
-    topic: Topic
-    ideal: IntArray
-
-    def weights(self, config: DesaConfig) -> NDArray[np.float32]:
-        """[N, N] of its pairs."""
-        return pair_weights(judged(self.topic) >= 1, self.ideal, config.contexts, config.alpha)

@@ -20,6 +20,8 @@ from srd_agents.networks.features import FEATURES, ORDER_FEATURES
 from srd_agents.networks.inputs import ShiftAndScale
 from srd_agents.supervised.desa.config import DesaConfig
 from srd_gym.dtypes import IntArray
+from srd_gym.measures import BoundMeasure
+from srd_gym.topic import GradeArray
 
 NEARNESS = ("cosine", *ORDER_FEATURES)
 """R: the cosine of a document and a subtopic, and what the order by it says."""
@@ -98,36 +100,51 @@ class DesaNetwork(ShiftAndScale):
         """What each document takes from the subtopics: [B, N, W]."""
 
         def by_head(rows: Tensor) -> Tensor:
-            return rows.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            return rows.view(*rows.shape[:2], self.heads, -1).transpose(1, 2)
 
         keys, values = self.offers(subtopics).chunk(2, dim=-1)
         taken = functional.scaled_dot_product_attention(
-            by_head(self.asks(documents)), by_head(keys), by_head(values), attn_mask=named[:, None, None, :]
+            by_head(self.asks(documents)),
+            by_head(keys.contiguous()),
+            by_head(values.contiguous()),
+            attn_mask=named[:, None, None, :],
         )
         rows: Tensor = self.attended(taken.transpose(1, 2).flatten(2))
         return rows
 
 
-def pair_weights(judgments: NDArray[np.floating], ideal: IntArray, contexts: int, alpha: float) -> NDArray[np.float32]:
-    """How much it matters that candidate a is scored above b: [N (a), N (b)] float32.
-
-    After each beginning C of the ideal ranking, a pair of candidates that are not in C weighs what a adds to alpha_DCG
-    more than b: alpha_DCG(C + [a]) - alpha_DCG(C + [b]), where that is positive. Scores do not see C, so that the
-    weights of all contexts add up.
+def context_gains(bound: BoundMeasure, judgments: GradeArray, ideal: IntArray) -> NDArray[np.float64]:
+    """What each candidate would add after each beginning of the ideal ranking, of 0 to C - 1 documents: [C, N].
 
     Args:
-        judgments: [N, S], 1 where a candidate covers a subtopic, else 0.
-        ideal: [K] candidates, the greedy ideal ranking.
-        contexts: C, the most beginnings: of 0, 1, ... documents.
-        alpha: of the measure.
+        bound: the measure, for this topic alone and at least C ranks.
+        judgments: [N, S].
+        ideal: [C] candidates, the greedy ideal ranking.
+
+    Returns:
+        float64, NaN for the candidates in the beginning.
     """
-    count = min(contexts, len(ideal))
-    covers = judgments.astype(np.float64)
-    first = covers[ideal[: count - 1]]
-    coverage = np.vstack([np.zeros((1, covers.shape[1])), first.cumsum(axis=0)])[:count]
-    gains = ((1 - alpha) ** coverage) @ covers.T / np.log2(2 + np.arange(count))[:, None]
-    for place, candidate in enumerate(ideal[: count - 1]):
-        gains[place + 1 :, candidate] = np.nan
+    covers = bound.covers(judgments)
+    count = len(ideal)
+    coverage = np.zeros((count, covers.shape[1]), np.int64)
+    np.cumsum(covers[ideal[:-1]], axis=0, out=coverage[1:])
+    gains = bound.candidate_gains(np.broadcast_to(covers, (count, *covers.shape)), coverage, np.arange(count), 0)
+    places = np.full(len(covers), count)
+    places[ideal] = np.arange(count)
+    gains[np.arange(count)[:, None] > places] = np.nan
+    return gains
+
+
+def pair_weights(gains: NDArray[np.float64]) -> NDArray[np.float32]:
+    """How much it matters that candidate a is scored above b: [N (a), N (b)] float32.
+
+    After each beginning C, a pair of candidates that are not in C weighs what a adds to the measure more than b:
+    alpha_DCG(C + [a]) - alpha_DCG(C + [b]), where that is positive. Scores do not see C, so that the weights of all
+    beginnings add up.
+
+    Args:
+        gains: [C, N], as `context_gains` gives them.
+    """
     more = gains[:, :, None] - gains[:, None, :]
     weights: NDArray[np.float32] = np.where(more > 0, more, 0).sum(axis=0).astype(np.float32)
     return weights

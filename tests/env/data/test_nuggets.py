@@ -135,7 +135,7 @@ ANSWER = {"qid": "1", "run_id": "r", "answer_text": "x", "nuggets": []}
     ([{"query": "x", "qid": "1", "nuggets": []}], 1, "judges no passage"),
     ([passage("")], 1, "expected text under 'docid', got ''"),
     ([passage("a", ("n", "vital", "yes"))], 1, 'nugget 1: expected "assignment" to be one of support, .*got .yes.'),
-    ([passage("a", ("n", "vital", []))], 1, '"assignment" to be one of support, .*got \[\]'),  # type: ignore[arg-type]
+    ([passage("a", ("n", "vital", []))], 1, r'"assignment" to be one of support, .*got \[\]'),  # type: ignore[arg-type]
     ([passage("a", ("n", "high", "support"))], 1, '"importance" to be one of vital, okay, failed, got .high.'),
     ([passage("a", *[("n", "vital", "support")] * 2)], 1, "nugget 2: expected each nugget of a passage once"),
     ([RAG[0], RAG[0]], 2, "expected each passage of query '2024-1' once, got 'a'"),

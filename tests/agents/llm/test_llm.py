@@ -18,6 +18,7 @@ from small_topics import refused
 from srd_agents import diversify, make_ranker
 from srd_agents.llm.listwise import parse_permutation, windows
 from srd_agents.llm.pointwise import parse_rating
+from srd_agents.registry import import_own
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
@@ -172,6 +173,26 @@ def test_a_server_ranks() -> None:
     finally:
         server.shutdown()
         server.server_close()
+
+
+OWN = """
+from srd_agents.llm.config import ListwiseConfig
+from srd_agents.llm.listwise import Listwise
+
+class Mine(Listwise):
+    def __init__(self):
+        super().__init__(ListwiseConfig(llm=lambda prompt: "[2] > [1]", window=2, step=1))
+"""
+
+
+def test_commands_and_recipes_take_a_class_that_brings_its_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_language_model.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    import_own("own_language_model:Mine", trust=True)
+    ranker = make_ranker("own_language_model:Mine")
+    assert ranker.rank(topic_of([1, 2, 3, 4]), 4).tolist() == [3, 0, 1, 2]
 
 
 def fails(prompt: str) -> str:

@@ -68,7 +68,7 @@ class RankerSpec:
     distribution the registry asks the class."""
     needs: Sequence[str] = ()
     """Parts that a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
-    "judgments"; "model file": the options must name one."""
+    "judgments"; "model file": the options must name one; "language model": the options must hold a client."""
     foreign_code: bool = False
     """Whether its options name a file that can run any code while it is read: then it is built only where the caller
     says `trust=True` at the call, which the class is then told. No file can say so: neither a model folder nor a

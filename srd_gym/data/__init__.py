@@ -1,7 +1,7 @@
-"""Topic sets from everywhere: TREC files, texts, AMBIENT, MDP-DIV's and DU-DIV's files, Parquet, a generator.
+"""Topic sets from everywhere: TREC files, texts, nuggets, AMBIENT, MDP-DIV's and DU-DIV's files, Parquet, a generator.
 
 `load_topics` takes what the environments and the command take as `topics`. The loaders of published sets are
-`load_trec`, `load_texts`, `load_ambient`, `load_rl4srd` and `load_du_div`; what they have to say and
+`load_trec`, `load_texts`, `load_nuggets`, `load_ambient`, `load_rl4srd` and `load_du_div`; what they have to say and
 stop nothing by (documents left out, columns ignored) is a `DataNotice` warning.
 """
 
@@ -21,6 +21,7 @@ from srd_gym.data.ir_datasets import load_ir_datasets
 from srd_gym.data.label_files import load_du_div, load_rl4srd
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.notices import DataNotice
+from srd_gym.data.nuggets import load_nuggets
 from srd_gym.data.parquet import iter_topics, read_topics, write_topics
 from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.splits import read_folds
@@ -48,6 +49,7 @@ __all__ = [
     "load_ambient",
     "load_du_div",
     "load_ir_datasets",
+    "load_nuggets",
     "load_rl4srd",
     "load_texts",
     "load_topics",

@@ -160,7 +160,7 @@ def load_trec(
         )
     loaded = topics_of_run(rankings, judged, queries, name)
     if texts is not None:
-        loaded = _with_texts(loaded, texts)
+        loaded = with_texts(loaded, texts)
     return attach_files(loaded, vectors, query_vectors, missing)
 
 
@@ -267,7 +267,7 @@ def _qrels_of(topic: Topic, judgments: GradeArray, *, by_pool: bool) -> TopicQre
     return TopicQrels(doc_ids=doc_ids, subtopic_ids=subtopic_ids, judgments=judgments)
 
 
-def _with_texts(topics: TopicSet, paths: Paths) -> TopicSet:
+def with_texts(topics: TopicSet, paths: Paths) -> TopicSet:
     """The topics with the texts of their documents."""
     wanted = {doc_id for topic in topics for doc_id in topic.doc_ids}
     given: defaultdict[str, list[str]] = defaultdict(list)

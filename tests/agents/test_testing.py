@@ -32,6 +32,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "m2div": {"simulations": 8, "rank_simulations": 8},
     "ntn-div": {"batch_topics": 2, "slices": 2},
     **dict.fromkeys(("daletor", "mo4srd"), SMOOTH),
+    "desa": SMOOTH | {"feed_forward": 8},
     **{name: {"negative_below": 0.95} for name in ("pamm", "sgdmm-log", "sgdmm-exp")},
     "svm-div": {"batch_topics": 1, "epochs": 1},  # later its weights leave ties, which candidate order breaks
     **{name: {"ntn_epochs": 2, "ntn_slices": 2} for name in ("mdp-div-ntn-d", "mdp-div-ntn-e")},
@@ -85,6 +86,7 @@ TOY: dict[str, tuple[dict[str, Any], float]] = {
     "m2div": (TREES | {"epochs": 20, "rank_simulations": 60}, 0.9),
     "ntn-div": ({"epochs": 60, "learning_rate": 0.03}, 0.999),
     **dict.fromkeys(("daletor", "mo4srd"), (LIKELY | {"width": 16}, 0.999)),
+    "desa": (LIKELY | {"width": 16, "heads": 2, "feed_forward": 32}, 0.999),
     "mo4srd ERR_IA": (LIKELY | {"width": 16, "measure": "ERR_IA"}, 0.95),
     "mo4srd correlated": (LIKELY | {"width": 16, "correlated": True}, 0.95),
     **dict.fromkeys(("r-ltr", "listmle", "structsvm"), ({"epochs": 60}, 0.999)),
@@ -99,7 +101,7 @@ TOY: dict[str, tuple[dict[str, Any], float]] = {
 }
 """Options that learn the toy topics, and what they reach; knn20 and knn30 drop a relevant one of so few candidates."""
 FIGURES = {"mdp-div": "return", "reinforce": "return", "qmix": "return", "vdn": "return", "iql": "return"}
-FIGURES |= {"maskable-ppo": "return", "daletor": "loss", "mo4srd": "loss"}
+FIGURES |= {"maskable-ppo": "return", "daletor": "loss", "mo4srd": "loss", "desa": "loss"}
 """What must rise or fall in the history while the toy topics are learned."""
 ALL_BUT_TOY = ("seed", "resume", "folder", "ranking", "permutation", "refusals")
 

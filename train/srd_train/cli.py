@@ -46,6 +46,7 @@ _BUILD = {
     "ambient": Leaf("srd_train.commands.data.build", "a folder in AMBIENT's four-file format", "Ambient"),
     "texts": Leaf("srd_train.commands.data.build", "any collection of texts, by a first stage", "Texts"),
     "ir-datasets": Leaf("srd_train.commands.data.build", "a dataset of the library ir_datasets", "IrDatasets"),
+    "nuggets": Leaf("srd_train.commands.data.build", "nugget judgments: TREC RAG, FreshStack, CRUX", "Nuggets"),
     "rl4srd": Leaf("srd_train.commands.data.build", "MDP-DIV's four published files", "Rl4srd"),
     "du-div": Leaf("srd_train.commands.data.build", "the DU-DIV label file", "DuDiv"),
     "synthetic": Leaf("srd_train.commands.data.build", "generated topics: tiny, web or serp", "Synthetic"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from srd_agents.training.options import Config, CountFromZero, MeasureOption, Positive, Share
+from srd_gym.checks import check_integer, check_positive
 
 Relevance = Literal["auto", "cosine", "scores", "scaled", "matched", "rank"]
 """Kinds of relevance, explained at `TradeOffConfig.relevance`."""
@@ -38,6 +39,50 @@ class MMRConfig(TradeOffConfig):
 
     clip: bool = False
     """Take similarities below 0 as 0: opposite documents are then no more novel than unrelated ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SSDConfig(TradeOffConfig):
+    """Options of SSD."""
+
+    gamma: Positive = 1.0
+    """What a unit of novelty is worth beside a standard deviation of relevance."""
+    window: int | None = None
+    """A document must differ from so many ranked last; None: from all of them."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.window is not None:
+            check_integer("window", self.window, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoverageConfig(TradeOffConfig):
+    """Options of rankers that choose documents to stand for all candidates."""
+
+    scale: Literal["mean", "sum"] = "mean"
+    """Whether what is covered counts per candidate ("mean"), so that one lambda means the same for any number of them,
+    or in total ("sum", as pyversity has it)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoverConfig(CoverageConfig):
+    """Options of COVER."""
+
+    gamma: Share = 0.5
+    """Power of what is covered, above 0; the lower, the less a second similar document adds (1: as much again)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("gamma", self.gamma)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaturatedCoverageConfig(CoverageConfig):
+    """Options of saturated coverage."""
+
+    saturation: Positive = 5.0
+    """a: a candidate is covered once the documents chosen resemble it as much as a / N of all candidates do."""
 
 
 @dataclass(frozen=True, kw_only=True)

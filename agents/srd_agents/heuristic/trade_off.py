@@ -27,22 +27,16 @@ _SMALL = 0.01
 """What is left of a vector, squared, below which its direction is made orthogonal a second time."""
 
 
-class TradeOff(Greedy, Objective):
-    """A greedy ranker by vectors: a document's value is its weighted relevance, the rest of its score a state."""
+class Weighing(Greedy):
+    """A greedy ranker by vectors that weighs relevance, by lambda, against something else."""
 
     def __init__(self, config: TradeOffConfig | None = None) -> None:
         self.config = config or TradeOffConfig()
-        self._weight = np.float32(1.0 - self.config.lambda_)
 
     @property
     def weighs_cosines(self) -> bool:
         """Whether relevance is the cosine of query and document where there are no scores."""
         return self.config.relevance in ("auto", "cosine", "matched")
-
-    def with_diversity(self, diversity: float) -> Ranker:
-        """With lambda = 1 - diversity, and "matched" in the place of relevance "auto"."""
-        relevance = "matched" if self.config.relevance == "auto" else self.config.relevance
-        return self._with(lambda_=1.0 - diversity, relevance=relevance) if diversity else ByRelevance(relevance)
 
     def with_relevance(self, relevance: Relevance) -> Ranker:
         """With another kind of relevance."""
@@ -64,6 +58,23 @@ class TradeOff(Greedy, Objective):
 
     def _shape(self, topic: Topic) -> tuple[int, ...]:
         return topic.require_vectors(f"ranker {self.name!r}").shape
+
+
+class AgainstLikeness(Weighing):
+    """A greedy ranker that weighs relevance against the similarity of the documents chosen, so it takes a diversity."""
+
+    def with_diversity(self, diversity: float) -> Ranker:
+        """With lambda = 1 - diversity, and "matched" in the place of relevance "auto"."""
+        relevance = "matched" if self.config.relevance == "auto" else self.config.relevance
+        return self._with(lambda_=1.0 - diversity, relevance=relevance) if diversity else ByRelevance(relevance)
+
+
+class TradeOff(AgainstLikeness, Objective):
+    """A greedy ranker by vectors: a document's value is its weighted relevance, the rest of its score a state."""
+
+    def __init__(self, config: TradeOffConfig | None = None) -> None:
+        super().__init__(config)
+        self._weight = np.float32(1.0 - self.config.lambda_)
 
     def _choice(self, topics: Sequence[Topic], most: int) -> ByObjective:
         vectors = _stacked([topic.require_vectors(f"ranker {self.name!r}") for topic in topics])

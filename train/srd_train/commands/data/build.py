@@ -266,6 +266,35 @@ class IrDatasets(Build):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Nuggets(Build):
+    """Make a topic file from nugget judgments (TREC RAG's by nuggetizer, FreshStack's, CRUX's): nuggets are subtopics.
+
+    Files are JSON lines; what a line is shows by its keys.
+
+    Examples:
+      srd data build nuggets assignments.jsonl --out rag.parquet
+      srd data build nuggets topic.jsonl subtopics.jsonl ratings.jsonl --threshold 4 --run bm25.run --out crux.parquet
+    """
+
+    files: tyro.conf.Positional[Files]
+    """The files, plain or gzip."""
+    run: Files = ()
+    """TREC runs, whose documents are the candidates; without, the judged passages, in a fixed shuffle."""
+    threshold: Annotated[int | None, tyro.conf.arg(metavar="GRADE")] = None
+    """Least grade that counts. nuggetizer: support 2 (default), partial support 1. FreshStack: 1. CRUX: 0 to 5 (default
+    3)."""
+    importance: Literal["all", "vital"] = "all"
+    """Whether nuggets count that are not vital (nuggetizer)."""
+    texts: Files = ()
+    """The documents' texts: JSON lines in BEIR's format (corpus.jsonl), plain or gzip."""
+
+    def load(self, output: Output) -> TopicSet:
+        """The topics of the files."""
+        own = {name: value for name, value in self.own.items() if name != "files"}
+        return data.load_nuggets(self.files, vectors=self.vector_file, missing=self.missing, **own)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Trec(Build):
     """Make a topic file from TREC files.
 

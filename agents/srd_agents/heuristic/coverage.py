@@ -1,0 +1,246 @@
+"""Rankers whose documents are to stand for all candidates: COVER, facility location and saturated coverage.
+
+Each adds to relevance a monotone submodular function of the documents chosen: what a document adds only falls as the
+list grows. The greedy choice is therefore within 1 - 1/e of the best set (Nemhauser, Wolsey & Fisher 1978), and large
+topics are ranked lazily (Minoux 1978): what a candidate added last is a bound on what it adds now, and only candidates
+whose bounds reach the best are computed anew. What is chosen is what computing every one would choose.
+
+They take no `diversity`: documents that stand for many others are alike, so that the documents shown may resemble each
+other more, not less, as lambda falls.
+
+Similarity w is the cosine, below 0 taken as 0: negative ones would break monotonicity. Ties go to the earlier
+candidate. Copies of a document tie exactly, as every cosine is a dot product of its own.
+
+Shapes: B topics side by side, N candidates, F vector width, M some of the candidates.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from srd_agents.heuristic.config import CoverageConfig, CoverConfig, SaturatedCoverageConfig
+from srd_agents.heuristic.greedy import BLOCK, Choice, rows_of
+from srd_agents.heuristic.trade_off import Weighing
+from srd_gym.dtypes import IntArray
+from srd_gym.topic import FloatArray, Topic
+
+LAZY_FROM = BLOCK // 2
+"""Similarities (N x N) of a topic above which it is ranked alone and lazily."""
+_AT_ONCE = 32
+"""Candidates whose gains are computed together."""
+_DOUBT = 1e-4
+"""How far below the best a bound must be, in shares of the first gain, for rounding not to matter."""
+
+
+class Covering(Weighing):
+    """A greedy ranker by lambda * rel(d) + (1 - lambda) * (C(S + d) - C(S)); subclasses say what C is.
+
+    C(S) sums over all candidates i (or is the mean, see `CoverageConfig.scale`) how far the documents chosen stand for
+    i, which is a function of one number a candidate, the state. O(N^2 F) once and O(N^2) a rank; lazily, without an
+    N x N matrix, a few times N F a rank.
+
+    Args:
+        config: lambda, what counts as relevance, and the scale.
+    """
+
+    def __init__(self, config: CoverageConfig | None = None) -> None:
+        self.config: CoverageConfig = config or CoverageConfig()
+
+    saturates: ClassVar[bool] = False
+    """Whether `worth` looks at the limit."""
+
+    def limit(self, whole: FloatArray) -> FloatArray:
+        """Where each candidate is saturated: [..., N] from the sum of its similarities, [..., N]."""
+        return whole
+
+    @abstractmethod
+    def folded(self, state: FloatArray, similarity: FloatArray) -> FloatArray:
+        """The state with one more document, [..., N], from its similarities with all candidates, [..., N]."""
+
+    @abstractmethod
+    def worth(self, state: FloatArray, limit: FloatArray) -> FloatArray:
+        """How far each candidate is stood for: [..., N] from states, and what `limit` gave."""
+
+    def _shape(self, topic: Topic) -> tuple[int, ...]:
+        n, width = topic.require_vectors(f"ranker {self.name!r}").shape
+        return n, max(n, width)
+
+    def _choice(self, topics: Sequence[Topic], most: int) -> _Choice:
+        return _Choice(self, topics)
+
+    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
+        n = topics[0].n_candidates
+        if n * n <= LAZY_FROM:
+            return super()._first(topics, k)
+        return [_Lazy(self, topic).first(k) for topic in topics]
+
+
+class Cover(Covering):
+    """COVER (pyversity): C(S) = sum over candidates i of (sum over s in S of w_is)^gamma.
+
+    Concave over modular: with gamma 1 every document counts alone, whatever is chosen.
+    """
+
+    name: ClassVar[str] = "cover"
+
+    def __init__(self, config: CoverConfig | None = None) -> None:
+        self.config: CoverConfig = config or CoverConfig()
+
+    def folded(self, state: FloatArray, similarity: FloatArray) -> FloatArray:
+        """The sum of similarities."""
+        return state + similarity
+
+    def worth(self, state: FloatArray, limit: FloatArray) -> FloatArray:
+        """Its power."""
+        powers: FloatArray = np.sqrt(state) if self.config.gamma == 0.5 else state ** np.float32(self.config.gamma)
+        return powers
+
+
+class FacilityLocation(Covering):
+    """Facility location: C(S) = sum over candidates i of max over s in S of w_is (Lin & Bilmes, ACL-HLT 2011).
+
+    With the mean over candidates instead of the sum (`scale`), and relevance beside it.
+    """
+
+    name: ClassVar[str] = "facility-location"
+
+    def folded(self, state: FloatArray, similarity: FloatArray) -> FloatArray:
+        """The similarity with the nearest document chosen."""
+        nearest: FloatArray = np.maximum(state, similarity)
+        return nearest
+
+    def worth(self, state: FloatArray, limit: FloatArray) -> FloatArray:
+        """That similarity."""
+        return state
+
+
+class SaturatedCoverage(Covering):
+    """Saturated coverage: C(S) = sum over candidates i of min(sum over s in S of w_is, (a / N) sum over all j of w_ij).
+
+    The first term of Lin & Bilmes (ACL-HLT 2011); relevance takes the place of their diversity reward.
+    """
+
+    name: ClassVar[str] = "saturated-coverage"
+    saturates = True
+
+    def __init__(self, config: SaturatedCoverageConfig | None = None) -> None:
+        self.config: SaturatedCoverageConfig = config or SaturatedCoverageConfig()
+
+    def limit(self, whole: FloatArray) -> FloatArray:
+        """Where a candidate is saturated."""
+        limit: FloatArray = whole * np.float32(min(1.0, self.config.saturation / whole.shape[-1]))
+        return limit
+
+    def folded(self, state: FloatArray, similarity: FloatArray) -> FloatArray:
+        """The sum of similarities."""
+        return state + similarity
+
+    def worth(self, state: FloatArray, limit: FloatArray) -> FloatArray:
+        """That sum up to the limit."""
+        up_to: FloatArray = np.minimum(state, limit)
+        return up_to
+
+
+class _Topic:
+    """One topic's similarities and values.
+
+    Args:
+        ranker: whose choice it is.
+        topic: with vectors.
+    """
+
+    def __init__(self, ranker: Covering, topic: Topic) -> None:
+        rows = rows_of(topic.require_vectors(f"ranker {ranker.name!r}"))
+        self._units = rows.unit(slice(None))
+        self.value = ranker._value(topic)
+        self.weight = np.float32(1.0 - ranker.config.lambda_)
+        if ranker.config.scale == "mean":
+            self.weight /= np.float32(topic.n_candidates)
+
+    def similarities(self, documents: IntArray) -> FloatArray:
+        """[M, N] of some candidates with all."""
+        cosines: FloatArray = np.vecdot(self._units[documents][:, None], self._units)
+        return np.maximum(cosines, 0, out=cosines)
+
+
+def _gains(ranker: Covering, similarities: FloatArray, state: FloatArray, limit: FloatArray) -> FloatArray:
+    """What candidates add: [..., M] from their similarities [..., M, N], and states and limits [..., N]."""
+    state, limit = state[..., None, :], limit[..., None, :]
+    added: FloatArray = ranker.worth(ranker.folded(state, similarities), limit) - ranker.worth(state, limit)
+    gains: FloatArray = added.sum(axis=-1)
+    return gains
+
+
+class _Choice(Choice):
+    """Documents chosen so far for B topics of equal size."""
+
+    def __init__(self, ranker: Covering, topics: Sequence[Topic]) -> None:
+        each = [_Topic(ranker, topic) for topic in topics]
+        every = np.arange(topics[0].n_candidates)
+        self._ranker, self._weight, self._each = ranker, each[0].weight, np.arange(len(each))
+        self.value: FloatArray = np.stack([own.value for own in each])
+        self._similarities = np.stack([own.similarities(every) for own in each])
+        self._limit = ranker.limit(self._similarities.sum(axis=-1))
+        self._state = np.zeros_like(self.value)
+
+    def scores(self) -> FloatArray:
+        """[B, N]."""
+        gains = _gains(self._ranker, self._similarities, self._state, self._limit)
+        gains *= self._weight
+        gains += self.value
+        return gains
+
+    def add(self, chosen: IntArray) -> None:
+        """Choose one document for each topic, [B]."""
+        self._state = self._ranker.folded(self._state, self._similarities[self._each, chosen])
+
+
+class _Lazy:
+    """The choice for one large topic; no N x N matrix is held."""
+
+    def __init__(self, ranker: Covering, topic: Topic) -> None:
+        self._ranker, self._topic = ranker, _Topic(ranker, topic)
+        self._state = np.zeros(topic.n_candidates, dtype=np.float32)
+        self._limit = self._state
+        if ranker.saturates:
+            self._limit = ranker.limit(self._in_blocks(lambda part: self._topic.similarities(part).sum(axis=-1)))
+
+    def first(self, k: int) -> IntArray:
+        """The first k: [k] int64."""
+        ranking = np.empty(k, dtype=np.int64)
+        bound = self._in_blocks(self._scores)
+        doubt = _DOUBT * float((bound - self._topic.value).max(initial=0))
+        ranking[0] = chosen = int(bound.argmax())
+        for rank in range(1, k):
+            self._state = self._ranker.folded(self._state, self._topic.similarities(np.array([chosen]))[0])
+            self._topic.value[chosen] = bound[chosen] = -np.inf
+            ranking[rank] = chosen = self._best(bound, doubt)
+        return ranking
+
+    def _best(self, bound: FloatArray, doubt: float) -> int:
+        """The candidate with the highest score; bounds of those that could be it become their scores."""
+        order, best = np.argsort(-bound, kind="stable"), -np.inf
+        for start in range(0, len(order), _AT_ONCE):
+            part = order[start : start + _AT_ONCE]
+            if bound[part[0]] < best - doubt:
+                break
+            bound[part] = self._scores(part)
+            best = max(best, float(bound[part].max()))
+        # Of those not computed anew none reaches it.
+        return int(bound.argmax())
+
+    def _scores(self, documents: IntArray) -> FloatArray:
+        """Scores of some candidates, [M]."""
+        similarities = self._topic.similarities(documents)
+        gains = self._topic.weight * _gains(self._ranker, similarities, self._state, self._limit)
+        gains += self._topic.value[documents]
+        return gains
+
+    def _in_blocks(self, work: Callable[[IntArray], FloatArray]) -> FloatArray:
+        """What each candidate comes to: [N]."""
+        every = np.arange(len(self._state))
+        return np.concatenate([work(every[start : start + _AT_ONCE]) for start in every[::_AT_ONCE]])

@@ -1,0 +1,54 @@
+"""Options of rankers that ask a language model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from srd_agents.training.options import Config, Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModelConfig(Config):
+    """What both share."""
+
+    llm: Any = None
+    """The client, as `srd_agents.pipeline.naming.Namer` takes it: a LangChain chat model, a Haystack chat generator, a
+    LlamaIndex LLM, a client with openai's interface, or a function that answers a prompt with text."""
+    model: str | None = None
+    """Name of the model that an openai client asks; of others what tells it from other models in the cache."""
+    cache: Any = None
+    """Folder, or mapping from text to text, that keeps the answers; None asks every time."""
+    prompt: str | None = None
+    """Prompt in place of the ranker's own."""
+    words: Count = 300
+    """Words of a document that the model is shown, at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListwiseConfig(LanguageModelConfig):
+    """The listwise ranker."""
+
+    aim: Literal["diversity", "relevance"] = "diversity"
+    """Whether the prompt asks for as many meanings and sides as can be among the first, or for relevance alone."""
+    window: Count = 20
+    """Documents that the model ranks at a time."""
+    step: Count = 10
+    """Documents by which the window moves towards the head, at most `window`."""
+    passes: Count = 1
+    """Times the window goes through the list; one settles about the first `step` ranks."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.step > self.window:
+            raise ValueError(
+                f"step must be at most window, or documents are passed over; got step {self.step}, window {self.window}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointwiseConfig(LanguageModelConfig):
+    """The pointwise ranker."""
+
+    scale: Literal["0-5", "yes-no"] = "0-5"
+    """What the model answers: a grade from 0 (nothing of it) to 5 (all of it), or yes (1) and no (0)."""

@@ -4,4 +4,13 @@ from srd_gym.offline.estimators import ESTIMATORS, Estimate, evaluate_offline
 from srd_gym.offline.log import Log, logged_parts, read_log, write_log
 from srd_gym.offline.policy import EpsilonPolicy
 
-__all__ = ["ESTIMATORS", "EpsilonPolicy", "Estimate", "Log", "evaluate_offline", "logged_parts", "read_log", "write_log"]
+__all__ = [
+    "ESTIMATORS",
+    "EpsilonPolicy",
+    "Estimate",
+    "Log",
+    "evaluate_offline",
+    "logged_parts",
+    "read_log",
+    "write_log",
+]

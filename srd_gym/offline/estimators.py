@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from srd_gym.checks import check_integer, check_number, check_option
-from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.offline.log import Log, orders_of, positions_in
 from srd_gym.offline.policy import EpsilonPolicy
 from srd_gym.protocols import Ranker
@@ -119,6 +119,30 @@ def evaluate_offline(
     return out
 
 
+def ips(weights: ScoreArray, clicks: ScoreArray) -> ScoreArray:
+    """[E] w_{1:K} sum_k r_k, of weights [E] of lists and clicks [E, K]."""
+    return weights * clicks.sum(axis=1)
+
+
+def item_position(weights: ScoreArray, clicks: ScoreArray) -> ScoreArray:
+    """[E] sum_k m_k r_k, of weights [E, K] of documents at their ranks and clicks [E, K]."""
+    return (weights * clicks).sum(axis=1)
+
+
+def cascade_dr(weights: ScoreArray, clicks: ScoreArray, q: ScoreArray, expected: ScoreArray) -> ScoreArray:
+    """[E] sum_k [w_{1:k} (r_k - Q_k) + w_{1:k-1} E_a Q_k(a)].
+
+    Args:
+        weights: [E, K] w_{1:k}.
+        clicks: [E, K].
+        q: [E, K] Q of the documents shown: clicks expected from rank k on. With 0 throughout this is RIPS (McInerney et
+            al., KDD 2020).
+        expected: [E, K] mean of Q over what the evaluated policy would show there.
+    """
+    before = np.concatenate([np.ones((len(weights), 1)), weights[:, :-1]], axis=1)
+    return (weights * (clicks - q) + before * expected).sum(axis=1)
+
+
 _NEEDS = {"item-position": "needs slot_propensities", "pseudo-inverse": "needs the policy that logged (epsilon)"}
 
 
@@ -165,7 +189,7 @@ class _Evaluated:
 
     def _ips(self) -> tuple[ScoreArray, ScoreArray]:
         weights = self._cut(self._weights[:, -1:])
-        return weights[:, 0] * self._clicks.sum(axis=1), weights
+        return ips(weights[:, 0], self._clicks), weights
 
     _snips = _ips
 
@@ -178,20 +202,19 @@ class _Evaluated:
             chances[of_size] = np.where(positions < 0, 1.0, table)
         slots = self._log.slot_propensities
         weights = self._cut(chances if slots is None else chances / slots)
-        return (weights * self._clicks).sum(axis=1), weights
+        return item_position(weights, self._clicks), weights
 
     def _cascade_dr(self) -> tuple[ScoreArray, ScoreArray]:
         """Doubly robust; Q comes from the other half of the episodes, so that it does not know what it corrects."""
         weights = self._cut(self._weights)
-        before = np.concatenate([np.ones((len(weights), 1)), weights[:, :-1]], axis=1)
         values, half = np.zeros(len(weights)), np.arange(len(weights)) % 2 == 0
         for here in (half, ~half):
             rates = self._click_rates(~here)
             q, expected = self._q_values(rates, here)
-            values[here] = (weights[here] * (self._clicks[here] - q) + before[here] * expected).sum(axis=1)
+            values[here] = cascade_dr(weights[here], self._clicks[here], q, expected)
         return values, weights
 
-    def _click_rates(self, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ScoreArray:
+    def _click_rates(self, which: BoolArray) -> ScoreArray:
         """[T, K, N] click rates of documents at ranks in these episodes: a document's rate, shrunk, times a rank's."""
         log, clicks = self._log, self._clicks
         count, width = self._orders.shape
@@ -204,15 +227,19 @@ class _Evaluated:
         by_rank = (clicks * filled).sum(axis=0) / np.maximum(filled.sum(axis=0), 1)
         return document * (by_rank / max(mean, np.finfo(float).tiny))[:, None]
 
-    def _q_values(self, rates: ScoreArray, here: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[ScoreArray, ScoreArray]:
-        """Q of the documents shown and its mean over the policy's choices, both [E', K]: the rate at the rank, and those
-        of the ranker's own documents at the ranks below."""
+    def _q_values(self, rates: ScoreArray, here: BoolArray) -> tuple[ScoreArray, ScoreArray]:
+        """Q of the documents shown, and its mean over what the policy may show there; both [E', K].
+
+        Q is the click rate at the rank and those of the ranker's own documents at the ranks below.
+        """
         log, topics = self._log, self._log.topic_index[here]
         shown, positions, depth = log.shown[here], self._positions[here], self._clicks.shape[1]
         ranks, width = np.arange(depth), self._orders.shape[1]
         own = np.zeros((len(rates), depth))
         lists = self._orders[:, :depth]
-        own[:, : lists.shape[1]] = np.take_along_axis(rates[:, : lists.shape[1]], np.maximum(lists, 0)[:, :, None], 2)[:, :, 0]
+        own[:, : lists.shape[1]] = np.take_along_axis(rates[:, : lists.shape[1]], np.maximum(lists, 0)[:, :, None], 2)[
+            :, :, 0
+        ]
         own[:, : lists.shape[1]][lists < 0] = 0.0
         below = own[:, ::-1].cumsum(axis=1)[:, ::-1] - own
         q = np.where(shown < 0, 0.0, rates[topics[:, None], ranks, shown] + below[topics])
@@ -250,4 +277,4 @@ class _Evaluated:
             parts = np.take_along_axis(theirs[row_of[log.topic_index[of_size]]], place, axis=1)
             weights[of_size, 0] = (parts * (logged[of_size] >= 0)).sum(axis=1)
         weights = self._cut(weights)
-        return weights[:, 0] * self._clicks.sum(axis=1), weights
+        return ips(weights[:, 0], self._clicks), weights

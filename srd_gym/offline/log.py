@@ -139,7 +139,9 @@ def logged_parts(
         yield lambda number=number: part(number)  # type: ignore[misc]
 
 
-def write_log(path: PathLike, parts: Iterator[Callable[[], Log]], header: Mapping[str, Any], told: Callable[[float], None]) -> bool:
+def write_log(
+    path: PathLike, parts: Iterator[Callable[[], Log]], header: Mapping[str, Any], told: Callable[[float], None]
+) -> bool:
     """Write a log part by part; one that was interrupted goes on where it stood, to the same file.
 
     Finished parts wait in the folder `path` + ".parts", which vanishes at the end.
@@ -173,10 +175,13 @@ def write_log(path: PathLike, parts: Iterator[Callable[[], Log]], header: Mappin
             with written_atomically(files[-1]) as temporary, opened_for_arrow(temporary, "wb") as sink:
                 pq.write_table(table, sink)
         told(pq.read_metadata(files[-1]).num_rows)
-    with written_atomically(target) as temporary, opened_for_arrow(temporary, "wb") as sink:
-        with pq.ParquetWriter(sink, pq.read_schema(files[0])) as writer:
-            for file in files:
-                writer.write_table(pq.read_table(file))
+    with (
+        written_atomically(target) as temporary,
+        opened_for_arrow(temporary, "wb") as sink,
+        pq.ParquetWriter(sink, pq.read_schema(files[0])) as writer,
+    ):
+        for file in files:
+            writer.write_table(pq.read_table(file))
     shutil.rmtree(folder)
     return True
 
@@ -228,7 +233,9 @@ def _log_of(
     for row, query_id in enumerate(rows["query_id"]):
         where = f"{_WHAT}: {path}, row {row + 1}"
         if query_id not in known:
-            raise ValueError(f"{where}: topic {as_text(query_id)} is not in {as_text(topics.name)}; pass the topics logged")
+            raise ValueError(
+                f"{where}: topic {as_text(query_id)} is not in {as_text(topics.name)}; pass the topics logged"
+            )
         index[row] = topic = known[query_id]
         documents = rows["shown"][row]
         lengths = {name: len(rows[name][row]) for name in (*numbers, "clicks")}

@@ -60,7 +60,9 @@ TREE = Group(
                 "build": Group("Make a topic file from a data set.", _BUILD),
                 "describe": Leaf("srd_train.commands.data.look", "the statistics of a topic file", "Describe"),
                 "head": Leaf("srd_train.commands.data.look", "the first topics of a topic file", "Head"),
-                "log": Leaf("srd_train.commands.data.log", "what a ranker shows simulated users, with clicks", "LogData"),
+                "log": Leaf(
+                    "srd_train.commands.data.log", "what a ranker shows simulated users, with clicks", "LogData"
+                ),
                 "qrels": Leaf("srd_train.commands.data.qrels", "the labels of a topic file as TREC qrels", "Qrels"),
             },
         ),

@@ -76,9 +76,7 @@ class LogData:
             "seed": self.seed,
             "episodes": self.episodes,
         }
-        parts = logged_parts(
-            model.ranker, topics, users, policy, depth=self.k, episodes=self.episodes, seed=self.seed
-        )
+        parts = logged_parts(model.ranker, topics, users, policy, depth=self.k, episodes=self.episodes, seed=self.seed)
         with output.progress(f"logging {self.ranker}", self.episodes) as advance:
             new = write_log(self.out, parts, header, advance)
         if self.json:

@@ -63,6 +63,7 @@ TREE = Group(
                 "log": Leaf(
                     "srd_train.commands.data.log", "what a ranker shows simulated users, with clicks", "LogData"
                 ),
+                "minari": Leaf("srd_train.commands.data.minari", "episodes of a ranker for offline RL", "MinariData"),
                 "qrels": Leaf("srd_train.commands.data.qrels", "the labels of a topic file as TREC qrels", "Qrels"),
             },
         ),

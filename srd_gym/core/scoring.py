@@ -6,7 +6,7 @@ Shapes: B episodes, N candidates, A scores, L ranks that count.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from srd_gym.core.binding import table_measures
 from srd_gym.core.protocols import BoundUsers, Reward
 from srd_gym.core.users import Clicks, Users, required_users, seated_users, users_from
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.measures import Measure, Normalizer, measure
+from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 from srd_gym.reading import shown
 
 Ties = Literal["retrieval", "random"]
@@ -63,10 +63,10 @@ class ScoringCore:
         check_option("ties", ties, ("retrieval", "random"))
         self.ties = ties
         n = self.arrays.max_candidates
-        items = [reward] if isinstance(reward, str | Measure | Reward) else list(reward)
+        items: list[Any] = [reward] if isinstance(reward, str | Measure | Reward) else list(reward)
         self.users: BoundUsers | None = None
         """The users who pay, where the reward is what they do."""
-        self._table_measures = {}
+        self._table_measures: dict[str, BoundMeasure] = {}
         if len(items) == 1 and (users := _users_of(items[0])) is not None:
             self.users, self.reward_name = users.bind(self.arrays, n), users.name
             self.depth = self.users.depth
@@ -155,7 +155,8 @@ class ScoringCore:
         if self.users is not None:
             topics = np.asarray(topic_index, dtype=np.int64)
             seated = seated_users(self.users, self.reward_name, users, len(topics))
-            return self.users.pay(topics, cut, seated).sum(axis=1) * self.arrays.labelled[topics]
+            paid: ScoreArray = self.users.pay(topics, cut, seated).sum(axis=1) * self.arrays.labelled[topics]
+            return paid
         values = (bound.score_rankings(cut, self.arrays.judgments, topic_index) for bound in self._paid)
         return sum(values, np.zeros(len(rankings)))
 

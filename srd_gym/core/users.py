@@ -265,7 +265,8 @@ class BoundClicks:
         covers = self._arrays.covers(1)[topics[:, None], np.maximum(rankings, 0)] & (rankings >= 0)[:, :, None]
         before = _above(np.logical_or.accumulate(covers, axis=1), False)
         stale = ~(covers & ~before).any(axis=2)
-        return self._patience * (1.0 - self._boredom * stale)
+        goes_on: ScoreArray = self._patience * (1.0 - self._boredom * stale)
+        return goes_on
 
 
 def users_from(text: str) -> Clicks | None:
@@ -352,4 +353,5 @@ def _uniform(users: IntArray, draws: NDArray[Any]) -> ScoreArray:
     z = users.astype(np.uint64)[:, None] + (draws.astype(np.uint64) + np.uint64(1)) * _GOLDEN
     z = (z ^ (z >> np.uint64(30))) * _FIRST
     z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    bits: ScoreArray = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64)
+    return bits * 2.0**-53

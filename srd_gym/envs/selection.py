@@ -168,7 +168,8 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         if not self._running:
             raise ResetNeeded("no episode is running: it has ended or was never begun; call reset() first")
         reward, invalid, terminated = self.core.step_episode(0, _candidate(action))
-        info = self._builder.info(0) | self._builder.step_info(0, invalid)
+        info = self._builder.info(0)
+        info["invalid_action"] = invalid
         if terminated:
             self._running = False
             info |= self._builder.outcome(0)
@@ -278,7 +279,7 @@ class ObservationBuilder:
         return observation
 
     def info(self, episode: int) -> Info:
-        """What is told with every observation: the query's id, whether it is judged, the mask, a revealed intent."""
+        """What is told with every observation: the query's id, whether it is judged, the mask, and users' part."""
         core = self.core
         topic = core.topic_index.item(episode)
         info: Info = {
@@ -286,16 +287,12 @@ class ObservationBuilder:
             "labelled": self.labelled[topic],
             "action_mask": core.mask[episode].copy(),
         }
-        if core.users is not None and core.users.reveal_intent:
-            info["intent"] = core.intents(core.every[episode : episode + 1]).item()
-        return info
-
-    def step_info(self, episode: int, invalid: bool) -> Info:
-        """What a step adds: whether the rank was wasted, and where users pay whether it was clicked."""
-        info: Info = {"invalid_action": invalid}
-        core = self.core
         if core.users is not None:
-            info["click"] = core.clicks(core.every[episode : episode + 1]).item(core.rank.item(episode) - 1)
+            one, rank = core.every[episode : episode + 1], core.rank.item(episode)
+            if rank:
+                info["click"] = core.clicks(one).item(rank - 1)
+            if core.users.reveal_intent:
+                info["intent"] = core.intents(one).item()
         return info
 
     def outcome(self, episode: int) -> Info:

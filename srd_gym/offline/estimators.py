@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -121,12 +122,14 @@ def evaluate_offline(
 
 def ips(weights: ScoreArray, clicks: ScoreArray) -> ScoreArray:
     """[E] w_{1:K} sum_k r_k, of weights [E] of lists and clicks [E, K]."""
-    return weights * clicks.sum(axis=1)
+    values: ScoreArray = weights * clicks.sum(axis=1)
+    return values
 
 
 def item_position(weights: ScoreArray, clicks: ScoreArray) -> ScoreArray:
     """[E] sum_k m_k r_k, of weights [E, K] of documents at their ranks and clicks [E, K]."""
-    return (weights * clicks).sum(axis=1)
+    values: ScoreArray = (weights * clicks).sum(axis=1)
+    return values
 
 
 def cascade_dr(weights: ScoreArray, clicks: ScoreArray, q: ScoreArray, expected: ScoreArray) -> ScoreArray:
@@ -140,7 +143,8 @@ def cascade_dr(weights: ScoreArray, clicks: ScoreArray, q: ScoreArray, expected:
         expected: [E, K] mean of Q over what the evaluated policy would show there.
     """
     before = np.concatenate([np.ones((len(weights), 1)), weights[:, :-1]], axis=1)
-    return (weights * (clicks - q) + before * expected).sum(axis=1)
+    values: ScoreArray = (weights * (clicks - q) + before * expected).sum(axis=1)
+    return values
 
 
 _NEEDS = {"item-position": "needs slot_propensities", "pseudo-inverse": "needs the policy that logged (epsilon)"}
@@ -183,9 +187,9 @@ class _Evaluated:
         chances = policy.propensities(self._positions, log_reach)
         self._weights = np.cumprod(chances / log.propensities, axis=1)
 
-    def _cut(self, weights: ScoreArray) -> ScoreArray:
+    def _cut(self, weights: Any) -> ScoreArray:
         """Weights, clipped."""
-        return np.minimum(weights, self._most)
+        return np.minimum(weights, self._most, dtype=np.float64)
 
     def _ips(self) -> tuple[ScoreArray, ScoreArray]:
         weights = self._cut(self._weights[:, -1:])
@@ -225,7 +229,8 @@ class _Evaluated:
         mean = clicked.sum() / max(shows.sum(), 1)
         document = ((clicked + _SHRINKAGE * mean) / (shows + _SHRINKAGE)).reshape(count, 1, width)
         by_rank = (clicks * filled).sum(axis=0) / np.maximum(filled.sum(axis=0), 1)
-        return document * (by_rank / max(mean, np.finfo(float).tiny))[:, None]
+        rates: ScoreArray = document * (by_rank / max(mean, np.finfo(float).tiny))[:, None]
+        return rates
 
     def _q_values(self, rates: ScoreArray, here: BoolArray) -> tuple[ScoreArray, ScoreArray]:
         """Q of the documents shown, and its mean over what the policy may show there; both [E', K].

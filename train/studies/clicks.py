@@ -34,7 +34,8 @@ def expected_clicks(users: Clicks, topics: TopicSet, ranker: Ranker, depth: int)
     """[T] exact expected pay of the ranker's list for each topic."""
     bound = replace(users, expected=True).bind(TopicArrays.of(topics), depth)
     every = np.arange(len(topics))
-    return bound.pay(every, orders_of(ranker, topics)[:, :depth], every).sum(axis=1)
+    pay: ScoreArray = bound.pay(every, orders_of(ranker, topics)[:, :depth], every).sum(axis=1)
+    return pay
 
 
 def coverage() -> Iterator[tuple[Any, ...]]:

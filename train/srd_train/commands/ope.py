@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -92,7 +92,7 @@ class Ope:
         )  # fmt: skip
         return 0
 
-    def _told(self, name: str, log: Log, ranker: Ranker, output: Output) -> dict[str, object]:
+    def _told(self, name: str, log: Log, ranker: Ranker, output: Output) -> dict[str, Any]:
         """The estimates of one ranker, and notices where the log cannot carry them."""
         found = evaluate_offline(
             log,

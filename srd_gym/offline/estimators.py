@@ -189,7 +189,8 @@ class _Evaluated:
 
     def _cut(self, weights: Any) -> ScoreArray:
         """Weights, clipped."""
-        return np.minimum(weights, self._most, dtype=np.float64)
+        clipped: ScoreArray = np.minimum(weights, self._most)
+        return clipped
 
     def _ips(self) -> tuple[ScoreArray, ScoreArray]:
         weights = self._cut(self._weights[:, -1:])

@@ -13,13 +13,18 @@ from srd_gym.measures import measure
 from srd_gym.topic import Topic, TopicSet
 
 if TYPE_CHECKING:
+    from srd_gym.core.users import Clicks
     from srd_gym.data import load_topics
 
-__all__ = ["Topic", "TopicSet", "load_topics", "measure"]
+__all__ = ["Clicks", "Topic", "TopicSet", "load_topics", "measure"]
 
 
 def __getattr__(name: str) -> Any:
-    """`load_topics` when first asked for: pyarrow, which it reads files with, is slow to import."""
+    """What is imported when first asked for: pyarrow, which `load_topics` reads files with, is slow to import."""
+    if name == "Clicks":
+        from srd_gym.core.users import Clicks
+
+        return Clicks
     if name == "load_topics":
         from srd_gym.data import load_topics
 
@@ -35,3 +40,5 @@ _ENTRY_POINTS: dict[str, Any] = {
 gym.register("SRD-v0", **_ENTRY_POINTS)
 # Hands documents out uncopied, which Gymnasium's checker would refuse.
 gym.register("SRD-shared-v0", **_ENTRY_POINTS, disable_env_checker=True, kwargs={"share_documents": True})
+# Pays the clicks of a simulated user in place of judgments.
+gym.register("SRD-Click-v0", **_ENTRY_POINTS, kwargs={"reward": "Clicks"})

@@ -63,6 +63,8 @@ class Episodes:
     """[B, S] int64, how often each subtopic is covered."""
     gains: ScoreArray
     """[B, K] float64, what was gained at each rank."""
+    user: IntArray
+    """[B] int64, each episode's user where users pay; else 0."""
     _paid_by: str
     """What pays, as snapshots tell it."""
 
@@ -85,6 +87,11 @@ class Episodes:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._show()
+
+    @property
+    def every(self) -> IntArray:
+        """[B] int64, the indices of all episodes."""
+        return self._every
 
     @property
     def n_episodes(self) -> int:
@@ -183,6 +190,7 @@ class Episodes:
         self._ranking = np.full((count, k), -1, np.int64)
         self._coverage = np.zeros((count, s), np.int64)
         self._gains = np.zeros((count, k))
+        self._user = np.zeros(count, np.int64)
         self._show()
 
     def _show(self) -> None:
@@ -240,5 +248,5 @@ def checked_mask(name: str, mask: ArrayLike, count: int) -> BoolArray:
     return given
 
 
-_STATE = ("topic_index", "rank", "length", "done", "allowed", "ranking", "coverage", "gains")
+_STATE = ("topic_index", "rank", "length", "done", "allowed", "ranking", "coverage", "gains", "user")
 _VIEWS = frozenset((*_STATE, "mask"))

@@ -51,14 +51,30 @@ def made_of(text: str) -> Any:
             f"{text!r} names code that is not known here: in Python give the object itself in place of this text, "
             "to commands --trust"
         )
+    return called(_OWN[match["path"]], match["path"], match["arguments"])
+
+
+def called(kind: Callable[..., Any], name: str, arguments: str | None, **given: Any) -> Any:
+    """The object of a notation "NAME(argument=value, ...)".
+
+    Args:
+        kind: makes it.
+        name: NAME, for the error.
+        arguments: the text between the brackets; None: no brackets.
+        given: more arguments.
+
+    Raises:
+        ValueError: arguments that cannot be read, or that `kind` does not take.
+    """
     try:
-        call = ast.parse(f"f({match['arguments'] or ''})", mode="eval").body
+        call = ast.parse(f"f({arguments or ''})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             raise TypeError("its arguments have no names")
-        given = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-        return _OWN[match["path"]](**given)
+        read = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        return kind(**read, **given)
     except (TypeError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{text}: {error}; write arguments as in {match['path']}(name=value)") from error
+        brackets = "" if arguments is None else f"({arguments})"
+        raise ValueError(f"{name}{brackets}: {error}; write arguments as in {name}(name=value)") from error
 
 
 def notation(value: Any) -> str:

@@ -31,14 +31,17 @@ class SelectionStep:
     """[B, S] how often each subtopic was covered before this step."""
     done: BoolArray
     """[B] whether this step ended the episode."""
+    user: IntArray
+    """[B] each episode's user, where the reward is what users do; else 0."""
 
 
 @runtime_checkable
 class Reward(Protocol):
     """A reward of the user's own; measures need none, they are rewards already."""
 
-    name: str
-    """How `info["measures"]` calls the return."""
+    @property
+    def name(self) -> str:
+        """How `info["measures"]` calls the return."""
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundReward:
         """Prepare for these topics (once) and return what pays each step."""
@@ -55,6 +58,30 @@ class BoundReward(Protocol):
 
         Asked only for episodes that were running, on labelled topics; unlabelled topics pay 0 unasked.
         """
+
+
+@runtime_checkable
+class BoundUsers(BoundReward, Protocol):
+    """A reward that pays what simulated users do, such as `srd_gym.core.users.BoundClicks`.
+
+    Each episode has a user, an integer that seeds all that the user does.
+    """
+
+    expected: bool
+    """Whether it pays the expectation over users: episodes then need none."""
+    reveal_intent: bool
+    """Whether infos tell the user's intent."""
+    depth: int
+    """L, ranks that users look at."""
+
+    def pay(self, topics: IntArray, rankings: IntArray, users: IntArray) -> ScoreArray:
+        """[B, L] float64, what each rank of rankings [B, L] of these topics [B] pays."""
+
+    def intents(self, topics: IntArray, users: IntArray) -> IntArray:
+        """[B] int64, the subtopic that each user wants; -1 where there is none."""
+
+    def clicks(self, topics: IntArray, rankings: IntArray, users: IntArray) -> BoolArray:
+        """[B, L] bool, the ranks that users click."""
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ Shapes: B episodes, N candidates, A scores, L ranks that count.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike
 from srd_gym.checks import check_integer, check_option
 from srd_gym.core.arrays import ENOUGH, TopicArrays, Topics
 from srd_gym.core.binding import table_measures
+from srd_gym.core.protocols import BoundUsers, Reward
+from srd_gym.core.users import Clicks, Users, required_users, seated_users, users_from
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.measures import Measure, Normalizer, measure
+from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 from srd_gym.reading import shown
 
 Ties = Literal["retrieval", "random"]
@@ -30,7 +32,8 @@ class ScoringCore:
     Args:
         topics: a topic set, topics in a list, or the arrays of topics.
         reward: the measure of the list that is paid: a name, a `Measure`, or several whose values are added up (the
-            published code pays alpha_nDCG at two cutoffs). A measure without a cutoff is of the whole list.
+            published code pays alpha_nDCG at two cutoffs). A measure without a cutoff is of the whole list. Users
+            (`Clicks`, or their notation) stand alone: the list is paid what one of them does.
         measures: more of them for `measures()`, beside the reward's.
         n_scores: A, at least 2.
         ties: "retrieval" breaks ties by candidate order (the retrieval order where one exists, else the set's fixed
@@ -47,7 +50,7 @@ class ScoringCore:
         self,
         topics: Topics,
         *,
-        reward: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
+        reward: str | Measure | Reward | Sequence[str | Measure] = "alpha_nDCG@10",
         measures: Sequence[str | Measure] = (),
         normalizer: Normalizer | None = None,
         n_scores: int = 30,
@@ -60,16 +63,27 @@ class ScoringCore:
         check_option("ties", ties, ("retrieval", "random"))
         self.ties = ties
         n = self.arrays.max_candidates
-        items = [reward] if isinstance(reward, str | Measure) else list(reward)
+        items: list[Any] = [reward] if isinstance(reward, str | Measure | Reward) else list(reward)
+        self.users: BoundUsers | None = None
+        """The users who pay, where the reward is what they do."""
+        self._table_measures: dict[str, BoundMeasure] = {}
+        if len(items) == 1 and (users := _users_of(items[0])) is not None:
+            self.users, self.reward_name = users.bind(self.arrays, n), users.name
+            self.depth = self.users.depth
+        else:
+            self._pay_measures(items, normalizer)
+        self._table_measures |= table_measures(self.arrays, measures, n, normalizer)
+
+    def _pay_measures(self, items: Sequence[str | Measure], normalizer: Normalizer | None) -> None:
+        """Pay the sum of these measures."""
+        n = self.arrays.max_candidates
         paid = table_measures(self.arrays, [measure(item).plain() for item in items], n, normalizer)
         if not items or len(paid) < len(items):
             raise ValueError(f"expected at least one measure to pay, none of which comes twice, got {shown(items)}")
         self._paid = tuple(paid.values())
         self._table_measures = table_measures(self.arrays, items, n, normalizer) | paid
-        self._table_measures |= table_measures(self.arrays, measures, n, normalizer)
         self.reward_name = " + ".join(paid)
         """The measure that is paid, by the name that tables give it; of several, their sum."""
-        self._table_measures |= paid | table_measures(self.arrays, measures, n, normalizer)
         self.depth = max(bound.ranks for bound in self._paid)
         """L: ranks below it earn nothing."""
 
@@ -99,35 +113,50 @@ class ScoringCore:
         return np.where(np.arange(keys.shape[1]) < self.arrays.n_candidates[topics][:, None], order, -1)
 
     def step(
-        self, topic_index: ArrayLike, scores: ArrayLike, generator: np.random.Generator | None = None
+        self,
+        topic_index: ArrayLike,
+        scores: ArrayLike,
+        generator: np.random.Generator | None = None,
+        users: Users | None = None,
     ) -> ScoreArray:
         """The reward of each episode: the (sum of the) measure of its sorted list; 0 on an unlabelled topic.
 
         Args:
             topic_index: [B] int, the topic of each list.
             scores: [B, N] int, 0 to A - 1; entries of padding are ignored.
-            generator: breaks ties where `ties="random"`.
+            generator: breaks ties where `ties="random"`, and draws users where none are given.
+            users: as for `rewards`.
 
         Returns:
             [B] float64.
 
         Raises:
             TypeError: scores that are not integers.
-            ValueError: as `rank`.
+            ValueError: as `rank` and `rewards`.
         """
-        return self.rewards(topic_index, self.rank(topic_index, scores, generator))
+        rankings = self.rank(topic_index, scores, generator)
+        return self.rewards(topic_index, rankings, generator if users is None else users)
 
-    def rewards(self, topic_index: ArrayLike, rankings: IntArray) -> ScoreArray:
+    def rewards(self, topic_index: ArrayLike, rankings: IntArray, users: Users | None = None) -> ScoreArray:
         """What lists are paid.
 
         Args:
             topic_index: [B] int, the topic of each list.
             rankings: [B, L'] candidate indices, -1 where empty.
+            users: where users pay, one for each list, or a generator to draw them from; else ignored.
 
         Returns:
             [B] float64; 0 on an unlabelled topic.
+
+        Raises:
+            TypeError, ValueError: users that are none, or no users where they pay.
         """
         cut = rankings[:, : self.depth]
+        if self.users is not None:
+            topics = np.asarray(topic_index, dtype=np.int64)
+            seated = seated_users(self.users, self.reward_name, users, len(topics))
+            paid: ScoreArray = self.users.pay(topics, cut, seated).sum(axis=1) * self.arrays.labelled[topics]
+            return paid
         values = (bound.score_rankings(cut, self.arrays.judgments, topic_index) for bound in self._paid)
         return sum(values, np.zeros(len(rankings)))
 
@@ -149,6 +178,23 @@ class ScoringCore:
             for name, bound in self._table_measures.items()
         }
 
+    def clicks(self, topic_index: ArrayLike, rankings: IntArray, users: IntArray) -> BoolArray:
+        """The ranks that users click: [B, L'] bool.
+
+        Args:
+            topic_index: [B] int, the topic of each list.
+            rankings: [B, L'] candidate indices, -1 where empty.
+            users: [B].
+
+        Raises:
+            ValueError: the reward has no users.
+        """
+        topics = np.asarray(topic_index, dtype=np.int64)
+        clicks = np.zeros(rankings.shape, np.bool_)
+        told = required_users(self.users, self.reward_name).clicks(topics, rankings[:, : self.depth], users)
+        clicks[:, : self.depth] = told & self.arrays.labelled[topics, None]
+        return clicks
+
     def _checked(self, topic_index: ArrayLike, scores: ArrayLike) -> tuple[IntArray, IntArray, BoolArray]:
         """Topics [B], scores [B, N] and which of them are of real candidates [B, N]."""
         topics = np.atleast_1d(np.asarray(topic_index, dtype=np.int64))
@@ -167,3 +213,18 @@ class ScoringCore:
                 f"expected 0 to {self.n_scores - 1}"
             )
         return topics, given.astype(np.int64, copy=False), present
+
+
+def _users_of(reward: object) -> Clicks | None:
+    """The users that a reward is, or stands for; None where it is a measure.
+
+    Raises:
+        TypeError: another reward.
+    """
+    if isinstance(reward, str):
+        return users_from(reward)
+    if isinstance(reward, Measure) or not isinstance(reward, Reward):
+        return None
+    if not isinstance(reward, Clicks):
+        raise TypeError(f"the scoring task pays measures or users (Clicks), got reward {type(reward).__name__}")
+    return reward

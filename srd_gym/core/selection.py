@@ -18,9 +18,10 @@ from srd_gym.core.arrays import ENOUGH, TopicArrays, Topics
 from srd_gym.core.binding import table_measures
 from srd_gym.core.episodes import Where
 from srd_gym.core.own import made_of, notation
-from srd_gym.core.protocols import Pruning, Reward, SelectionStep
+from srd_gym.core.protocols import BoundUsers, Pruning, Reward, SelectionStep
 from srd_gym.core.pruner import Pruner
 from srd_gym.core.single import SingleEpisodes
+from srd_gym.core.users import Users, required_users, seated_users, users_from
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import Measure, Normalizer, measure
 from srd_gym.reading import shown as as_text
@@ -58,8 +59,9 @@ class SelectionCore(SingleEpisodes):
 
     Args:
         topics: a topic set, topics in a list, or the arrays of topics.
-        reward: whose gains are paid: a measure's name such as "alpha_DCG" (cutoff: the horizon), a `Measure`, or a
-            `Reward` ("module:NAME": one whose class a command has imported with --trust).
+        reward: whose gains are paid: a measure's name such as "alpha_DCG" (cutoff: the horizon), a `Measure`, users
+            (`Clicks`, or their notation), or a `Reward` ("module:NAME": one whose class a command has imported with
+            --trust).
         pay: at every "step", or the whole return at the "end" (MDP-DIV's ReturnOnly).
         measures: more of them for `measures()`, beside the reward's.
         horizon: K, ranks to fill; None ranks everything.
@@ -98,7 +100,7 @@ class SelectionCore(SingleEpisodes):
         self._lengths = np.minimum(self.horizon, arrays.n_candidates)
         self.on_invalid = on_invalid
         self.pay = pay
-        self.bound, self._table_measures = None, {}
+        self.bound, self._table_measures, self.users = None, {}, None
         self._paid_by = self._bind(reward, normalizer)
         self._table_measures |= table_measures(arrays, measures, self.horizon, normalizer)
         self.covers = arrays.covers(1 if self.bound is None else self.bound.rel)
@@ -117,15 +119,18 @@ class SelectionCore(SingleEpisodes):
         self._pruner = Pruner(strategy, self.arrays, self.horizon)
         self.pruning = strategy
 
-    def reset(self, topic_index: ArrayLike, episodes: ArrayLike | None = None) -> None:
+    def reset(self, topic_index: ArrayLike, episodes: ArrayLike | None = None, users: Users | None = None) -> None:
         """Begin episodes.
 
         Args:
             topic_index: [B] int, the topic of each.
             episodes: which episodes to begin anew, one a topic (each once); None: all, and B is how many topics came.
+            users: where users pay (`Clicks`), one for each of these episodes, [B] int, or a generator to draw them
+                from (of an expectation they may be left out); else they are ignored, and none is drawn.
 
         Raises:
-            ValueError: an index out of range, or shapes that do not match.
+            TypeError: users that are not integers.
+            ValueError: an index out of range, shapes that do not match, or no users where they pay.
         """
         topics = np.atleast_1d(np.asarray(topic_index))
         if topics.ndim != 1 or not np.issubdtype(topics.dtype, np.integer):
@@ -136,14 +141,18 @@ class SelectionCore(SingleEpisodes):
             if len(topics) != self.n_episodes:
                 self._allocate(len(topics))
             self._begin(slice(None), topics)
+            self._seat(slice(None), users, len(topics))
             return
         where = np.asarray(episodes, dtype=np.int64)
         if where.shape != topics.shape:
             raise ValueError(f"expected one topic for each of {where.size} episodes, got {topics.size}")
         self._begin(where, topics)
+        self._seat(where, users, len(topics))
 
-    def reset_episode(self, episode: int, topic_index: int) -> None:
+    def reset_episode(self, episode: int, topic_index: int, users: Users | None = None) -> None:
         """`reset` of one episode alone, faster than a batch of one; the indices must be in range."""
+        if self.users is not None:
+            self._seat(slice(episode, episode + 1), users, 1)
         if self._pruner is None:
             self._begin(episode, topic_index)
         else:
@@ -200,6 +209,25 @@ class SelectionCore(SingleEpisodes):
             scores[unlabelled] = np.nan
         return values
 
+    def clicks(self, episodes: IntArray) -> BoolArray:
+        """The ranks that users have clicked so far: [B', K] bool, for these episodes [B'].
+
+        Raises:
+            ValueError: no users.
+        """
+        who = required_users(self.users, self.reward_name)
+        topics, users = self._topic_index[episodes], self._user[episodes]
+        return who.clicks(topics, self._ranking[episodes], users) & self.arrays.labelled[topics, None]
+
+    def intents(self, episodes: IntArray) -> IntArray:
+        """The subtopic that each user wants: [B'] int64, -1 for none, for these episodes [B'].
+
+        Raises:
+            ValueError: no users.
+        """
+        who = required_users(self.users, self.reward_name)
+        return who.intents(self._topic_index[episodes], self._user[episodes])
+
     def candidate_gains(self) -> ScoreArray:
         """What each candidate would add at the next rank of each episode: what a greedy oracle maximises.
 
@@ -221,7 +249,8 @@ class SelectionCore(SingleEpisodes):
         """Bind what pays to the topics: a measure or a reward."""
         refuse_class("reward", reward)
         if isinstance(reward, str):
-            own = made_of(reward)
+            users = users_from(reward)
+            own = made_of(reward) if users is None else users
             reward = reward if own is None else own
         if isinstance(reward, str | Measure):
             paid = table_measures(self.arrays, measure(reward).plain(), self.horizon, normalizer)
@@ -229,6 +258,7 @@ class SelectionCore(SingleEpisodes):
             self._table_measures = table_measures(self.arrays, reward, self.horizon, normalizer) | paid
         elif isinstance(reward, Reward):
             self.reward_name, self._custom = reward.name, reward.bind(self.arrays, self.horizon)
+            self.users = self._custom if isinstance(self._custom, BoundUsers) else None
             self._custom_name = f"reward {reward.name!r} ({type(reward).__qualname__}), one number per running episode"
         else:
             raise TypeError(
@@ -255,6 +285,12 @@ class SelectionCore(SingleEpisodes):
             self._allowed[episodes] = self.arrays.present[topics]
         else:
             self._allowed[episodes] = self._pruner.at_reset(np.asarray(topics), np.asarray(length))
+
+    def _seat(self, episodes: Where, users: Users | None, count: int) -> None:
+        """Give episodes their users, where users pay."""
+        if self.users is None:
+            return
+        self._user[episodes] = seated_users(self.users, self.reward_name, users, count)
 
     def _advance(self, on: IntArray, actions: IntArray) -> tuple[ScoreArray, ScoreArray, BoolArray]:
         """One step of episodes that have not ended, all or some: their (paid, gain, invalid); the batched truth."""
@@ -307,6 +343,7 @@ class SelectionCore(SingleEpisodes):
                 ranking=ranking,
                 coverage=self._coverage[which],
                 done=ended[paid],
+                user=self._user[which],
             )
             gain[paid] = finite_numbers(self._custom_name, self._custom(step), paid.shape)
         return gain

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_gym.core.episodes import Episodes
+from srd_gym.core.protocols import BoundUsers
 from srd_gym.core.pruner import Pruner
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure
@@ -28,6 +29,8 @@ class SingleEpisodes(Episodes):
     """The measure that pays, as the plain sum that rewards are; None where a reward of the user's own does."""
     pay: Literal["step", "end"]
     """Whether every step pays, or the end."""
+    users: BoundUsers | None
+    """The users who pay, where the reward is what they do."""
     reward_name: str
     """How `measures` calls the return."""
     _table_measures: dict[str, BoundMeasure]

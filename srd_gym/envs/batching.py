@@ -73,11 +73,16 @@ class BatchObservationBuilder(ObservationBuilder):
             "labelled": core.arrays.labelled.take(core.topic_index),
             "action_mask": core.mask.copy(),
         }
+        if core.users is not None and core.users.reveal_intent:
+            info["intent"] = core.intents(core.every)
         return self._marked(info, episodes)
 
     def step_infos(self, stepped: IntArray, ended: IntArray, invalid: BoolArray) -> Info:
         """What a step adds for the episodes that made one, and the outcome of those that it ended."""
-        info = self._marked({"invalid_action": invalid.copy()}, stepped) if len(stepped) else {}
+        told = {"invalid_action": invalid.copy()}
+        if self.core.users is not None:
+            told["click"] = self.core.clicks(self.core.every)[self.core.every, self.core.rank - 1]
+        info = self._marked(told, stepped) if len(stepped) else {}
         return info | self._outcomes(ended) if len(ended) else info
 
     def finals(self, episodes: IntArray, invalid: BoolArray) -> Info:
@@ -101,7 +106,10 @@ class BatchObservationBuilder(ObservationBuilder):
         rankings[episodes] = np.fromiter(rows, object, len(ranked))
         returns = np.zeros(core.n_episodes)
         returns[episodes] = core.returns(episodes)
-        info = self._marked({"ranking": rankings, "return": returns}, episodes)
+        told = {"ranking": rankings, "return": returns}
+        if core.users is not None:
+            told["clicks"] = core.clicks(core.every)
+        info = self._marked(told, episodes)
         judged = episodes if self._all_labelled else episodes[core.arrays.labelled[core.topic_index[episodes]]]
         if len(judged):
             measures: dict[str, NDArray[Any]] = {}

@@ -14,6 +14,7 @@ from pettingzoo import ParallelEnv
 from srd_gym.checks import check_option, holds_truth
 from srd_gym.core.arrays import read_only
 from srd_gym.core.scoring import ScoringCore, Ties
+from srd_gym.core.users import Clicks, drawn_users
 from srd_gym.measures import Measure, Normalizer
 from srd_gym.reading import few, shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, scoring_scene
@@ -56,7 +57,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
 
     **Info** of a document, at `reset` and after the step: `query_id`; `padding`; `topic` (its index in the topic set);
     `rank`, its place in the list from 0 (-1 before the step, and for padding). `env.ranking` and `env.measures` tell
-    the rest.
+    the rest. Where users pay, `click` says whether the user clicked it (and `intent` which subtopic the user wants,
+    with `reveal_intent=True` only).
 
     `state()` is what centralised training sees: query and candidates as one vector [(1 + N) F].
 
@@ -65,7 +67,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
     Args:
         topics: a `TopicSet`, topics in a list, its `TopicArrays`, a path, or a name ("words",
             "synthetic:PRESET[:TOPICS[:SEED]]"); None takes the embedded "synthetic:serp".
-        reward: the measure of the list that is paid: a name, a `Measure`, or several whose values are added up.
+        reward: the measure of the list that is paid: a name, a `Measure`, or several whose values are added up; or
+            `Clicks` (or its notation): what a simulated user does with the list, drawn at each reset.
         measures: more measures for `env.measures`.
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.
         n_scores: A, at least 2 (the paper: 30 on TREC, 15 on DU-DIV).
@@ -94,7 +97,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         self,
         topics: TopicSource | None = None,
         *,
-        reward: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
+        reward: str | Measure | Clicks | Sequence[str | Measure] = "alpha_nDCG@10",
         measures: Sequence[str | Measure] = (),
         normalizer: Normalizer | None = None,
         n_scores: int = 30,
@@ -138,6 +141,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         self._order = TopicShuffle(len(arrays))
         self._generator = np.random.default_rng()
         self._topic: int | None = None
+        self._user = np.zeros(1, np.int64)
+        self._clicked: list[int] = []
         self._scores = np.zeros(arrays.max_candidates, np.int64)
 
     @property
@@ -179,7 +184,9 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         self._topic = self._order.next(self._generator) if query_id is None else arrays.topics.position(query_id)
         present = int(arrays.n_candidates[self._topic])
         self.agents = self.possible_agents[: present if self._offered == "present" else None]
-        self.ranking, self.measures = (), {}
+        self.ranking, self.measures, self._clicked = (), {}, []
+        if self.core.users is not None:
+            self._user = drawn_users(self._generator, 1)
         if self.render_mode == "human":
             self.render()
         return self._observe(), self._infos()
@@ -200,10 +207,13 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         scores = self._gathered(actions)
         order = self.core.rank([topic], scores[None], self._generator)
         self._scores = scores
-        reward = self.core.rewards([topic], order).item()
+        reward = self.core.rewards([topic], order, self._user).item()
         self.ranking = tuple(order[0, : self.core.arrays.n_candidates[topic]].tolist())
         if self.core.arrays.labelled[topic]:
             self.measures = {name: value.item() for name, value in self.core.measures([topic], order).items()}
+            if self.core.users is not None:
+                self.measures = {self.core.reward_name: reward, **self.measures}
+                self._clicked = order[self.core.clicks([topic], order, self._user)].tolist()
         observations, infos = self._observe(), self._infos()
         ended, self.agents = self.agents, []
         if self.render_mode == "human":
@@ -234,7 +244,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         """
         if self.render_mode is None:
             return None
-        scene = scoring_scene(self.core, self._begun(), self._scores, self.ranking, self.measures)
+        scene = scoring_scene(self.core, self._begun(), self._scores, self.ranking, self.measures, self._user)
         return render(scene, self.render_mode)
 
     def close(self) -> None:
@@ -261,9 +271,14 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         present = int(self.core.arrays.n_candidates[topic])
         places = {candidate: rank for rank, candidate in enumerate(self.ranking)}
         shared: Info = {"topic": topic} if self.numeric_infos else {"query_id": self.query_id, "topic": topic}
-        return {
+        infos: dict[str, Info] = {
             agent: {**shared, "padding": i >= present, "rank": places.get(i, -1)} for i, agent in enumerate(self.agents)
         }
+        if (users := self.core.users) is not None:
+            told = {"intent": users.intents(np.array([topic]), self._user).item()} if users.reveal_intent else {}
+            for i, info in enumerate(infos.values()):
+                info |= {"click": i in self._clicked, **told}
+        return infos
 
     def _gathered(self, actions: Mapping[str, int]) -> NDArray[np.int64]:
         """[N] the scores as they are given; those of padding are 0."""

@@ -64,14 +64,18 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
     rewards) and, on labelled topics, `measures` (name -> float, the reward's first, then those of the argument). They
     are named and normalised as in tables: `measures["alpha_nDCG@10"]` is what `srd evaluate` prints for the ranking,
     and the return with `reward="alpha_nDCG@10"`. Tables divide alpha_DCG and ERR_IA by a constant that rewards leave
-    out; both values are there, the return as `measures["alpha_DCG(normalization=None)@10"]`.
+    out; both values are there, the return as `measures["alpha_DCG(normalization=None)@10"]`. Where users pay
+    (`reward=Clicks(...)`), `click` says after each step whether the user clicked the document, and at the end `clicks`
+    [K] bool which ranks; `intent` (the subtopic that the user wants, -1 for none) is told only with
+    `reveal_intent=True`.
 
     **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once an epoch.
 
     Args:
         topics: a `TopicSet`, topics in a list, its `TopicArrays`, the path of a Parquet file, or a name
             ("words", "synthetic:PRESET[:TOPICS[:SEED]]").
-        reward: what is paid: a measure's name, a `Measure` or a `Reward`; a cutoff left out is the horizon.
+        reward: what is paid: a measure's name, a `Measure` or a `Reward`; a cutoff left out is the horizon. `Clicks`
+            (or its notation) pays what a simulated user does, who is drawn at each reset.
         pay: the gain at every "step", or the return at the "end" (MDP-DIV's ReturnOnly).
         measures: more measures for `info["measures"]`; a cutoff left out is the horizon.
         horizon: K, ranks to fill; None ranks every candidate.
@@ -147,7 +151,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         super().reset(seed=seed)
         if seed is not None:
             self._order.restart()
-        self.core.reset_episode(0, self._next_topic(options or {}))
+        self.core.reset_episode(0, self._next_topic(options or {}), self.np_random)
         self._running = True
         if self.render_mode == "human":
             self.render()
@@ -275,17 +279,24 @@ class ObservationBuilder:
         return observation
 
     def info(self, episode: int) -> Info:
-        """What is told with every observation: the query's id, whether it is judged, and the mask."""
+        """What is told with every observation: the query's id, whether it is judged, the mask, and users' part."""
         core = self.core
         topic = core.topic_index.item(episode)
-        return {
+        info: Info = {
             "query_id": core.arrays.query_ids[topic],
             "labelled": self.labelled[topic],
             "action_mask": core.mask[episode].copy(),
         }
+        if core.users is not None:
+            one, rank = core.every[episode : episode + 1], core.rank.item(episode)
+            if rank:
+                info["click"] = core.clicks(one).item(rank - 1)
+            if core.users.reveal_intent:
+                info["intent"] = core.intents(one).item()
+        return info
 
     def outcome(self, episode: int) -> Info:
-        """What is told at the end: the ranking, wasted ranks left out, the return, and measures where it is judged."""
+        """What is told at the end: ranking without wasted ranks, return, measures where it is judged, users' clicks."""
         core = self.core
         outcome: Info = {
             "ranking": tuple([candidate for candidate in core.ranking[episode].tolist() if candidate >= 0])
@@ -293,6 +304,8 @@ class ObservationBuilder:
         outcome["return"] = core.episode_return(episode)
         if self.labelled[core.topic_index.item(episode)]:
             outcome["measures"] = core.episode_measures(episode)
+        if core.users is not None:
+            outcome["clicks"] = core.clicks(core.every[episode : episode + 1])[0]
         return outcome
 
     def _space(self) -> spaces.Dict:

@@ -16,6 +16,7 @@ from srd_gym.checks import check_option
 from srd_gym.core.episodes import Snapshot, checked_mask, episode_indices
 from srd_gym.core.protocols import Pruning, Reward
 from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
+from srd_gym.core.users import drawn_users
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.envs.batching import BatchObservationBuilder, as_seeds
 from srd_gym.envs.selection import Info, Observation, ObservationKind, drawn
@@ -240,7 +241,10 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             topics[topics < 0] = self._deal(episodes[topics < 0])
         else:
             topics = self._deal(episodes)
-        self.core.reset(topics, episodes if len(episodes) < self.num_envs else None)
+        users = None
+        if self.core.users is not None:
+            users = np.concatenate([drawn_users(self._generators[k][0], 1) for k in episodes.tolist()])
+        self.core.reset(topics, episodes if len(episodes) < self.num_envs else None, users)
         self._builder.began(episodes)
 
     def _deal(self, episodes: IntArray) -> IntArray:

@@ -76,7 +76,12 @@ def selection_scene(core: SelectionCore, episode: int) -> Scene:
 
 
 def scoring_scene(
-    core: ScoringCore, topic_index: int, scores: IntArray, ranking: Sequence[int], measures: Mapping[str, float]
+    core: ScoringCore,
+    topic_index: int,
+    scores: IntArray,
+    ranking: Sequence[int],
+    measures: Mapping[str, float],
+    users: IntArray | None = None,
 ) -> Scene:
     """Where an episode of the scoring task stands: the documents by score, or nothing before the step.
 
@@ -86,6 +91,7 @@ def scoring_scene(
         scores: [N] the documents' scores.
         ranking: candidates, best first; empty before the step.
         measures: name -> value of the list; empty where there is nothing to score.
+        users: [1] who pays, where users do.
     """
     topic = core.arrays.topics[topic_index]
     return Scene(
@@ -94,7 +100,7 @@ def scoring_scene(
         slots=topic.n_candidates,
         offered=np.ones(topic.n_candidates, np.bool_),
         covers=_covers(topic, core.arrays.covers(1)[topic_index]),
-        gains=_list_gains(core, topic_index, ranking) if topic.labelled else None,
+        gains=_list_gains(core, topic_index, ranking, users) if topic.labelled else None,
         scores=scores[list(ranking)].tolist(),
         reward=core.reward_name,
         measures=measures,
@@ -106,10 +112,12 @@ def _covers(topic: Topic, padded: BoolArray) -> BoolArray | None:
     return padded[: topic.n_candidates, : topic.n_subtopics] if topic.labelled else None
 
 
-def _list_gains(core: ScoringCore, topic_index: int, ranking: Sequence[int]) -> list[float]:
+def _list_gains(core: ScoringCore, topic_index: int, ranking: Sequence[int], users: IntArray | None) -> list[float]:
     """What each rank adds to the reward: the differences between the rewards of growing lists."""
     prefixes = np.where(np.tri(len(ranking), dtype=np.bool_), np.array(ranking, np.int64), -1)
-    gains: list[float] = np.diff(core.rewards([topic_index] * len(ranking), prefixes), prepend=0.0).tolist()
+    growing = None if users is None else users.repeat(len(ranking))
+    paid = core.rewards([topic_index] * len(ranking), prefixes, growing)
+    gains: list[float] = np.diff(paid, prepend=0.0).tolist()
     return gains
 
 

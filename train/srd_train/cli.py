@@ -57,11 +57,15 @@ TREE = Group(
     "Search result diversification: train rankers, rank, and score with the official measures.",
     {
         "data": Group(
-            "Make topic files (Parquet), look into them, and write their labels as qrels.",
+            "Make topic files (Parquet), look into them, write their labels as qrels, and log users' clicks.",
             {
                 "build": Group("Make a topic file from a data set.", _BUILD),
                 "describe": Leaf("srd_train.commands.data.look", "the statistics of a topic file", "Describe"),
                 "head": Leaf("srd_train.commands.data.look", "the first topics of a topic file", "Head"),
+                "log": Leaf(
+                    "srd_train.commands.data.log", "what a ranker shows simulated users, with clicks", "LogData"
+                ),
+                "minari": Leaf("srd_train.commands.data.minari", "episodes of a ranker for offline RL", "MinariData"),
                 "qrels": Leaf("srd_train.commands.data.qrels", "the labels of a topic file as TREC qrels", "Qrels"),
             },
         ),
@@ -72,6 +76,7 @@ TREE = Group(
             "srd_train.commands.evaluate", "score a TREC run by diversity qrels or a topic file", "Evaluate"
         ),
         "compare": Leaf("srd_train.commands.compare", "compare TREC runs, with intervals and tests", "Compare"),
+        "ope": Leaf("srd_train.commands.ope", "the value of rankers from the log of another one", "Ope"),
         "benchmark": Leaf("srd_train.commands.benchmark", "train and compare rankers by a recipe"),
         "report": Leaf(
             "srd_train.commands.report", "a page to look into a benchmark's results, and tables for a text", "Report"

@@ -188,7 +188,7 @@ class ScoringLearner(NetworkLearner[C]):
         explores = self._generator.random(shape, dtype=np.float32) < epsilon
         actions = np.where(explores, self._generator.integers(self.config.n_scores, size=shape), best[:, None])
         actions *= core.arrays.present[batch][:, None]
-        rewards = core.step(np.repeat(batch, shape[1]), actions.reshape(-1, shape[2]))
+        rewards = core.step(np.repeat(batch, shape[1]), actions.reshape(-1, shape[2]), self._generator)
         return actions, rewards.reshape(shape[:2])
 
     def learn(self, visits: Visits) -> tuple[float, float]:

@@ -38,9 +38,10 @@ def roll_out(
         core: the simulator; it is reset.
         batch: [B] topics.
         rollouts: R.
-        rng: draws each action from the softmax of the scores; None takes the highest score, the first of equals.
+        rng: draws each action from the softmax of the scores, and users where they pay; None takes the highest score,
+            the first of equals.
     """
-    core.reset(np.repeat(batch, rollouts))
+    core.reset(np.repeat(batch, rollouts), users=rng)
     episodes, ranks = (len(batch), rollouts), int(core.length.max())
     n = int(core.arrays.n_candidates[batch].max())
     allowed, actions = np.zeros((*episodes, ranks, n), np.bool_), np.zeros((*episodes, ranks), np.int64)

@@ -56,8 +56,12 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
         if config.standardize:
             self._network.inputs.fit(topics)
         self._random = PrivateRandomness(seed, config.device)
+        users = None
+        if core.users is not None:
+            users = self._generator = np.random.default_rng([seed, 1])
         with self._random.in_force():
-            self._model, self._env = _trainer(core, min(config.batch_topics, len(topics)) * config.rollouts, config)
+            episodes = min(config.batch_topics, len(topics)) * config.rollouts
+            self._model, self._env = _trainer(core, episodes, config, users)
         # What is trained and what ranks are one network from now on.
         trained = self._model.policy.features_extractor.network
         load_module(trained, module_arrays(self._network))
@@ -91,7 +95,9 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
         self._model.num_timesteps, self._model._n_updates = int(state["steps"]), int(state["updates"])
 
 
-def _trainer(core: SelectionCore, episodes: int, config: MaskablePpoConfig) -> tuple[Any, RolloutVecEnv]:
+def _trainer(
+    core: SelectionCore, episodes: int, config: MaskablePpoConfig, users: np.random.Generator | None
+) -> tuple[Any, RolloutVecEnv]:
     """MaskablePPO on these topics, and the environment it plays in.
 
     Raises:
@@ -105,7 +111,7 @@ def _trainer(core: SelectionCore, episodes: int, config: MaskablePpoConfig) -> t
     from srd_agents.sb3.policies import MaskablePointerPolicy
     from srd_agents.sb3.vec_env import RolloutVecEnv
 
-    env = RolloutVecEnv(core, episodes)
+    env = RolloutVecEnv(core, episodes, users)
     extractor = {"topics": core.arrays, "hidden": config.hidden}
     model = MaskablePPO(
         MaskablePointerPolicy,

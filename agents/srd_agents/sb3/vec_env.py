@@ -25,10 +25,12 @@ class RolloutVecEnv(VecEnv):
     Args:
         core: the simulator; it is reset.
         episodes: B.
+        users: draws users, where the reward is what they do.
     """
 
-    def __init__(self, core: SelectionCore, episodes: int) -> None:
+    def __init__(self, core: SelectionCore, episodes: int, users: np.random.Generator | None = None) -> None:
         self.core = core
+        self._users = users
         observer = ObservationBuilder(core, "compact", np.int8, share_documents=False)
         self._topics: IntArray = np.zeros(episodes, np.int64)
         self._actions: IntArray = np.zeros(episodes, np.int64)
@@ -45,7 +47,7 @@ class RolloutVecEnv(VecEnv):
 
     def reset(self) -> VecEnvObs:
         """Begin an episode in every place."""
-        self.core.reset(self._topics)
+        self.core.reset(self._topics, users=self._users)
         self._first[:], self.returns[:], self.episodes = True, 0.0, 0
         return self._observed()
 
@@ -61,7 +63,7 @@ class RolloutVecEnv(VecEnv):
         ended = np.flatnonzero(result.done)
         self.episodes += len(ended)
         if len(ended):
-            self.core.reset(self._topics[ended], ended)
+            self.core.reset(self._topics[ended], ended, self._users)
         return self._observed(), result.reward.astype(np.float32), result.done, [{} for _ in range(self.num_envs)]
 
     def close(self) -> None:

@@ -39,6 +39,22 @@ PLAYS: dict[str, tuple[dict[str, Any], str, list[int]]] = {
     "unlabelled": ({}, "new", [1, 0]),
     "paid-at-the-end": ({"reward": "ERR_IA", "pay": "end", "horizon": 3}, "jaguar", [3, 6, 0]),
     "pruned": ({"pruning": EvenOnly(), "horizon": 3}, "jaguar", [1, 3, 4]),
+    "users-cascade": (
+        {"reward": "Clicks(attraction=0.9, boredom=0.5, reveal_intent=True)", "horizon": 4},
+        "jaguar",
+        [2, 0, 6, 3],
+    ),
+    "users-dbn": (
+        {
+            "reward": "Clicks(model='dbn', pays='reciprocal_rank', attraction=(0.2, 0.6, 0.9), patience=0.9)",
+            "horizon": 3,
+            "measures": ["StRecall"],
+        },
+        "jaguar",
+        [6, 3, 3],
+    ),
+    "users-pbm": ({"reward": "Clicks(model='pbm', attraction=0.9, decay=0.5)", "horizon": 4}, "apple", [2, 1, 0]),
+    "users-expected": ({"reward": "Clicks(pays='satisfaction', expected=True)", "horizon": 3}, "jaguar", [6, 2, 3]),
     "compact-bool-mask": ({"observation": "compact", "mask_dtype": "bool", "horizon": 2}, "apple", [0, 2]),
 }
 

@@ -1,0 +1,325 @@
+"""Logs of what was shown and clicked, with propensities: made by a simulated user, kept in Parquet.
+
+Shapes: E episodes, K ranks, N candidates.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from srd_gym.checks import check_integer
+from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.users import Clicks
+from srd_gym.data.arrow import pa, pq
+from srd_gym.data.parquet import number_rows, opened_for_arrow, opened_parquet, read_batches
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.files import PathLike, written_atomically
+from srd_gym.offline.policy import EpsilonPolicy
+from srd_gym.protocols import Ranker
+from srd_gym.reading import shown as as_text
+from srd_gym.showing import short_repr
+from srd_gym.topic import TopicSet
+
+PART = 4096
+"""Episodes that are drawn and written together."""
+_KEY, _ORDERS = b"srd_gym.log", b"srd_gym.log.orders"
+_WHAT = "log of episodes"
+_ADVICE = "write it again (srd data log)"
+_COLUMNS = ("query_id", "shown", "propensities", "slot_propensities", "ranking_propensity", "clicks")
+_REQUIRED = ("query_id", "shown", "propensities", "clicks")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log:
+    """Episodes of a topic set: what was shown with which propensity, and what was clicked."""
+
+    __repr__ = short_repr
+
+    topics: TopicSet
+    """The topics; an episode names one by its index."""
+    topic_index: IntArray
+    """[E] topic of each episode."""
+    shown: IntArray
+    """[E, K] candidates shown, best first; -1 where a rank is empty."""
+    propensities: ScoreArray
+    """[E, K] probability of the document at each rank, given those above it; 1 where a rank is empty."""
+    slot_propensities: ScoreArray | None
+    """[E, K] probability of the document at its rank, whatever stands above; None where the log has none."""
+    clicks: BoolArray
+    """[E, K] whether the document was clicked."""
+    policy: EpsilonPolicy | None = None
+    """The policy that logged; None where nobody knows it."""
+    orders: IntArray | None = None
+    """[T, N] the order of candidates that it explored around, -1 beyond; None where nobody knows it."""
+    header: Mapping[str, Any] = field(default_factory=dict)
+    """What made the log: ranker, epsilon, within, users, seed, name of the topic set; empty where nobody knows it."""
+
+
+def orders_of(ranker: Ranker, topics: TopicSet) -> IntArray:
+    """[T, N] the ranker's order of all candidates of each topic; -1 beyond them."""
+    orders = np.full((len(topics), topics.max_candidates), -1)
+    for row, ranking in zip(orders, ranker.rank_batch(topics, topics.max_candidates), strict=True):
+        row[: len(ranking)] = ranking
+    return orders
+
+
+def positions_in(orders: IntArray, candidates: IntArray) -> IntArray:
+    """Where candidates stand in orders: [E, K] of orders [E, N] and candidates [E, K].
+
+    -1 where a rank is empty, N for a candidate that the order leaves out.
+    """
+    width = orders.shape[1]
+    places = np.full((len(orders), width + 1), width)
+    np.put_along_axis(places, np.where(orders < 0, width, orders), np.arange(width)[None], 1)
+    places[:, width] = -1
+    return np.take_along_axis(places, candidates, axis=1)
+
+
+def logged_parts(
+    ranker: Ranker, topics: TopicSet, users: Clicks, policy: EpsilonPolicy, *, depth: int, episodes: int, seed: int
+) -> Iterator[Callable[[], Log]]:
+    """The parts of a log, each drawn when it is called for; a part depends on nothing but its number and the arguments.
+
+    Args:
+        ranker: whose order is explored.
+        topics: judged topics; every episode draws one, all equally likely.
+        users: who clicks.
+        policy: how the order is explored.
+        depth: K, documents shown.
+        episodes: E in all.
+        seed: of topics, users and exploration.
+
+    Yields:
+        A function that gives the next part.
+
+    Raises:
+        ValueError: topics without judgments, or numbers below 1.
+    """
+    check_integer("episodes", episodes, 1)
+    check_integer("k", depth, 1)
+    arrays = TopicArrays.of(topics)
+    if not arrays.labelled.all():
+        bare = topics[int(arrays.labelled.argmin())].query_id
+        raise ValueError(f"topic {as_text(bare)} has no judgments, so nobody can click on it; log judged topics only")
+    bound, orders = users.bind(arrays, depth), orders_of(ranker, topics)
+    tables: dict[int, ScoreArray] = {}
+
+    def part(number: int) -> Log:
+        generator = np.random.default_rng([seed, number])
+        count = min(PART, episodes - number * PART)
+        index = generator.integers(len(topics), size=PART)[:count]
+        who = generator.integers(2**63, size=PART)[:count]
+        reach = policy.reach(arrays.n_candidates[index], depth)
+        positions = policy.sample(reach, depth, generator)
+        shown = np.where(positions < 0, -1, np.take_along_axis(orders[index], np.maximum(positions, 0), axis=1))
+        slots = np.ones(shown.shape)
+        for size in np.unique(reach).tolist():
+            table = tables.setdefault(size, policy.marginals(size, depth))
+            of_size = reach == size
+            slots[of_size] = table[np.arange(depth), np.maximum(positions[of_size], 0)]
+        return Log(
+            topics=topics,
+            topic_index=index,
+            shown=shown,
+            propensities=policy.propensities(positions, reach),
+            slot_propensities=np.where(shown < 0, 1.0, slots),
+            clicks=bound.clicks(index, shown, who),
+            policy=policy,
+            orders=orders,
+        )
+
+    for number in range(-(-episodes // PART)):
+        yield lambda number=number: part(number)  # type: ignore[misc]
+
+
+def write_log(
+    path: PathLike, parts: Iterator[Callable[[], Log]], header: Mapping[str, Any], told: Callable[[float], None]
+) -> bool:
+    """Write a log part by part; one that was interrupted goes on where it stood, to the same file.
+
+    Finished parts wait in the folder `path` + ".parts", which vanishes at the end.
+
+    Args:
+        path: the Parquet file.
+        parts: as `logged_parts` gives them.
+        header: all that the episodes depend on: a file of another header is not gone on with.
+        told: called with the number of episodes just written.
+
+    Returns:
+        Whether anything was left to write.
+
+    Raises:
+        ValueError: there is a log of another header.
+    """
+    target = Path(path)
+    text = json.dumps(dict(header), sort_keys=True)
+    if target.exists():
+        _require_same(target, text)
+        return False
+    folder = target.with_name(target.name + ".parts")
+    files = []
+    for number, part in enumerate(parts):
+        files.append(folder / f"{number:06d}.parquet")
+        if files[-1].exists():
+            _require_same(files[-1], text)
+        else:
+            log = part()
+            table = _table(log).replace_schema_metadata({_KEY: text.encode(), _ORDERS: _orders_text(log)})
+            with written_atomically(files[-1]) as temporary, opened_for_arrow(temporary, "wb") as sink:
+                pq.write_table(table, sink)
+        told(pq.read_metadata(files[-1]).num_rows)
+    with (
+        written_atomically(target) as temporary,
+        opened_for_arrow(temporary, "wb") as sink,
+        pq.ParquetWriter(sink, pq.read_schema(files[0])) as writer,
+    ):
+        for file in files:
+            writer.write_table(pq.read_table(file))
+    shutil.rmtree(folder)
+    return True
+
+
+def read_log(path: PathLike, topics: TopicSet) -> Log:
+    """A log of these topics.
+
+    Args:
+        path: the Parquet file: a row for each episode with `query_id`, `shown` (document ids), `propensities` and
+            `clicks` (one entry for each rank), and where known `slot_propensities`.
+        topics: the topics that were logged.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a damaged file, one without propensities, propensities that are 0 or above 1, entries that do not
+            match, or topics and documents that are not those of the set.
+    """
+    with opened_parquet(path, _WHAT, _REQUIRED, _ADVICE) as (file, place):
+        names = [name for name in _COLUMNS if name in file.schema_arrow.names]
+        about = file.schema_arrow.metadata or {}
+        header, orders = (json.loads(about.get(key, b"{}")) for key in (_KEY, _ORDERS))
+        rows: dict[str, list[Any]] = {name: [] for name in names}
+        for first, batch in read_batches(file, path, names, PART):
+            place.at = f", row {first + 1}"
+            for name in names:
+                column = batch.column(name)
+                numeric = name in ("propensities", "slot_propensities")
+                rows[name] += number_rows(column, pa.float64()) if numeric else column.to_pylist()
+        place.at = ""
+    if not rows["query_id"]:
+        raise ValueError(f"{_WHAT}: {path} holds no episode; {_ADVICE}")
+    return _log_of(path, topics, rows, header, orders)
+
+
+def _log_of(
+    path: PathLike,
+    topics: TopicSet,
+    rows: Mapping[str, list[Any]],
+    header: Mapping[str, Any],
+    orders: Mapping[str, list[int]],
+) -> Log:
+    """The arrays of what was read."""
+    count, depth = len(rows["query_id"]), max(map(len, rows["shown"]))
+    known = {query_id: index for index, query_id in enumerate(topics.query_ids)}
+    places = [{doc_id: i for i, doc_id in enumerate(topic.doc_ids)} for topic in topics]
+    index, shown = np.zeros(count, np.int64), np.full((count, depth), -1)
+    clicks = np.zeros((count, depth), np.bool_)
+    numbers = {name: np.ones((count, depth)) for name in ("propensities", "slot_propensities") if name in rows}
+    for row, query_id in enumerate(rows["query_id"]):
+        where = f"{_WHAT}: {path}, row {row + 1}"
+        if query_id not in known:
+            raise ValueError(
+                f"{where}: topic {as_text(query_id)} is not in {as_text(topics.name)}; pass the topics logged"
+            )
+        index[row] = topic = known[query_id]
+        documents = rows["shown"][row]
+        lengths = {name: len(rows[name][row]) for name in (*numbers, "clicks")}
+        if set(lengths.values()) != {len(documents)}:
+            raise ValueError(f"{where}: {len(documents)} documents are shown, but the other columns have {lengths}")
+        strange = [document for document in documents if document not in places[topic]]
+        if strange:
+            raise ValueError(
+                f"{where}: topic {as_text(query_id)} has no document {as_text(strange[0])}; pass the topics logged"
+            )
+        shown[row, : len(documents)] = [places[topic][document] for document in documents]
+        clicks[row, : len(documents)] = rows["clicks"][row]
+        for name, values in numbers.items():
+            values[row, : len(documents)] = rows[name][row]
+    for name, values in numbers.items():
+        wrong = ~((values > 0) & (values <= 1))
+        if wrong.any():
+            row, rank = np.argwhere(wrong)[0].tolist()
+            raise ValueError(
+                f"{_WHAT}: {path}, row {row + 1}: {name} must be above 0 and at most 1, got {values[row, rank]:g} at "
+                f"rank {rank + 1}; a document of probability 0 cannot have been shown"
+            )
+    return Log(
+        topics=topics,
+        topic_index=index,
+        shown=shown,
+        propensities=numbers["propensities"],
+        slot_propensities=numbers.get("slot_propensities"),
+        clicks=clicks,
+        policy=EpsilonPolicy(header["epsilon"], header["within"]) if orders else None,
+        orders=_padded_orders(topics, orders) if orders else None,
+        header=header,
+    )
+
+
+def _orders_text(log: Log) -> bytes:
+    """The orders of a log's topics by query id, as JSON."""
+    rows = [] if log.orders is None else log.orders.tolist()
+    by_id = {query_id: [i for i in row if i >= 0] for query_id, row in zip(log.topics.query_ids, rows, strict=True)}
+    return json.dumps(by_id).encode()
+
+
+def _padded_orders(topics: TopicSet, orders: Mapping[str, list[int]]) -> IntArray:
+    """[T, N] the orders of `_orders_text`; -1 for topics that were not logged."""
+    out = np.full((len(topics), topics.max_candidates), -1)
+    for row, query_id in zip(out, topics.query_ids, strict=True):
+        order = orders.get(query_id, [])
+        row[: len(order)] = order
+    return out
+
+
+def _table(log: Log) -> pa.Table:
+    """A part as Arrow keeps it; empty ranks are left out."""
+    filled = log.shown >= 0
+
+    def lists(values: Any) -> list[list[Any]]:
+        return [row[has].tolist() for row, has in zip(values, filled, strict=True)]
+
+    topics: Sequence[Any] = [log.topics[index] for index in log.topic_index.tolist()]
+    documents = [[topic.doc_ids[i] for i in row] for topic, row in zip(topics, lists(log.shown), strict=True)]
+    return pa.table(
+        {
+            "query_id": pa.array([topic.query_id for topic in topics], pa.string()),
+            "shown": pa.array(documents, pa.list_(pa.string())),
+            "propensities": pa.array(lists(log.propensities), pa.list_(pa.float64())),
+            "slot_propensities": pa.array(lists(log.slot_propensities), pa.list_(pa.float64())),
+            "ranking_propensity": pa.array(log.propensities.prod(axis=1), pa.float64()),
+            "clicks": pa.array(lists(log.clicks), pa.list_(pa.bool_())),
+        }
+    )
+
+
+def _require_same(path: Path, header: str) -> None:
+    """Refuse to go on with a file that has another header.
+
+    Raises:
+        ValueError: another log, or no log.
+    """
+    with opened_parquet(path, _WHAT, _REQUIRED, "remove it, or choose another --out") as (file, _):
+        there = (file.schema_arrow.metadata or {}).get(_KEY, b"{}").decode()
+    if there != header:
+        theirs, mine = json.loads(there), json.loads(header)
+        name = next(name for name in mine if theirs.get(name) != mine[name])
+        raise ValueError(
+            f"{path} is another log: {name} was {as_text(theirs.get(name))}, now {as_text(mine[name])}; remove it, or "
+            "choose another --out"
+        )

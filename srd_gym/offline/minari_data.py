@@ -1,0 +1,103 @@
+"""Episodes of rankers as Minari data sets, Farama's format for offline reinforcement learning."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from srd_gym.checks import check_integer
+from srd_gym.offline.log import orders_of
+from srd_gym.offline.policy import EpsilonPolicy
+from srd_gym.protocols import Ranker
+from srd_gym.reading import shown
+from srd_gym.sources import topics_from
+
+
+def collect_minari(
+    dataset_id: str,
+    ranker: Ranker,
+    *,
+    topics: str,
+    episodes: int,
+    policy: EpsilonPolicy,
+    seed: int = 0,
+    env_id: str = "SRD-v0",
+    about: Mapping[str, Any] | None = None,
+    told: Callable[[float], None] = lambda _: None,
+    **arguments: Any,
+) -> Any:
+    """Play a ranker through an environment with Minari's own collector, and keep the episodes as a data set.
+
+    Episode i is reset with seed + i, and the data set records it: `recover_environment` and these seeds replay the same
+    rewards.
+
+    Args:
+        dataset_id: as "srd/serp/mmr-v0".
+        ranker: whose order is explored.
+        topics: a name or a path, which the data set's environment finds its topics by.
+        episodes: how many.
+        policy: how the order is explored.
+        seed: of environment and exploration.
+        env_id: of the environment.
+        about: further arguments of Minari's `create_dataset` (algorithm_name, author, description, ...).
+        told: called with the number of episodes just played.
+        arguments: of the environment, such as `reward` and `observation="compact"`; plain values, as the data set keeps
+            them as JSON.
+
+    Returns:
+        The `minari.MinariDataset`.
+
+    Raises:
+        ImportError: Minari is not installed.
+        ValueError: no id of a data set, one that exists already, or less than one episode.
+        TypeError: topics that are not named.
+    """
+    try:
+        import h5py  # noqa: F401 Minari imports its extras late, after the episodes are played
+        import jax  # noqa: F401
+        import minari
+        import PIL  # noqa: F401
+        from minari.dataset.minari_dataset import parse_dataset_id
+    except ModuleNotFoundError as error:
+        raise ImportError(f'Minari data sets need {error.name}: pip install "srd-gym[offline]"') from error
+    check_integer("episodes", episodes, 1)
+    if not isinstance(topics, str):
+        raise TypeError(f"topics must be a name or a path, by which the environment is recovered, got {shown(topics)}")
+    try:
+        parse_dataset_id(dataset_id)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{shown(dataset_id)} is no id of a Minari data set ({error}); write NAMESPACE/NAME-vNUMBER, as "
+            "srd/serp/mmr-v0"
+        ) from error
+    if Path(minari.storage.get_dataset_path(dataset_id)).exists():
+        raise ValueError(f"there is a data set {dataset_id}; choose another version, or minari.delete_dataset it")
+    order = orders_of(ranker, topics_from(topics))
+    collector = minari.DataCollector(gym.make(env_id, topics=topics, **arguments))
+    try:
+        _play(collector, order, policy, episodes, seed, told)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it asks for scores of random and expert policies
+            return collector.create_dataset(dataset_id=dataset_id, **(about or {}))
+    finally:
+        collector.close()
+
+
+def _play(
+    collector: Any, orders: Any, policy: EpsilonPolicy, episodes: int, seed: int, told: Callable[[float], None]
+) -> None:
+    """Play the episodes."""
+    core, generator = collector.unwrapped.core, np.random.default_rng(seed)
+    for episode in range(episodes):
+        collector.reset(seed=seed + episode)
+        topic = core.topic_index.item(0)
+        reach = policy.reach(core.arrays.n_candidates[topic : topic + 1], core.horizon)
+        for position in policy.sample(reach, core.horizon, generator)[0].tolist():
+            if position >= 0:
+                collector.step(orders[topic, position])
+        told(1)

@@ -1,0 +1,250 @@
+"""Users who click: probabilities, identities with measures, seeds, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from small_topics import random_topics, refused, seeds, small_topic
+
+from srd_gym import Clicks, scoring_v0
+from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
+from srd_gym.core.users import users_from
+from srd_gym.envs import SelectionEnv, SelectionVectorEnv
+from srd_gym.testing import check_env, check_scoring_env, check_vector_env
+from srd_gym.topic import TopicSet
+
+MODELS: list[Clicks] = [
+    Clicks(),
+    Clicks(pays="reciprocal_rank", noise=0.1, boredom=0.5, reveal_intent=True),
+    Clicks(model="dbn", pays="satisfaction", attraction=(0.05, 0.5, 0.9), satisfaction=0.6, patience=0.8),
+    Clicks(model="pbm", attraction=(0.1, 0.7), satisfaction=(0.0, 0.3, 0.8), decay=0.5),
+    Clicks(model="dbn", expected=True, patience=0.9, cutoff=3),
+]
+models = pytest.mark.parametrize("clicks", MODELS, ids=str)
+
+
+def binary(weights: list[float] | None = None) -> TopicArrays:
+    """One topic of seven documents, each subtopic covered by some of them."""
+    rows = [[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]]
+    return TopicArrays.of([small_topic(rows, subtopic_weights=weights)])
+
+
+def expectation(arrays: TopicArrays, clicks: Clicks, ranking: list[int]) -> float:
+    """The expected pay of a ranking."""
+    bound = clicks.bind(arrays, len(ranking))
+    return float(bound.pay(np.zeros(1, np.int64), np.array([ranking]), np.zeros(1, np.int64)).sum())
+
+
+def plain(arrays: TopicArrays, name: str, ranking: list[int]) -> float:
+    """The measure of a ranking as rewards pay it."""
+    core = SelectionCore(arrays, reward=name, horizon=len(ranking), normalizer="candidates")
+    core.reset([0])
+    for candidate in ranking:
+        core.step([candidate])
+    return float(core.returns()[0])
+
+
+RANKING = [1, 2, 0, 3, 5, 4, 6]
+ALPHA = 0.5 * 0.6
+DBN = {"model": "dbn", "attraction": 0.5, "satisfaction": 0.6, "expected": True}
+IDENTITIES: dict[str, tuple[Clicks, str, float]] = {
+    # users, measure, what the expected pay is of it (uniform weights of S = 4 subtopics, all of them covered)
+    "the cascade's reciprocal rank is ERR_IA": (
+        Clicks(pays="reciprocal_rank", attraction=0.3, expected=True), "ERR_IA(alpha=0.3, normalization=None)@7",
+        0.3 / 4,
+    ),
+    "the DBN's satisfaction is NRBP": (
+        Clicks(**DBN, pays="satisfaction", patience=0.8), f"NRBP(alpha={ALPHA}, beta=0.8)",
+        ALPHA / (1 - (1 - ALPHA) * 0.8),
+    ),
+    "certain satisfaction is StRecall": (
+        Clicks(attraction=1.0, pays="satisfaction", expected=True), "StRecall@7", 1.0,
+    ),
+    "clicks by position alone are P_IA": (
+        Clicks(model="pbm", attraction=0.3, decay=0.0, expected=True), "P_IA@7", 0.3 * 7,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", IDENTITIES)
+def test_the_expected_pay_is_a_measure(what: str) -> None:
+    clicks, name, constant = IDENTITIES[what]
+    arrays = binary()
+    assert expectation(arrays, clicks, RANKING) == pytest.approx(constant * plain(arrays, name, RANKING), abs=1e-12)
+
+
+def test_weights_of_any_sum_are_those_of_intents() -> None:
+    weights = [2.0, 1.0, 1.0, 4.0]
+    clicks = Clicks(pays="reciprocal_rank", expected=True, attraction=0.3)
+    arrays = binary(weights)
+    value = plain(arrays, "ERR_IA(alpha=0.3, normalization=None)@7", RANKING)
+    assert expectation(arrays, clicks, RANKING) == pytest.approx(0.3 * value / 8, abs=1e-12)
+    intents = clicks.bind(arrays, 1).intents(np.zeros(80_000, np.int64), np.arange(80_000))
+    shares = np.bincount(intents) / 80_000
+    assert_allclose(shares, np.array(weights) / 8, atol=4 * 0.5 / np.sqrt(80_000))
+
+
+@pytest.mark.parametrize("clicks", [clicks for clicks, _, _ in IDENTITIES.values()] + MODELS[:4], ids=str)
+def test_the_mean_of_users_is_the_expectation(clicks: Clicks) -> None:
+    """10^5 episodes, within four standard errors."""
+    graded = small_topic([[2, 0], [1, 1], [-2, 1], [0, 0], [3, 1]], subtopic_weights=[3, 1])
+    for arrays, ranking in ((binary(), RANKING), (TopicArrays.of([graded]), [1, 0, 2, -1, 4])):
+        bound = replace(clicks, expected=False).bind(arrays, len(ranking))
+        n = 100_000
+        users = np.random.default_rng(5).integers(2**63, size=n)
+        paid = bound.pay(np.zeros(n, np.int64), np.tile(ranking, (n, 1)), users).sum(axis=1)
+        error = paid.std() / np.sqrt(n)
+        expected = expectation(arrays, replace(clicks, expected=True), ranking)
+        assert abs(paid.mean() - expected) <= 4 * error + 1e-12
+
+
+def test_cascade_users_click_once_and_pbm_users_need_not() -> None:
+    arrays, n = binary(), 2_000
+    at, shown, users = np.zeros(n, np.int64), np.tile(RANKING, (n, 1)), np.arange(n)
+    clicks = {model: Clicks(model=model, attraction=0.9).bind(arrays, 7).clicks(at, shown, users).sum(axis=1)
+              for model in ("cascade", "pbm")}  # fmt: skip
+    assert clicks["cascade"].max() == 1
+    assert clicks["pbm"].max() > 1
+
+
+def test_position_based_users_reward_no_novelty() -> None:
+    """What they pay is the sum of what single documents pay, in any company."""
+    clicks, arrays = Clicks(model="pbm", expected=True), binary()
+    alone = [expectation(arrays, clicks, [-1] * rank + [document]) for rank, document in enumerate(RANKING)]
+    assert expectation(arrays, clicks, RANKING) == pytest.approx(sum(alone), abs=1e-12)
+    cascade = Clicks(expected=True)
+    same, other = expectation(arrays, cascade, [0, 4]), expectation(arrays, cascade, [0, 5])
+    assert other > same  # 5 covers what 0 leaves uncovered
+
+
+def test_bored_users_leave_where_nothing_is_new() -> None:
+    arrays = binary()
+    calm, bored = Clicks(expected=True), Clicks(expected=True, boredom=1.0)
+    assert expectation(arrays, bored, [0, 3, 5]) == expectation(arrays, calm, [0, 3, 5])
+    assert expectation(arrays, bored, [0, 4, 3]) == expectation(arrays, calm, [0, 4])
+    assert expectation(arrays, bored, [2, 3]) == 0
+
+
+def test_an_intent_without_relevant_documents_leaves_without_a_click() -> None:
+    topic = small_topic([[1, 0], [1, 0]], subtopic_weights=[1, 3])
+    arrays = TopicArrays.of([topic])
+    assert expectation(arrays, Clicks(attraction=1.0, expected=True), [0, 1]) == pytest.approx(0.25, abs=1e-15)
+    bound, users = Clicks(attraction=1.0).bind(arrays, 2), np.arange(500)
+    wants_nothing = bound.intents(np.zeros(500, np.int64), users) == 1
+    clicked = bound.clicks(np.zeros(500, np.int64), np.tile([0, 1], (500, 1)), users).any(axis=1)
+    assert_array_equal(clicked, ~wants_nothing)
+
+
+@models
+def test_notation_is_read_back(clicks: Clicks) -> None:
+    assert users_from(str(clicks)) == clicks
+    env: Any = gym.make("SRD-v0", topics=random_topics(0), reward=str(clicks)).unwrapped
+    assert env.core.reward_name == clicks.name == str(clicks)
+
+
+@models
+def test_checkers_accept_every_model(clicks: Clicks) -> None:
+    topics = random_topics(3, unlabelled=True)
+    check_env(SelectionEnv(topics, reward=clicks, horizon=4))
+    check_env(SelectionEnv(topics, reward=clicks, horizon=4, pay="end"))
+    check_scoring_env(scoring_v0.parallel_env(topics, reward=clicks, n_scores=4, ties="random"))
+
+
+@given(seeds, st.sampled_from(MODELS), st.sampled_from(list(AutoresetMode)), st.integers(1, 4))
+def test_the_vector_environment_is_sync_vector_env(
+    seed: int, clicks: Clicks, mode: AutoresetMode, episodes: int
+) -> None:
+    topics = random_topics(seed, unlabelled=True)
+    how: dict[str, Any] = {"reward": clicks, "horizon": 3, "measures": ["StRecall@2"]}
+    vector = SelectionVectorEnv(topics, num_envs=episodes, autoreset_mode=mode, **how)
+    check_vector_env(vector, lambda: SelectionEnv(topics, **how), seed=seed, steps=12)
+
+
+def test_infos_tell_clicks_and_hide_the_intent() -> None:
+    env = gym.make("SRD-Click-v0", topics=random_topics(1, n=6), horizon=4)
+    _, info = env.reset(seed=3)
+    assert not {"intent", "click", "clicks"} & set(info)
+    told = []
+    for action in range(4):
+        _, reward, *_, info = env.step(action)
+        assert "intent" not in info
+        assert reward == float(info["click"])
+        told.append(info["click"])
+    assert_array_equal(info["clicks"], told)
+    shown = gym.make("SRD-v0", topics=random_topics(1, n=6), reward=Clicks(reveal_intent=True))
+    _, info = shown.reset(seed=3)
+    assert 0 <= info["intent"] < shown.unwrapped.core.arrays.max_subtopics  # type: ignore[attr-defined]
+
+
+def test_the_seed_decides_what_the_user_does_and_every_episode_has_its_own() -> None:
+    env: Any = gym.make("SRD-Click-v0").unwrapped
+    users = []
+    for seed in (1, 1, None):
+        env.reset(seed=seed)
+        users.append(env.core.user[0])
+    assert users[0] == users[1] != users[2]
+
+
+def test_both_cores_pay_alike() -> None:
+    topics, clicks = random_topics(4, n=5), Clicks(model="dbn", noise=0.2, pays="reciprocal_rank", cutoff=4)
+    selection, scoring = SelectionCore(topics, reward=clicks, horizon=5), ScoringCore(topics, reward=clicks)
+    every, users = np.arange(len(topics)), np.arange(len(topics)) + 99
+    selection.reset(every, users=users)
+    for candidate in range(5):
+        selection.step(np.full(len(topics), candidate))
+    lists = np.tile(np.arange(5), (len(topics), 1))
+    assert_array_equal(selection.returns(), scoring.rewards(every, lists, users))
+    assert_array_equal(selection.clicks(every), scoring.clicks(every, lists, users))
+
+
+def test_nobody_draws_users_where_none_pay() -> None:
+    core, generator = SelectionCore(random_topics(0)), np.random.default_rng(0)
+    core.reset([0, 1], users=generator)
+    assert generator.random() == np.random.default_rng(0).random()
+    refused(lambda: core.clicks(np.array([0])), "nobody clicks")
+
+
+@pytest.mark.parametrize(("values", "message", "error"), [
+    ({"model": "casacde"}, "Did you mean cascade", ValueError),
+    ({"pays": "reciprocal-rank"}, "Did you mean reciprocal_rank", ValueError),
+    ({"attraction": 1.5}, "attraction must be between 0 and 1, got 1.5", ValueError),
+    ({"attraction": (0.1, -0.5)}, "attraction must be between 0 and 1, got -0.5", ValueError),
+    ({"attraction": ()}, "attraction is empty", ValueError),
+    ({"satisfaction": "much"}, "satisfaction must be a number", TypeError),
+    ({"noise": float("nan")}, "noise must be between", ValueError),
+    ({"attraction": (0.1, 0.5), "noise": 0.1}, "leave noise out", ValueError),
+    ({"model": "pbm", "boredom": 0.5}, "boredom is an option of users of 'cascade' and 'dbn'", ValueError),
+    ({"decay": 0.5}, "decay is an option of users of 'pbm'", ValueError),
+    ({"cutoff": 0}, "cutoff must be at least 1", ValueError),
+])  # fmt: skip
+def test_users_that_cannot_be_are_refused(values: dict[str, Any], message: str, error: type[Exception]) -> None:
+    refused(lambda: Clicks(**values), message, error)
+
+
+def test_simulators_ask_for_users_where_they_pay() -> None:
+    topics, two = random_topics(0), np.zeros(2, np.int64)
+    core = SelectionCore(topics, reward="Clicks")
+    refused(lambda: core.reset(two), "pass users=, one for each episode")
+    refused(lambda: core.reset(two, users=[1]), "expected one user for each of 2 episodes")
+    refused(lambda: core.reset(two, users=[1, -1]), "0 to 2\\*\\*63 - 1")
+    refused(lambda: core.reset(two, users=[0.5, 1.0]), "users must be integers", TypeError)  # type: ignore[list-item]
+    refused(lambda: SelectionCore(topics, reward="Clicks(modle='dbn')"), "unexpected keyword")
+    scoring = ScoringCore(topics, reward="Clicks")
+    refused(lambda: scoring.rewards(two, np.zeros((2, 1), np.int64)), "pass users=")
+    SelectionCore(topics, reward="Clicks(expected=True)").reset(two)
+
+
+def test_topics_without_subtopics_have_no_users_intent() -> None:
+    topics = TopicSet([small_topic(np.zeros((2, 0), np.int64))], name="none")
+    core = SelectionCore(topics, reward=Clicks(reveal_intent=True), horizon=2)
+    core.reset([0], users=[5])
+    assert core.step([1]).reward == 0
+    assert core.intents(core.every) == -1

@@ -1,0 +1,109 @@
+"""Logs on disk: read back, gone on with, and refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_array_equal
+from small_topics import Own, bare_topic, random_topics, refused, small_topic
+
+from srd_gym import Clicks
+from srd_gym.offline import EpsilonPolicy, logged_parts, read_log, write_log
+from srd_gym.offline import log as log_module
+from srd_gym.topic import TopicSet
+
+TOPICS = random_topics(2, 6)
+BACKWARDS = Own(lambda topic, k: np.arange(topic.n_candidates)[::-1][:k])
+HEADER = {"epsilon": 0.4, "within": None, "seed": 3}
+
+
+def parts(episodes: int = 50, topics: TopicSet = TOPICS) -> Any:
+    how: dict[str, Any] = {"depth": 4, "episodes": episodes, "seed": 3}
+    return logged_parts(BACKWARDS, topics, Clicks(noise=0.3), EpsilonPolicy(0.4), **how)
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> Path:
+    write_log(tmp_path / "log.parquet", parts(), HEADER, lambda _: None)
+    return tmp_path / "log.parquet"
+
+
+def test_a_log_is_read_back(logged: Path) -> None:
+    log, made = read_log(logged, TOPICS), next(parts())()
+    for name in ("topic_index", "shown", "propensities", "slot_propensities", "clicks", "orders", "policy"):
+        assert_array_equal(getattr(log, name), getattr(made, name), err_msg=name)
+    assert log.header == HEADER
+    assert log.clicks.any()
+    ranking = pq.read_table(logged)["ranking_propensity"].to_numpy()
+    assert_array_equal(ranking, made.propensities.prod(axis=1))
+
+
+def test_an_interrupted_log_goes_on_to_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "PART", 20)
+    whole, again = tmp_path / "whole.parquet", tmp_path / "again.parquet"
+    told: list[float] = []
+    assert write_log(whole, parts(), HEADER, told.append)
+    assert told == [20, 20, 10]
+
+    def stops() -> Any:
+        for number, part in enumerate(parts()):
+            if number == 2:
+                raise KeyboardInterrupt
+            yield part
+
+    with pytest.raises(KeyboardInterrupt):
+        write_log(again, stops(), HEADER, told.append)
+    assert not again.exists()
+    refused(lambda: write_log(again, parts(), HEADER | {"seed": 4}, told.append), "another log: seed was 3, now 4")
+    assert write_log(again, parts(), HEADER, told.append)
+    assert again.read_bytes() == whole.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.parquet", "whole.parquet"]
+    assert not write_log(again, parts(), HEADER, told.append)
+    refused(lambda: write_log(again, parts(), HEADER | {"epsilon": 0.1}, told.append), "epsilon was 0.4, now 0.1")
+
+
+def test_the_first_episodes_do_not_depend_on_how_many_follow() -> None:
+    few, more = next(parts(10))(), next(parts(50))()
+    assert_array_equal(few.topic_index, more.topic_index[:10])
+
+
+def changed(logged: Path, name: str, value: Any) -> None:
+    table = pq.read_table(logged)
+    column = table[name].to_pylist()
+    column[1] = value(column[1])
+    array = pa.array(column, table.schema.field(name).type)
+    pq.write_table(table.set_column(table.schema.get_field_index(name), name, array), logged)
+
+
+@pytest.mark.parametrize(("name", "value", "message"), [
+    ("propensities", lambda row: [0.0, *row[1:]], "row 2: propensities must be above 0 and at most 1, got 0 at rank 1"),
+    ("propensities", lambda row: [1.5, *row[1:]], "must be above 0 and at most 1, got 1.5"),
+    ("slot_propensities", lambda row: [float("nan"), *row[1:]], "slot_propensities must be above 0"),
+    ("query_id", lambda _: "unknown", "row 2: topic 'unknown' is not in 'random'; pass the topics logged"),
+    ("shown", lambda row: ["elsewhere", *row[1:]], "has no document 'elsewhere'; pass the topics logged"),
+    ("clicks", lambda row: [*row, True], "row 2: . documents are shown, but the other columns have"),
+])  # fmt: skip
+def test_a_log_that_cannot_be_is_refused(logged: Path, name: str, value: Any, message: str) -> None:
+    changed(logged, name, value)
+    refused(lambda: read_log(logged, TOPICS), message)
+
+
+def test_files_that_are_no_logs_are_refused(logged: Path, tmp_path: Path) -> None:
+    table = pq.read_table(logged)
+    pq.write_table(table.drop_columns(["propensities"]), tmp_path / "bare.parquet")
+    refused(lambda: read_log(tmp_path / "bare.parquet", TOPICS), "lacks the column propensities")
+    pq.write_table(table.slice(0, 0), tmp_path / "empty.parquet")
+    refused(lambda: read_log(tmp_path / "empty.parquet", TOPICS), "holds no episode")
+    logged.write_bytes(logged.read_bytes()[:-200])
+    refused(lambda: read_log(logged, TOPICS), "not a whole Parquet file")
+    refused(lambda: read_log(tmp_path / "none.parquet", TOPICS), "none.parquet", FileNotFoundError)
+
+
+def test_only_judged_topics_are_logged() -> None:
+    topics = TopicSet([small_topic(), bare_topic(2, "bare")], name="half")
+    refused(lambda: next(parts(1, topics)), "topic 'bare' has no judgments")

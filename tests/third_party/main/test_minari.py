@@ -1,0 +1,77 @@
+"""Minari data sets: read without this package, replayed with it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import minari
+import pytest
+from run_srd import Srd
+
+READ = """
+import sys
+sys.modules["srd_gym"] = None  # as where it is not installed
+import minari
+data = minari.load_dataset("srd/tiny/mmr-v0")
+print(data.total_episodes, [sorted(e.observations) for e in data][0], sum(e.rewards.sum() for e in data) > 0)
+"""
+
+
+@pytest.fixture
+def srd(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Srd:
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    return Srd(capsys)
+
+
+def collect(srd: Srd, *more: Any) -> Any:
+    words = ("data", "minari", "mmr", "--topics", "synthetic:tiny", "--episodes", 5, "--epsilon", 0.3, "--id")
+    return srd(*words, *(more or ["srd/tiny/mmr-v0"]))
+
+
+@pytest.mark.parametrize("options", [[], ["--reward", "Clicks(model='dbn')", "--observation", "compact"]])
+def test_a_recovered_environment_replays_the_rewards(srd: Srd, options: list[str]) -> None:
+    assert collect(srd, "srd/tiny/mmr-v0", *options).code == 0
+    data = minari.load_dataset("srd/tiny/mmr-v0")
+    env: Any = data.recover_environment()
+    for about, episode in zip(data.storage.get_episode_metadata(range(5)), data, strict=True):
+        env.reset(seed=about["seed"])
+        assert [env.step(action)[1] for action in episode.actions] == episode.rewards.tolist()
+
+
+def test_it_is_read_where_this_package_is_not_installed(srd: Srd) -> None:
+    collect(srd)
+    done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[0] == "5"
+    assert done.stdout.split()[-1] == "True"
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["srd/tiny/mmr"], "is no id of a Minari data set"),
+    (["a b"], "is no id of a Minari data set"),
+    (["srd/tiny/mmr-v0", "--episodes", 0], "episodes must be at least 1"),
+    (["srd/tiny/mmr-v0", "--epsilon", 2], "epsilon must be between 0 and 1"),
+    (["srd/tiny/mmr-v0", "--reward", "alpha_DGC"], "Did you mean alpha_DCG"),
+])  # fmt: skip
+def test_what_cannot_be_collected_is_refused(srd: Srd, tmp_path: Path, arguments: list[Any], message: str) -> None:
+    done = collect(srd, *arguments)
+    assert (done.code, message in done.err) == (2, True), done.err
+    assert not list(tmp_path.glob("srd/tiny/*-v*"))
+
+
+def test_a_data_set_is_never_overwritten(srd: Srd) -> None:
+    collect(srd)
+    assert "there is a data set srd/tiny/mmr-v0; choose another version" in collect(srd).err
+
+
+def test_a_damaged_data_set_is_told_and_can_be_made_anew(srd: Srd, tmp_path: Path) -> None:
+    collect(srd)
+    file = next(tmp_path.glob("srd/tiny/mmr-v0/data/main_data.hdf5"))
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(OSError, match="file"):
+        list(minari.load_dataset("srd/tiny/mmr-v0"))
+    assert "choose another version" in collect(srd).err
+    minari.delete_dataset("srd/tiny/mmr-v0")
+    assert collect(srd).code == 0

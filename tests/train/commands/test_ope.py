@@ -1,0 +1,97 @@
+"""`srd data log` and `srd ope`: a log on disk, estimates of rankers from it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from run_srd import Srd
+
+TOPICS = "synthetic:tiny:20"
+
+
+@pytest.fixture
+def srd(capsys: pytest.CaptureFixture[str]) -> Srd:
+    return Srd(capsys)
+
+
+@pytest.fixture
+def log(srd: Srd, tmp_path: Path) -> Path:
+    logged(srd, tmp_path / "logs.parquet")
+    return tmp_path / "logs.parquet"
+
+
+def logged(srd: Srd, out: Path, *more: Any) -> Any:
+    words = ("data", "log", "mmr", "--topics", TOPICS, "--episodes", 600, "--epsilon", 0.4, "--k", 3, "--out", out)
+    return srd.works(*words, "--json", *more).json
+
+
+def ope(log: Path, *more: Any) -> tuple[Any, ...]:
+    return ("ope", "--logs", log, "--topics", TOPICS, "--resamples", 50, *more)
+
+
+def test_a_log_is_written_once_and_evaluated(srd: Srd, log: Path) -> None:
+    again = logged(srd, log)
+    assert (again["new"], again["users"], again["episodes"]) == (False, "Clicks", 600)
+    done = srd.works(*ope(log, "--ranker", "mmr", "--ranker", "retrieval-order", "--json"))
+    told = done.json
+    assert [each["ranker"] for each in told["rankers"]] == ["mmr", "retrieval-order"]
+    for ranker in told["rankers"]:
+        estimates = {each["estimator"]: each for each in ranker["estimates"]}
+        assert list(estimates) == ["ips", "snips", "item-position", "cascade-dr", "pseudo-inverse"]
+        assert all(each["low"] <= each["value"] <= each["high"] for each in estimates.values())
+    table = srd.works(*ope(log, "--ranker", "mmr", "--estimators", "ips", "snips")).out
+    assert "snips" in table
+    assert "cascade-dr" not in table
+    assert "600 episodes" in table
+
+
+def test_the_same_seed_logs_the_same_and_users_are_chosen(srd: Srd, log: Path, tmp_path: Path) -> None:
+    logged(srd, tmp_path / "again.parquet")
+    assert pq.read_table(log) == pq.read_table(tmp_path / "again.parquet")
+    header = logged(srd, tmp_path / "dbn.parquet", "--users", "Clicks(model='dbn', patience=0.5)", "--within", 4)
+    assert header["users"] == "Clicks(model='dbn', patience=0.5)"
+
+
+def test_missing_support_is_told(srd: Srd, tmp_path: Path) -> None:
+    logged(srd, tmp_path / "greedy.parquet", "--epsilon", 0)
+    notices = srd.works(*ope(tmp_path / "greedy.parquet", "--ranker", "random")).err
+    assert "were never shown in the log; explore more" in notices
+    assert "fewer than 100 effective episodes: ips, snips" in notices
+
+
+def test_nothing_is_drawn_off_a_terminal(srd: Srd, tmp_path: Path) -> None:
+    words = ("data", "log", "mmr", "--topics", TOPICS, "--episodes", 30, "--out", tmp_path / "l.parquet")
+    assert srd.works(*words).err == f"{tmp_path / 'l.parquet'}: 30 episodes\n"
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["--episodes", 0], "--episodes must be at least 1"),
+    (["--epsilon", 1.5], "epsilon must be between 0 and 1"),
+    (["--users", "Click"], "--users must be Clicks or Clicks"),
+    (["--users", "Clicks(model='casacde')"], "Did you mean cascade"),
+    (["--seed", 5], "is another log: seed was 0, now 5"),
+])  # fmt: skip
+def test_logs_that_cannot_be_written_are_refused(srd: Srd, log: Path, words: list[Any], message: str) -> None:
+    given = ("data", "log", "mmr", "--topics", TOPICS, "--episodes", 600, "--epsilon", 0.4, "--k", 3, "--out", log)
+    assert message in srd.fails(*given, *words)
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["--ranker", "mrm"], "Did you mean mmr"),
+    (["--ranker", "mmr", "--estimators", "isp"], "Did you mean ips"),
+    (["--ranker", "mmr", "--topics", "synthetic:tiny:20:1"], "is not in"),
+    (["--ranker", "mmr", "--topics", "synthetic:tiny:3"], "is not in"),
+])  # fmt: skip
+def test_estimates_that_cannot_be_are_refused(srd: Srd, log: Path, words: list[Any], message: str) -> None:
+    assert message in srd.fails(*ope(log, *words))
+
+
+def test_a_log_of_one_s_own_needs_no_header(srd: Srd, log: Path, tmp_path: Path) -> None:
+    table = pq.read_table(log).select(["query_id", "shown", "propensities", "clicks"]).replace_schema_metadata(None)
+    pq.write_table(table, tmp_path / "own.parquet")
+    told = srd.works(*ope(tmp_path / "own.parquet", "--ranker", "mmr", "--json")).out
+    assert [each["estimator"] for each in json.loads(told)["rankers"][0]["estimates"]] == ["ips", "snips", "cascade-dr"]

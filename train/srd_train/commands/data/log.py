@@ -1,0 +1,86 @@
+"""`srd data log`: what a ranker shows simulated users and what they click, with propensities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import tyro
+
+from srd_agents.registry import import_own
+from srd_gym.checks import check_integer
+from srd_gym.core.users import users_from
+from srd_gym.data import load_topics
+from srd_gym.offline import EpsilonPolicy, logged_parts, write_log
+from srd_train.commands.console import File, Output
+from srd_train.serving.models import load_model
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogData:
+    """Log episodes of a ranker that explores: what is shown, with which propensity, and what simulated users click.
+
+    Each episode draws a topic and a user. At each rank the ranker's best document not shown yet is shown, or with
+    probability epsilon one of all that are left. The log (Parquet) has a row for each episode: query_id; shown
+    (document ids); propensities (of the document at each rank, given those above it), slot_propensities (whatever
+    stands above), ranking_propensity (their product over the ranks given those above); clicks. An interrupted log goes
+    on where it stood when the same command runs again.
+
+    Example:
+      srd data log mmr --topics synthetic:serp --episodes 10000 --epsilon 0.1 --out logs.parquet
+    """
+
+    ranker: tyro.conf.Positional[str]
+    """Model folder, or a ranker that needs no training."""
+    topics: str
+    """Judged topics: file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
+    out: File
+    """The log to write."""
+    episodes: int = 10_000
+    """Lists shown."""
+    epsilon: float = 0.1
+    """How often a rank is explored, 0 to 1."""
+    within: int | None = None
+    """Show only the ranker's first so many documents; default: all."""
+    k: int = 10
+    """Documents per list."""
+    users: str = "Clicks"
+    """Users, as "Clicks(model='dbn', patience=0.9)"; Clicks alone: cascade users."""
+    seed: int = 0
+    """Random seed of topics, users and exploration."""
+    trust: bool = False
+    """Let a ranker of one's own ("module:Class", or a folder trained from such) run."""
+    json: bool = False
+    """Print JSON about the log written."""
+
+    def execute(self, output: Output) -> int:
+        """Log.
+
+        Raises:
+            FileNotFoundError, ValueError: topics or a ranker that cannot be used, or another log at `out`.
+        """
+        check_integer("--episodes", self.episodes, 1)
+        users = users_from(self.users)
+        if users is None:
+            raise ValueError(f"--users must be Clicks or Clicks(option=value, ...), got {self.users!r}")
+        import_own([self.ranker], trust=self.trust)
+        model, topics = load_model(self.ranker, {}, self.seed, trust=self.trust), load_topics(self.topics)
+        policy = EpsilonPolicy(self.epsilon, self.within)
+        header = {
+            "ranker": self.ranker,
+            "topics": topics.name,
+            "fingerprint": topics.fingerprint,
+            "users": str(users),
+            "epsilon": self.epsilon,
+            "within": self.within,
+            "k": self.k,
+            "seed": self.seed,
+            "episodes": self.episodes,
+        }
+        parts = logged_parts(model.ranker, topics, users, policy, depth=self.k, episodes=self.episodes, seed=self.seed)
+        with output.progress(f"logging {self.ranker}", self.episodes) as advance:
+            new = write_log(self.out, parts, header, advance)
+        if self.json:
+            output.data({"file": str(self.out), "new": new, **header})
+        else:
+            output.notice(f"{self.out}: {self.episodes} episodes{'' if new else ', written before'}")
+        return 0

@@ -1,0 +1,116 @@
+"""`srd ope`: the value of rankers from the log of another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import tyro
+
+from srd_agents.registry import import_own
+from srd_gym.data import load_topics
+from srd_gym.offline import Log, evaluate_offline, read_log
+from srd_gym.offline.estimators import ESTIMATORS, unsupported
+from srd_gym.protocols import Ranker
+from srd_train.commands.console import File, Output
+from srd_train.serving.models import load_model
+
+_FEW = 100
+"""Effective episodes below which an estimate is one of few lists."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ope:
+    """Estimate, from a log of another ranker, how many clicks a list of each ranker would get (off-policy evaluation).
+
+    The estimators and what they assume: ips (nothing), snips (nothing, small bias), cascade-dr (clicks depend on what
+    stands above), item-position (on document and rank alone), pseudo-inverse (a list's value is a sum over its slots).
+    Intervals are of the bootstrap over episodes.
+
+    Example:
+      srd ope --logs logs.parquet --topics synthetic:serp --ranker mmr --ranker relational-pretrained
+    """
+
+    logs: File
+    """The log (Parquet), as `srd data log` writes it. One of your own needs the columns query_id, shown (document ids),
+    propensities and clicks; slot_propensities where known."""
+    topics: str
+    """The topics that were logged: file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
+    ranker: Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="DIR|RANKER")]
+    """Model folder, or a ranker that needs no training; once for each ranker."""
+    estimators: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = ()
+    """Estimators; default: all that the log permits."""
+    epsilon: float = 0.0
+    """Exploration of the evaluated rankers; 0: their lists as they are."""
+    clip: float | None = None
+    """Cut larger weights to this; default: none is."""
+    level: float = 0.95
+    """Level of the intervals."""
+    resamples: int = 1000
+    """Resamples of the bootstrap."""
+    seed: int = 0
+    """Random seed of the bootstrap."""
+    trust: bool = False
+    """Let rankers of one's own ("module:Class", or folders trained from such) run."""
+    json: bool = False
+    """Print JSON."""
+
+    def execute(self, output: Output) -> int:
+        """Estimate.
+
+        Raises:
+            FileNotFoundError, ValueError: a log, topics or rankers that cannot be used.
+        """
+        import_own(list(self.ranker), trust=self.trust)
+        topics = load_topics(self.topics)
+        log = read_log(self.logs, topics)
+        rows, told = [], []
+        with output.progress("estimating", len(self.ranker)) as advance:
+            for name in self.ranker:
+                ranker = load_model(name, {}, self.seed, trust=self.trust).ranker
+                told.append(self._told(name, log, ranker, output))
+                rows += [
+                    (f"{name}, {row['estimator']}" if len(self.ranker) > 1 else row["estimator"], row)
+                    for row in told[-1]["estimates"]
+                ]
+                advance(1)
+        if self.json:
+            output.data({"log": str(self.logs), "episodes": len(log.clicks), "rankers": told})
+            return 0
+        logged = float(log.clicks.sum(axis=1).mean())
+        output.table(
+            "clicks per list",
+            ["ranker, estimator", "value", f"{100 * self.level:g}% from", "to", "effective episodes", "mean weight"],
+            [
+                [label, *(f"{row[key]:.4f}" for key in ("value", "low", "high")), f"{row['effective']:.0f}",
+                 f"{row['mean_weight']:.3f}"]
+                for label, row in rows
+            ],
+            f"{len(log.clicks)} episodes, {logged:.4f} clicks on a list shown. A mean weight far from 1 says that the "
+            "log does not support the ranker.",
+        )  # fmt: skip
+        return 0
+
+    def _told(self, name: str, log: Log, ranker: Ranker, output: Output) -> dict[str, Any]:
+        """The estimates of one ranker, and notices where the log cannot carry them."""
+        found = evaluate_offline(
+            log,
+            ranker,
+            epsilon=self.epsilon,
+            estimators=self.estimators,
+            clip=self.clip,
+            level=self.level,
+            resamples=self.resamples,
+            seed=self.seed,
+        )
+        missing = unsupported(log, ranker)
+        if missing > 0:
+            output.notice(
+                f"notice: {name}: {100 * missing:.1f}% of its places (topic, rank, document) were never shown in the "
+                "log; explore more, log more episodes, or log a ranker that is closer to it"
+            )
+        weak = [each for each in ESTIMATORS if each in found and found[each].effective < _FEW]
+        if weak:
+            output.notice(f"notice: {name}: fewer than {_FEW} effective episodes: {', '.join(weak)}")
+        return {"ranker": name, "unsupported": missing, "estimates": [asdict(each) for each in found.values()]}

@@ -1,0 +1,94 @@
+"""The tables of docs/clicks.md: `python -m studies.clicks docs/clicks.md`.
+
+It writes the tables anew between their marks; without a file it prints them. No file of data is read.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from srd_agents.registry import make_ranker
+from srd_gym.core import TopicArrays
+from srd_gym.core.users import Clicks
+from srd_gym.data import load_topics
+from srd_gym.dtypes import ScoreArray
+from srd_gym.files import written_atomically
+from srd_gym.measures import evaluate
+from srd_gym.offline import EpsilonPolicy, evaluate_offline, logged_parts
+from srd_gym.offline.log import orders_of
+from srd_gym.protocols import Ranker
+from srd_gym.topic import TopicSet
+from srd_train.report.markup import markdown, with_parts
+
+LOGS, EPISODES, DEPTH, DOCUMENTS = 200, 2_000, 3, 6
+USERS = {"cascade": Clicks(attraction=0.7), "pbm": Clicks(model="pbm", attraction=0.7)}
+
+
+def expected_clicks(users: Clicks, topics: TopicSet, ranker: Ranker, depth: int) -> ScoreArray:
+    """[T] exact expected pay of the ranker's list for each topic."""
+    bound = replace(users, expected=True).bind(TopicArrays.of(topics), depth)
+    every = np.arange(len(topics))
+    pay: ScoreArray = bound.pay(every, orders_of(ranker, topics)[:, :depth], every).sum(axis=1)
+    return pay
+
+
+def coverage() -> Iterator[tuple[Any, ...]]:
+    """How estimates of MMR from logs of the retrieval order fare: bias, spread and coverage over all logs."""
+    topics = TopicSet([topic.take(range(DOCUMENTS)) for topic in load_topics("synthetic:serp:40")], name="first six")
+    logger, ranker = make_ranker("retrieval-order"), make_ranker("mmr")
+    for name, users in USERS.items():
+        truth = float(expected_clicks(users, topics, ranker, DEPTH).mean())
+        estimates: dict[str, list[tuple[float, bool]]] = {}
+        for seed in range(LOGS):
+            how: dict[str, Any] = {"depth": DEPTH, "episodes": EPISODES, "seed": seed}
+            log = next(logged_parts(logger, topics, users, EpsilonPolicy(0.5), **how))()
+            for each in evaluate_offline(log, ranker, resamples=200, seed=seed).values():
+                estimates.setdefault(each.estimator, []).append((each.value, each.low <= truth <= each.high))
+        for estimator, found in estimates.items():
+            values, covered = np.array(found).T
+            shown = (f"{values.mean() - truth:+.4f}", f"{values.std(ddof=1):.4f}", f"{100 * covered.mean():.1f}")
+            yield name, f"{truth:.4f}", estimator, *shown
+
+
+def returns() -> Iterator[tuple[str, ...]]:
+    """What rankers get on the embedded topics: the measure of judgments, and the expected pay of users."""
+    topics = load_topics("synthetic:serp")
+    kinds = [Clicks(), Clicks(pays="reciprocal_rank"), Clicks(model="dbn", patience=0.9), Clicks(model="pbm")]
+    for name in ("random", "retrieval-order", "mmr", "oracle"):
+        ranker = make_ranker(name)
+        rankings = dict(zip(topics.query_ids, ranker.rank_batch(topics, 10), strict=True))
+        judged = evaluate(topics, rankings, ["alpha_nDCG@10"]).measures["alpha_nDCG@10"]
+        yield name, *(f"{x:.3f}" for x in (judged, *(expected_clicks(k, topics, ranker, 10).mean() for k in kinds)))
+
+
+def tables() -> dict[str, str]:
+    """The tables of docs/clicks.md by the names of their marks."""
+    heads = ("users", "true clicks", "estimator", "bias", "standard deviation", "covered, %")
+    kinds = ("alpha_nDCG@10", "cascade, clicks", "cascade, reciprocal rank", "DBN, clicks", "PBM, clicks")
+    return {
+        "coverage": markdown(heads, list(coverage())),
+        "returns": markdown(("ranker", *kinds), list(returns())),
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the tables into the file named, or print them; returns the exit code."""
+    made = tables()
+    if not arguments:
+        sys.stdout.write("\n\n".join(made.values()) + "\n")
+        return 0
+    page = Path(arguments[0])
+    text = with_parts(page.read_text(encoding="utf-8"), made)
+    with written_atomically(page) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -25,9 +25,9 @@ NTN: dict[str, Any] = {"epochs": 8, "features": False, "learning_rate": 0.01, "t
     ("maskable-ppo", 200, {"epochs": 1, "rollouts": 4, "hidden": 32, "batch_size": 160}, "mmr", 0.02),
     ("daletor", 150, SMOOTH, "mmr", 0.0),
     ("mo4srd", 150, SMOOTH, "mmr", 0.0),
-    ("ntn-div", 100, NTN, "random", 0.05),
-    ("ntn-div", 100, NTN | {"loss": "margin", "negatives": 5, "positives": 2}, "random", 0.05),
-    ("ntn-div", 100, NTN | {"init": "random"}, "random", 0.05),
+    ("ntn", 100, NTN, "random", 0.05),
+    ("ntn", 100, NTN | {"loss": "margin", "negatives": 5, "positives": 2}, "random", 0.05),
+    ("ntn", 100, NTN | {"init": "random"}, "random", 0.05),
 ])  # fmt: skip
 def test_beats_others_on_held_out_topics_that_share_a_catalogue(
     name: str, count: int, options: dict[str, Any], than: str, margin: float

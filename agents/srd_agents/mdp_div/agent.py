@@ -136,13 +136,15 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
             self._optimizer = torch.optim.SGD(self._network.parameters(), lr=self.config.learning_rate)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        if self.config.update == "episode":
+        policy, at_once = self._acts(), self.config.update == "episode"
+        by_hand = isinstance(policy, RecurrentPolicy) and self.config.device == "cpu"
+        if at_once and not by_hand:
             return super()._update(batch)
-        inputs = self._see(batch)
-        episodes, policy, rate = self._play(inputs, batch, 1), self._acts(), self.config.learning_rate
+        inputs, rate = self._see(batch), self.config.learning_rate
+        episodes = self._play(inputs, batch, 1)
         before = [parameter.detach().clone() for parameter in self._network.parameters()]
-        if isinstance(policy, RecurrentPolicy) and self.config.device == "cpu":
-            loss, entropy = ascend_by_hand(policy, in_numpy(inputs), episodes, rate)
+        if isinstance(policy, RecurrentPolicy) and by_hand:
+            loss, entropy = ascend_by_hand(policy, in_numpy(inputs), episodes, rate, at_once=at_once)
         else:
             loss, entropy = ascend(self._network, inputs, episodes, rate)
         moved = (now.detach() - then for now, then in zip(self._network.parameters(), before, strict=True))

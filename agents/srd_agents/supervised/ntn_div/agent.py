@@ -96,7 +96,9 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         self._network.fit(topics)
         self._network.to(config.device)
         make = torch.optim.Adam if config.optimizer == "adam" else torch.optim.SGD
-        few = [self._network.similarity_weight, self._network.slice_weight, self._network.feature_weight]
+        few = [self._network.slice_weight, self._network.feature_weight]
+        if similarity:
+            few.append(self._network.similarity_weight)
         many = [self._network.tensor, self._network.vector_weight]
         groups: list[dict[str, Any]] = [
             {"params": few},

@@ -39,8 +39,8 @@ _NOT_HASHED = {
     "ranker": ("views", "needs", "select_by"),
     "topics": ("published", "published_source", "average", "collection", "retrieve"),
 }
-"""What else a fit serves for, where a row stands, what the cell has itself, what tables show beside it, and what the fingerprint of the topics
-tells as well: other values make no other cell."""
+"""What else a fit serves for, where a row stands, what the cell has itself, what tables show beside it, and what the
+fingerprint of the topics tells as well: other values make no other cell."""
 _LONGEST_PART = 80
 """Letters of a name that a file name takes over: file systems allow 255 in all, and the hash tells cells apart."""
 
@@ -68,8 +68,8 @@ class RankerEntry(Config):
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Option -> values to choose from on the validation topics."""
     grid_seed: Annotated[int | None, at_least(0)] = None
-    """Seed that the grid is tried with, once per fold; the other seeds train with what it chose. None: each seed chooses
-    for itself."""
+    """Seed that the grid is tried with, once per fold; the other seeds train with what it chose. None: each seed
+    chooses for itself."""
     select_by: str = ""
     """Instead of the recipe's measure, that the grid is chosen by; for rows trained for another one."""
     seeds: Annotated[tuple[int, ...], at_least(0)] = ()

@@ -84,7 +84,7 @@ TOY: dict[str, tuple[dict[str, Any], float]] = {
     "mcts search": (TREES | {"rank_by": "search", "rank_simulations": 50}, 0.95),
     "m2div": (TREES | {"epochs": 20, "rank_simulations": 60}, 0.9),
     "ntn": ({"epochs": 60, "learning_rate": 0.03}, 0.999),
-    "ntn-div": ({"epochs": 60, "learning_rate": 0.03}, 0.999),
+    "ntn-div": ({"epochs": 60, "learning_rate": 0.03}, 0.95),  # pairs of rankings, one topic at a time
     **dict.fromkeys(("daletor", "mo4srd"), (LIKELY | {"width": 16}, 0.999)),
     "mo4srd ERR_IA": (LIKELY | {"width": 16, "measure": "ERR_IA"}, 0.95),
     "mo4srd correlated": (LIKELY | {"width": 16, "correlated": True}, 0.95),

@@ -283,6 +283,26 @@ def tasks(recipe: Recipe) -> Iterator[Task]:
                     yield Task(cells=(cell, *views), topics=topics)
 
 
+def chosen_at_edges(recipe: Recipe, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Numbers chosen for learners at an end of their grid, where a better one may lie beyond: a line each.
+
+    Args:
+        recipe: the product.
+        records: of its cells.
+    """
+    entries = {entry.name: entry for entry in recipe.rankers if entry.resolved.spec.learns}
+    seen: dict[tuple[str, str, str, float], set[int]] = {}
+    for record in records:
+        for option, value in record["chosen"].items() if record["ranker"] in entries else ():
+            values = entries[record["ranker"]].resolved.grid[option]
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and value in (min(values), max(values)):
+                where = (record["topic_set"]["name"], record["ranker"], option, value)
+                seen.setdefault(where, set()).add(record["fold"])
+    for (topics, row, option, value), folds in seen.items():
+        numbers = ", ".join(map(str, sorted(folds)))
+        yield f"{topics}, {row}: {option}={value:g} was chosen at an end of its grid (fold {numbers}); widen the grid"
+
+
 def _applies(ranker: RankerEntry, topics: TopicSet) -> bool:
     """Whether the set has what the ranker needs, a retrieval order, say."""
     needs = {*ranker.resolved.spec.needs, *ranker.needs}

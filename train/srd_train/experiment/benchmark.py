@@ -70,7 +70,7 @@ class CellResult:
 class Choice(NamedTuple):
     """A choice on the validation topics."""
 
-    chosen: Mapping[str, Any]
+    chosen: dict[str, Any]
     """Option -> value."""
     trials: list[dict[str, Any]]
     """Every configuration tried, with its score."""

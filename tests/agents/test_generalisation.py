@@ -26,9 +26,9 @@ NTN: dict[str, Any] = {"epochs": 8, "features": False, "learning_rate": 0.01, "t
     ("daletor", 150, SMOOTH, "mmr", 0.0),
     ("mo4srd", 150, SMOOTH, "mmr", 0.0),
     ("desa", 150, SMOOTH | {"subtopics": False}, "mmr", 0.0),
-    ("ntn-div", 100, NTN, "random", 0.05),
-    ("ntn-div", 100, NTN | {"loss": "margin", "negatives": 5, "positives": 2}, "random", 0.05),
-    ("ntn-div", 100, NTN | {"init": "random"}, "random", 0.05),
+    ("ntn", 100, NTN, "random", 0.05),
+    ("ntn", 100, NTN | {"loss": "margin", "negatives": 5, "positives": 2}, "random", 0.05),
+    ("ntn", 100, NTN | {"init": "random"}, "random", 0.05),
 ])  # fmt: skip
 def test_beats_others_on_held_out_topics_that_share_a_catalogue(
     name: str, count: int, options: dict[str, Any], than: str, margin: float

@@ -54,6 +54,20 @@ def test_specs_are_complete(name: str) -> None:
         assert isinstance(spec.build(config), Ranker)
 
 
+@pytest.mark.parametrize(("name", "published"), [
+    ("mdp-div", {"batch_topics": 1, "update": "step", "hidden": 5, "standardize": False, "return_only": False}),
+    ("mdp-div-return-only", {"return_only": True, "update": "episode", "reward": "alpha_DCG"}),
+    ("mdp-div-s-recall", {"reward": "StRecall", "validation_measure": "StRecall@10", "update": "step"}),
+    ("ntn-div", {"init": "random", "features": False, "tensor_rate": 1.0, "optimizer": "sgd", "loss": "margin",
+                 "batch_topics": 1, "learning_rate": 0.009, "pooling": "max"}),
+    ("mdp-div-ntn-e", {"when": "step", "ntn_slices": 100, "ntn_learning_rate": 0.009}),
+    ("ma4div", {"epsilon_episodes": 300_000, "learning_rate": 1e-4, "rollouts": 1, "state": "flat"}),
+])  # fmt: skip
+def test_a_papers_name_has_its_published_settings(name: str, published: dict[str, Any]) -> None:
+    config = make_ranker(name).config  # type: ignore[attr-defined]
+    assert {option: getattr(config, option) for option in published} == published
+
+
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_heuristics_keep_the_ranker_contract(name: str) -> None:
     ranker, given = make_ranker(name), topics()

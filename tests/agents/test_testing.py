@@ -30,7 +30,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "reinforce": {"batch_topics": 2, "rollouts": 3, "hidden": 8},
     "mcts": {"batch_topics": 2, "simulations": 8, "rank_simulations": 8},
     "m2div": {"simulations": 8, "rank_simulations": 8},
-    "ntn-div": {"batch_topics": 2, "slices": 2},
+    **{name: {"batch_topics": 2, "slices": 2} for name in ("ntn", "ntn-div")},
     **dict.fromkeys(("daletor", "mo4srd"), SMOOTH),
     "desa": SMOOTH | {"feed_forward": 8},
     **{name: {"negative_below": 0.95} for name in ("pamm", "sgdmm-log", "sgdmm-exp")},
@@ -57,7 +57,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "reinforce pruned": ("reinforce", {"pruning": "knn:0.3"}),
     "vdn three rollouts, two updates": ("vdn", {"rollouts": 3, "updates": 2}),
     "relational from the start": ("relational", {"init": "random", "average": 0.9, "units": 4, "second": 4}),
-    "ntn-div margin": ("ntn-div", {"loss": "margin", "negative_below": 0.95}),
+    "ntn margin": ("ntn", {"loss": "margin", "negative_below": 0.95}),
     "mo4srd correlated": ("mo4srd", {"correlated": True}),
 }
 
@@ -84,7 +84,8 @@ TOY: dict[str, tuple[dict[str, Any], float]] = {
     "mcts": (TREES, 0.95),
     "mcts search": (TREES | {"rank_by": "search", "rank_simulations": 50}, 0.95),
     "m2div": (TREES | {"epochs": 20, "rank_simulations": 60}, 0.9),
-    "ntn-div": ({"epochs": 60, "learning_rate": 0.03}, 0.999),
+    "ntn": ({"epochs": 60, "learning_rate": 0.03}, 0.999),
+    "ntn-div": ({"epochs": 60, "learning_rate": 0.03}, 0.95),  # pairs of rankings, one topic at a time
     **dict.fromkeys(("daletor", "mo4srd"), (LIKELY | {"width": 16}, 0.999)),
     "desa": (LIKELY | {"width": 16, "heads": 2, "feed_forward": 32}, 0.999),
     "mo4srd ERR_IA": (LIKELY | {"width": 16, "measure": "ERR_IA"}, 0.95),
@@ -147,7 +148,7 @@ def test_learners_report_the_figures_that_they_can_give_and_what_they_played(nam
 
 
 SCORERS = [name for name in NAMES if issubclass(RANKERS[name].ranker_class, SequentialScorer)]
-POOLED = [(name, {"pooling": pooling}) for name in ("r-ltr", "ntn-div") for pooling in ("min", "mean", "max")]
+POOLED = [(name, {"pooling": pooling}) for name in ("r-ltr", "ntn") for pooling in ("min", "mean", "max")]
 
 
 @pytest.mark.parametrize(("name", "options"), [*((name, {}) for name in [*SCORERS, "relational-pretrained"]), *POOLED])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -14,7 +15,7 @@ from srd_agents.mdp_div.network import RecurrentPolicy
 from srd_agents.mdp_div.step_updates import ascend, ascend_by_hand
 from srd_agents.networks.features import ORDER_FEATURES, order_features, query_vectors
 from srd_agents.networks.inputs import Inputs, TopicTensors
-from srd_agents.networks.policy import StatePolicy, Steps, acting, in_numpy
+from srd_agents.networks.policy import StatePolicy, Steps, acting, in_numpy, to_numpy
 from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.rollout import roll_out
 from srd_agents.relational.decoding import rankings_of
@@ -136,23 +137,26 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
             self._optimizer = torch.optim.SGD(self._network.parameters(), lr=self.config.learning_rate)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        if self.config.update == "episode":
+        policy, at_once = self._acts(), self.config.update == "episode"
+        by_hand = isinstance(policy, RecurrentPolicy) and self.config.device == "cpu"
+        if at_once and not by_hand:
             return super()._update(batch)
-        inputs = self._see(batch)
-        episodes, policy, rate = self._play(inputs, batch, 1), self._acts(), self.config.learning_rate
-        before = [parameter.detach().clone() for parameter in self._network.parameters()]
-        if isinstance(policy, RecurrentPolicy) and self.config.device == "cpu":
-            loss, entropy = ascend_by_hand(policy, in_numpy(inputs), episodes, rate)
+        inputs, rate = self._see(batch), self.config.learning_rate
+        episodes = self._play(inputs, batch, 1)
+        parameters = list(self._network.parameters())
+        before = [to_numpy(parameter.detach()).copy() for parameter in parameters]
+        if isinstance(policy, RecurrentPolicy) and by_hand:
+            loss, entropy = ascend_by_hand(policy, in_numpy(inputs), episodes, rate, at_once=at_once)
         else:
             loss, entropy = ascend(self._network, inputs, episodes, rate)
-        moved = (now.detach() - then for now, then in zip(self._network.parameters(), before, strict=True))
+        moved = (to_numpy(now.detach()) - then for now, then in zip(parameters, before, strict=True))
         return {
             "return": float(episodes.rewards.sum()),
             "entropy": entropy,
             "loss": loss,
             "learning_rate": rate,
             # The gradients of all ranks, each taken at other weights: what the weights moved by, in units of the rate.
-            "grad_norm": float(torch.nn.utils.get_total_norm(moved)) / rate,
+            "grad_norm": math.sqrt(sum(float(np.vdot(change, change)) for change in moved)) / rate,
             "episodes": 1,
             "steps": int(episodes.active.sum()),
             "evaluations": float(np.count_nonzero(episodes.allowed)),

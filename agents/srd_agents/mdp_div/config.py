@@ -88,14 +88,16 @@ class MdpDivNtnConfig(MdpDivConfig):
 
     when: Literal["reset", "step"] = "reset"
     """"reset": NTN-DIV ranks once, before the first rank (the paper's D); "step": after each rank (E)."""
-    ntn_slices: Count = 7
-    """Slices of NTN-DIV's tensor (Liu et al. 2018: 100)."""
+    ntn_slices: Count = 100
+    """Slices of NTN-DIV's tensor."""
+    ntn_loss: Literal["likelihood", "margin"] = "margin"
+    """NTN-DIV's loss, as of ranker ntn-div."""
     ntn_epochs: Count = 40
     """Epochs of NTN-DIV at most; a fifth of the training topics tells it when to stop."""
-    ntn_learning_rate: Positive = 0.003
-    """NTN-DIV's step size (Liu et al. 2018: 0.009)."""
-    ntn_tensor_rate: Positive = 0.01
-    """Step size of NTN-DIV's tensor and of its w, in shares of `ntn_learning_rate` (the paper: 1)."""
+    ntn_learning_rate: Positive = 0.009
+    """NTN-DIV's step size."""
+    ntn_tensor_rate: Positive = 1.0
+    """Step size of NTN-DIV's tensor and of its w, in shares of `ntn_learning_rate`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

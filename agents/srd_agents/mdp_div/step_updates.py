@@ -52,11 +52,20 @@ def ascend(policy: StatePolicy, topics: Inputs, episodes: SampledEpisodes, rate:
 
 
 def ascend_by_hand(
-    policy: RecurrentPolicy, topics: Inputs, episodes: SampledEpisodes, rate: float
+    policy: RecurrentPolicy, topics: Inputs, episodes: SampledEpisodes, rate: float, *, at_once: bool = False
 ) -> tuple[float, float]:
-    """`ascend` for the paper's policy and topics in arrays (`srd_agents.networks.policy.acting`), changed in place."""
+    """`ascend` for the paper's policy and topics in arrays (`srd_agents.networks.policy.acting`), changed in place.
+
+    Args:
+        policy: as of `ascend`, and so are the others.
+        topics: likewise.
+        episodes: likewise.
+        rate: likewise.
+        at_once: take all gradients at the weights that the episode was drawn with, and change these once, by the sum.
+    """
     weights: Any = (policy.query_weight, policy.input_weight, policy.state_weight, policy.scoring_weight)
     first, into, carry, scoring = weights
+    changed: Any = [weight.copy() for weight in weights] if at_once else weights
     query: Any = (policy.standardized(topics.queries) * given(topics.queries))[0]
     vectors: Any = policy.standardized(topics.documents[0])
     actions, returns, loss, entropies = episodes.actions[0, 0], _returns(episodes), 0.0, []
@@ -75,11 +84,13 @@ def ascend_by_hand(
             surprise = ranked[rank] - chances @ vectors / total
             step = rate * returns[rank]
             slopes = _slopes(states, step * (surprise @ scoring), carry)
-            scoring += step * surprise[:, None] * states[-1]
-            first += slopes[0][:, None] * query
+            changed[3][...] += step * surprise[:, None] * states[-1]
+            changed[0][...] += slopes[0][:, None] * query
             if rank:
-                into += slopes[1:].T @ before
-                carry += slopes[1:].T @ states[:-1]
+                changed[1][...] += slopes[1:].T @ before
+                changed[2][...] += slopes[1:].T @ states[:-1]
+    for weight, new in zip(weights, changed if at_once else (), strict=at_once):
+        weight[...] = new
     return loss, float(np.mean(entropies or 0.0))
 
 

@@ -19,6 +19,7 @@ from srd_agents.networks.features import order_features, padded_order_features
 from srd_agents.networks.inputs import Inputs, TopicTensors, mean_and_deviation
 from srd_agents.networks.policy import Steps, acting, in_numpy
 from srd_agents.registry import make_ranker
+from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.training.validation import Validation
 from srd_gym.core import SelectionCore, TopicArrays
@@ -141,6 +142,20 @@ def test_the_gradients_by_hand_are_those_of_automatic_differentiation(query: boo
                    zip(twin.parameters(), played._network.parameters(), strict=True))  # fmt: skip
     for name, parameter in twin.named_parameters():
         np.testing.assert_allclose(ranker._weights()[name], parameter.detach(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"return_only": True}])
+def test_one_update_per_episode_is_the_gradient_of_automatic_differentiation(options: dict[str, Any]) -> None:
+    covered: dict[str, Any] = {"judgments": np.eye(5, dtype=np.int8), "subtopic_ids": tuple("abcde")}
+    topics = TopicSet([judged_topic(5, width=3, **covered)], name="one")
+    ranker = MdpDiv(MdpDivConfig(hidden=3, horizon=4, learning_rate=0.5, update="episode", **options))
+    ranker.prepare(topics, 3)
+    twin, first = copy.deepcopy(ranker), ranker._weights()
+    figures, expected = ranker._update(np.array([0])), PolicyGradient._update(twin, np.array([0]))
+    assert {**figures, "entropy": 0} == pytest.approx({**expected, "entropy": 0}, rel=1e-4)
+    for name, weights in twin._weights().items():
+        np.testing.assert_allclose(ranker._weights()[name], weights, rtol=0, atol=1e-6)
+    assert not np.allclose(ranker._weights()["scoring_weight"], first["scoring_weight"])
 
 
 def test_each_rank_is_learned_at_the_weights_that_the_one_before_left() -> None:

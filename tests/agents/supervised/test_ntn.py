@@ -72,7 +72,7 @@ def test_network_and_scorer_are_the_formula(pooling: Any, slices: int) -> None:
 
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_padding_and_pieces_change_no_topics_loss(pooling: Any) -> None:
-    learner: Any = make_ranker("ntn-div", pooling=pooling, slices=3, depth=5)
+    learner: Any = make_ranker("ntn", pooling=pooling, slices=3, depth=5)
     topics = TopicSet([judged_topic(n, seed, 4, 4) for seed, n in enumerate([9, 3, 14, 6])], name="four")
     learner.prepare(topics)
     together = learner._loss(learner._topics).detach()

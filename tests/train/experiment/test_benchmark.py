@@ -18,8 +18,9 @@ from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_run
+from srd_train.experiment import benchmark
 from srd_train.experiment.benchmark import CellResult, run_benchmark, run_fit
-from srd_train.experiment.recipe import Cell, RankerEntry, Recipe, tasks
+from srd_train.experiment.recipe import Cell, RankerEntry, Recipe, chosen_at_edges, tasks
 from srd_train.report.markup import plain_columns
 
 PRODUCT = recipe(
@@ -174,6 +175,26 @@ def test_test_judgments_change_nothing_but_scores(entry: RankerEntry) -> None:
     assert blind.record["per_topic"] != honest.record["per_topic"]
     for key in ("chosen", "trials", "validation", "config"):
         assert blind.record[key] == honest.record[key]
+
+
+def test_a_grid_tried_with_one_seed_chooses_for_the_others_on_the_rows_own_measure(monkeypatch: Any) -> None:
+    monkeypatch.setattr(benchmark, "_CHOICES", {})
+    config, grid = {"epochs": 2}, {"learning_rate": (0.001, 0.5, 0.01)}
+    entry = RankerEntry(ranker="mdp-div", config=config, grid=grid, grid_seed=0, select_by="StRecall@5")
+    made = list(tasks(recipe(entry, seeds=(0, 1))))
+    zero, one = (result_of(task.cells[0], task.topics).record for task in made[:2])
+    assert (zero["seed"], one["seed"], zero["fold"], one["fold"]) == (0, 1, 1, 1)
+    assert [trial["values"]["learning_rate"] for trial in zero["trials"]] == [0.001, 0.5, 0.01]
+    assert (one["chosen"], one["trials"], one["select_by"]) == (zero["chosen"], zero["trials"], "StRecall@5")
+    ends = chosen_at_edges(recipe(entry), [{**zero, "chosen": {"learning_rate": value}} for value in (0.001, 0.01)])
+    assert list(ends) == [
+        "tiny, mdp-div: learning_rate=0.001 was chosen at an end of its grid (fold 1); widen the grid"
+    ]
+    fixed = next(tasks(recipe(RankerEntry(ranker="mdp-div", config=config | one["chosen"]), seeds=(1,))))
+    alone = result_of(fixed.cells[0], fixed.topics).record
+    assert (alone["per_topic"], alone["config"]) == (one["per_topic"], one["config"])
+    monkeypatch.setattr(benchmark, "_CHOICES", {})  # as in another process
+    assert result_of(made[1].cells[0], made[1].topics).record["per_topic"] == one["per_topic"]
 
 
 def test_tables_say_what_the_records_say(finished: tuple[Path, list[dict[str, Any]]]) -> None:

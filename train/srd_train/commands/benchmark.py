@@ -14,7 +14,7 @@ from srd_agents.training.progress import OnProgress, Progress
 from srd_train.commands.console import Output, SomeFile, SomeFolder, overview, parsed, print_table
 from srd_train.experiment.benchmark import Engine, FailedCellsError, in_process, run_benchmark
 from srd_train.experiment.engines import on_ray, processes
-from srd_train.experiment.recipe import Cell, Recipe, built_in, load_recipe
+from srd_train.experiment.recipe import Cell, Recipe, built_in, chosen_at_edges, load_recipe
 from srd_train.experiment.records import Record
 from srd_train.experiment.sources import patterns
 from srd_train.report.latex import as_latex
@@ -83,6 +83,8 @@ class Benchmark:
             output.notice(str(problem))
         for difference in self._differences(recipe, records):
             output.notice(f"DIFFERS from what is stored: {difference}")
+        for line in chosen_at_edges(recipe, records):
+            output.notice(line)
         if self.scores is not None:
             write_scores(self.scores, [record for table in tables for record in table.records])
         if self.markdown is not None:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,15 @@ class CellResult:
     def failed(self) -> bool:
         """Whether there is no run."""
         return self.rankings is None
+
+
+class Choice(NamedTuple):
+    """A choice on the validation topics."""
+
+    chosen: dict[str, Any]
+    """Option -> value."""
+    trials: list[dict[str, Any]]
+    """Every configuration tried, with its score."""
 
 
 Seconds = NDArray[np.float64]
@@ -267,10 +276,36 @@ def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> tuple[
     fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
     split = _split(topics, fold, file, cell.topics.width if cell.topics.vectors == "lsa" else None)
     begun = _now()
+    first = cell.ranker.grid_seed
+    if first is None or first == cell.seed:
+        fitted = _tried(cell, split, on_progress)
+    else:
+        choice = _choice(replace(cell, seed=first), split, on_progress)
+        fitted = fit_ranker(
+            cell.ranker.resolved.fixed(choice.chosen), split, seed=cell.seed, trust=True, progress=on_progress
+        )
+        fitted = replace(fitted, chosen=choice.chosen, trials=choice.trials)
+    return split, fitted, _now() - begun
+
+
+_CHOICES: dict[str, Choice] = {}
+
+
+def _choice(cell: Cell, split: Split, on_progress: OnProgress | None) -> Choice:
+    """The choice that a cell's seed makes; kept, as other seeds ask for it too."""
+    if cell.id not in _CHOICES:
+        _tried(cell, split, on_progress)
+    return _CHOICES[cell.id]
+
+
+def _tried(cell: Cell, split: Split, on_progress: OnProgress | None) -> Fitted:
+    """The best ranker of a cell's grid."""
     fitted = fit_ranker(
         cell.ranker.resolved, split, select_by=cell.select_by, seed=cell.seed, trust=True, progress=on_progress
     )
-    return split, fitted, _now() - begun
+    if cell.ranker.grid_seed is not None:
+        _CHOICES[cell.id] = Choice(fitted.chosen, fitted.trials)
+    return fitted
 
 
 @lru_cache(maxsize=5)

@@ -36,11 +36,11 @@ Needs = Literal["retrieval order", "query"]
 """Needs of a row beside those of its ranker."""
 _LONGEST_NAME = 60
 _NOT_HASHED = {
-    "ranker": ("views", "needs"),
+    "ranker": ("views", "needs", "select_by"),
     "topics": ("published", "published_source", "average", "collection", "retrieve"),
 }
-"""What else a fit serves for, where a row stands, what tables show beside it, and what the fingerprint of the topics
-tells as well: other values make no other cell."""
+"""What else a fit serves for, where a row stands, what the cell has itself, what tables show beside it, and what the
+fingerprint of the topics tells as well: other values make no other cell."""
 _LONGEST_PART = 80
 """Letters of a name that a file name takes over: file systems allow 255 in all, and the hash tells cells apart."""
 
@@ -67,6 +67,11 @@ class RankerEntry(Config):
     """Options that differ from the defaults."""
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Option -> values to choose from on the validation topics."""
+    grid_seed: Annotated[int | None, at_least(0)] = None
+    """Seed that the grid is tried with, once per fold; the other seeds train with what it chose. None: each seed
+    chooses for itself."""
+    select_by: str = ""
+    """Instead of the recipe's measure, that the grid is chosen by; for rows trained for another one."""
     seeds: Annotated[tuple[int, ...], at_least(0)] = ()
     """Instead of the recipe's; one is enough for a ranker without chance."""
     needs: tuple[Needs, ...] = ()
@@ -159,7 +164,7 @@ class Recipe(Config):
             _check_known(f"row of a published figure of topics {entry.name!r}:", entry.published, self.rows)
         if not self.seeds or not self.measures:
             raise ValueError("expected seeds and measures")
-        for name in (*self.measures, self.select_by):
+        for name in (*self.measures, self.select_by, *(entry.select_by for entry in self.rankers if entry.select_by)):
             measure(name)
 
 
@@ -201,6 +206,8 @@ class Cell:
         for part, keys in _NOT_HASHED.items():
             for key in keys:
                 del content[part][key]
+        if self.ranker.grid_seed is None:  # cells of recipes without it keep their names
+            del content["ranker"]["grid_seed"]
         digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=list).encode()).hexdigest()[:10]
         parts = (self.topics.name, self.row, f"fold{self.fold}", f"seed{self.seed}", digest)
         return ".".join(re.sub(r"[^A-Za-z0-9_+-]+", "-", part)[:_LONGEST_PART] for part in parts)
@@ -267,13 +274,33 @@ def tasks(recipe: Recipe) -> Iterator[Task]:
                         fold=fold,
                         seed=seed,
                         measures=recipe.measures,
-                        select_by=recipe.select_by,
+                        select_by=ranker.select_by or recipe.select_by,
                         depth=recipe.depth,
                         topics_fingerprint=topics.fingerprint,
                         options=ranker.resolved.options,
                     )
                     views = (replace(cell, view=view) for view in ranker.views)
                     yield Task(cells=(cell, *views), topics=topics)
+
+
+def chosen_at_edges(recipe: Recipe, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Numbers chosen for learners at an end of their grid, where a better one may lie beyond: a line each.
+
+    Args:
+        recipe: the product.
+        records: of its cells.
+    """
+    entries = {entry.name: entry for entry in recipe.rankers if entry.resolved.spec.learns}
+    seen: dict[tuple[str, str, str, float], set[int]] = {}
+    for record in records:
+        for option, value in record["chosen"].items() if record["ranker"] in entries else ():
+            values = entries[record["ranker"]].resolved.grid[option]
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and value in (min(values), max(values)):
+                where = (record["topic_set"]["name"], record["ranker"], option, value)
+                seen.setdefault(where, set()).add(record["fold"])
+    for (topics, row, option, value), folds in seen.items():
+        numbers = ", ".join(map(str, sorted(folds)))
+        yield f"{topics}, {row}: {option}={value:g} was chosen at an end of its grid (fold {numbers}); widen the grid"
 
 
 def _applies(ranker: RankerEntry, topics: TopicSet) -> bool:

@@ -71,6 +71,10 @@ class ResolvedRanker:
         """All that a fit depends on besides topics and seed: every option, defaults included, and the grid."""
         return {"config": as_values(self.configured({})), "grid": self.grid}
 
+    def fixed(self, chosen: Mapping[str, Any]) -> ResolvedRanker:
+        """The ranker with these options, and nothing left to choose."""
+        return ResolvedRanker(spec=self.spec, config={**self.config, **chosen}, grid={})
+
     def configured(self, chosen: Mapping[str, Any]) -> Any:
         """The ranker's options, an instance of its dataclass, with what was chosen."""
         return self.spec.configure(**{**self.config, **chosen})

@@ -57,12 +57,12 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
     f(v, S) = w'v + mu' max_{s in S} tanh(v' W^{[1:z]} s); ranking takes the best remaining document again and again.
     Learned with the likelihood of the ideal ranking (R-LTR) or PAMM's margin.
 
-    Differs from the paper: vectors standardised by the training documents, the query's cosine and the retrieval order
-    as further features, first weights that resemble MMR, Adam, and batches; ranks at which no document gains any more
-    do not count.
+    Differs from the paper (ranker `ntn-div` in the first two alone): vectors standardised by the training documents;
+    ranks at which no document gains any more do not count; the query's cosine and the retrieval order as further
+    features, tensors with a part for plain similarity, first weights that resemble MMR, Adam, and batches.
     """
 
-    name: str = "ntn-div"
+    name: str = "ntn"
     config_class: ClassVar[type[Any]] = NtnDivConfig
 
     _network: NtnNetwork
@@ -96,6 +96,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         self._network.fit(topics)
         self._network.to(config.device)
         make = torch.optim.Adam if config.optimizer == "adam" else torch.optim.SGD
+        self._network.similarity_weight.requires_grad_(similarity)  # no part of the paper's tensors
         few = [self._network.similarity_weight, self._network.slice_weight, self._network.feature_weight]
         many = [self._network.tensor, self._network.vector_weight]
         groups: list[dict[str, Any]] = [

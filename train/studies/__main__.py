@@ -16,6 +16,9 @@ TREE = Group(
         "pretrain": Leaf("studies.pretrain.run", "the weights of relational-pretrained, made again", "Pretrain"),
         "safe-default": Leaf("studies.safe_default", "the default ranker without named subtopics", "SafeDefault"),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers"),
+        "training-queries": Leaf(
+            "studies.training_queries", "a picture of scores by the number of training queries", "TrainingQueries"
+        ),
     },
 )
 

@@ -19,6 +19,7 @@ import numpy as np
 from srd_train.experiment.recipe import Recipe
 from srd_train.report.markup import as_markdown, markdown, p_text
 from srd_train.report.significance import Scores, difference_interval, tests_against
+from srd_train.report.sizes import sizes_markdown
 from srd_train.report.tables import ResultTable
 
 LEGEND = (
@@ -98,7 +99,7 @@ def averaged(tables: Sequence[ResultTable], recipe: Recipe) -> dict[str, dict[st
 
 
 def page_markdown(tables: Sequence[ResultTable], recipe: Recipe) -> str:
-    """All tables of a Markdown page: macro-averages with the means of their sets, and the other sets one by one.
+    """All tables of a Markdown page: learning curves, macro-averages with the means of their sets, then the other sets.
 
     Args:
         tables: of `complete_tables`.
@@ -107,7 +108,8 @@ def page_markdown(tables: Sequence[ResultTable], recipe: Recipe) -> str:
     averages = macro_tables(tables, recipe)
     within = [table.topics for one in averages for several in one.collections.values() for table in several]
     apart = [table for table in tables if table.topics not in within]
-    parts = [macro_markdown(averages), *map(set_markdown, averages), as_markdown(apart) if apart else ""]
+    first = [sizes_markdown(tables, recipe), macro_markdown(averages), *map(set_markdown, averages)]
+    parts = [*first, as_markdown(apart) if apart else ""]
     return "\n\n".join(filter(None, parts))
 
 

@@ -117,18 +117,17 @@ def test_what_no_topic_set_can_have_is_refused() -> None:
 @pytest.mark.data
 def test_types_of_medical_questions_recur_across_the_parts(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SRD_DATA_DIR", str(data_dir))
-    name = "texts/medical-questions"
-    entry = TopicsEntry(name="m", source=name, vectors=f"{name}/minilm-384.npz", retrieve="none", limit=200)
+    entry = TopicsEntry(name="m", source="texts/medical-questions", retrieve="none")
     topics = load_entry(entry)
     held_out = {
         part: tuple(getattr(load_recipe("medical").topics[4], f"{part}_subtopics")) for part in ("train", "test")
     }
     parts = Parts(shares=(70, 10, 20), train_subtopics=held_out["train"], test_subtopics=held_out["test"])
     split, whole = in_parts(topics, parts, "1/1"), in_parts(topics, Parts(shares=(70, 10, 20)), "1/1")
-    assert [len(part or ()) for part in (whole.train, whole.validation, whole.test)] == [140, 20, 40]
+    assert [len(part or ()) for part in (whole.train, whole.validation, whole.test)] == [1234, 176, 353]
     types = [{name for topic in part or () for name in topic.subtopic_ids} for part in (split.train, split.test)]
     assert "inheritance" in types[0]
     assert "treatment" in types[1]
     assert not types[0] & types[1]
     assert not set(held_out["train"]) & set(held_out["test"])
-    assert sum("treatment" in topic.subtopic_ids for topic in topics) > 150
+    assert sum("treatment" in topic.subtopic_ids for topic in topics) > 1700

@@ -120,7 +120,7 @@ def test_types_of_medical_questions_recur_across_the_parts(data_dir: Path, monke
     entry = TopicsEntry(name="m", source="texts/medical-questions", retrieve="none")
     topics = load_entry(entry)
     held_out = {
-        part: tuple(getattr(load_recipe("medical").topics[4], f"{part}_subtopics")) for part in ("train", "test")
+        part: tuple(getattr(load_recipe("medical").topics[5], f"{part}_subtopics")) for part in ("train", "test")
     }
     parts = Parts(shares=(70, 10, 20), train_subtopics=held_out["train"], test_subtopics=held_out["test"])
     split, whole = in_parts(topics, parts, "1/1"), in_parts(topics, Parts(shares=(70, 10, 20)), "1/1")

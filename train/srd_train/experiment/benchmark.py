@@ -44,7 +44,7 @@ from srd_train.experiment.recipe import RECIPE_FILE, Cell, Recipe, Task, check_r
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record
 from srd_train.experiment.selection import Fitted, fit_ranker
 from srd_train.experiment.sources import folds_path
-from srd_train.experiment.split import Split, split_topics, with_lsa
+from srd_train.experiment.split import Parts, Split, in_parts, with_lsa
 
 Record = dict[str, Any]
 _RANK_CHUNK = 64
@@ -274,7 +274,8 @@ def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> tuple[
     import_own(named, trust=True)
     file = folds_path(cell.topics)
     fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
-    split = _split(topics, fold, file, cell.topics.width if cell.topics.vectors == "lsa" else None)
+    lsa_width = cell.topics.width if cell.topics.vectors == "lsa" else None
+    split = _split(topics, cell.topics.parts, fold, file, lsa_width)
     begun = _now()
     first = cell.ranker.grid_seed
     if first is None or first == cell.seed:
@@ -309,9 +310,9 @@ def _tried(cell: Cell, split: Split, on_progress: OnProgress | None) -> Fitted:
 
 
 @lru_cache(maxsize=5)
-def _split(topics: TopicSet, fold: str, file: Path | None, lsa_width: int | None) -> Split:
+def _split(topics: TopicSet, parts: Parts, fold: str, file: Path | None, lsa_width: int | None) -> Split:
     """The fold. Kept for the next rows: fitting LSA takes longer than most of them."""
-    split = split_topics(topics, fold=fold, folds=file)
+    split = in_parts(topics, parts, fold, file)
     return split if lsa_width is None else with_lsa(split, lsa_width)
 
 

@@ -37,10 +37,14 @@ Needs = Literal["retrieval order", "query"]
 _LONGEST_NAME = 60
 _NOT_HASHED = {
     "ranker": ("views", "needs", "select_by"),
-    "topics": ("published", "published_source", "average", "collection", "retrieve"),
+    "topics": ("published", "published_source", "average", "collection", "retrieve", "rankers", "epochs_factor"),
 }
 """What else a fit serves for, where a row stands, what the cell has itself, what tables show beside it, and what the
-fingerprint of the topics tells as well: other values make no other cell."""
+fingerprint of the topics or the ranker's options tell as well: other values make no other cell."""
+_HASHED_IF_SET = ("shares", "train_queries", "train_subtopics", "test_subtopics")
+"""Options of topic sets that are newer than the cells of stored results."""
+_EPOCHS = ("epochs", "decay_epochs")
+"""Options of learners that a topic set can multiply."""
 _LONGEST_PART = 80
 """Letters of a name that a file name takes over: file systems allow 255 in all, and the hash tells cells apart."""
 
@@ -96,6 +100,15 @@ class RankerEntry(Config):
         """The ranker, its options checked."""
         return ResolvedRanker.of(self.ranker, self.config, self.grid)
 
+    def trained_longer(self, factor: float) -> RankerEntry:
+        """The same ranker with this many times its epochs, and epochs of decay, at least one; others as they are."""
+        if factor == 1 or not self.resolved.spec.learns:
+            return self
+        options: Any = self.resolved.configured({})
+        own = {name: getattr(options, name, 0) for name in _EPOCHS}
+        longer = {name: max(1, round(factor * epochs)) for name, epochs in own.items() if epochs}
+        return replace(self, config={**self.config, **longer})
+
     @property
     def rows(self) -> tuple[str, ...]:
         """The names of its rows: its own, then its views'."""
@@ -143,8 +156,12 @@ class Recipe(Config):
     @property
     def cells(self) -> int:
         """Number of cells at most."""
-        folds = sum(len(entry.fold_numbers) for entry in self.topics)
-        return folds * sum(len(entry.seeds or self.seeds) * len(entry.rows) for entry in self.rankers)
+        return sum(
+            len(entry.fold_numbers) * len(ranker.seeds or self.seeds) * len(ranker.rows)
+            for entry in self.topics
+            for ranker in self.rankers
+            if not entry.rankers or ranker.name in entry.rankers
+        )
 
     def __post_init__(self) -> None:
         if not (0 < len(self.name) <= _LONGEST_NAME and _names_a_folder(self.name)):
@@ -162,6 +179,7 @@ class Recipe(Config):
         _check_known("reference ranker:", filter(None, (self.reference, self.second_reference)), self.rows)
         for entry in self.topics:
             _check_known(f"row of a published figure of topics {entry.name!r}:", entry.published, self.rows)
+            _check_known(f"ranker of topics {entry.name!r}:", entry.rankers, [ranker.name for ranker in self.rankers])
         if not self.seeds or not self.measures:
             raise ValueError("expected seeds and measures")
         for name in (*self.measures, self.select_by, *(entry.select_by for entry in self.rankers if entry.select_by)):
@@ -208,6 +226,9 @@ class Cell:
                 del content[part][key]
         if self.ranker.grid_seed is None:  # cells of recipes without it keep their names
             del content["ranker"]["grid_seed"]
+        for key in _HASHED_IF_SET:
+            if not content["topics"][key]:
+                del content["topics"][key]
         digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=list).encode()).hexdigest()[:10]
         parts = (self.topics.name, self.row, f"fold{self.fold}", f"seed{self.seed}", digest)
         return ".".join(re.sub(r"[^A-Za-z0-9_+-]+", "-", part)[:_LONGEST_PART] for part in parts)
@@ -261,10 +282,13 @@ def tasks(recipe: Recipe) -> Iterator[Task]:
     Raises:
         ValueError, FileNotFoundError: a topic set that cannot be read.
     """
+    loaded: tuple[TopicsEntry, TopicSet] | None = None
     for entry in recipe.topics:
-        topics = load_entry(entry)
-        for ranker in recipe.rankers:
-            if not _applies(ranker, topics):
+        if loaded is None or loaded[0] != entry.content:
+            loaded = (entry.content, load_entry(entry))
+        topics = loaded[1]
+        for ranker in (one.trained_longer(entry.epochs_factor) for one in recipe.rankers):
+            if not _applies(ranker, entry, topics):
                 continue
             for fold in entry.fold_numbers:
                 for seed in ranker.seeds or recipe.seeds:
@@ -303,8 +327,10 @@ def chosen_at_edges(recipe: Recipe, records: Iterable[Mapping[str, Any]]) -> Ite
         yield f"{topics}, {row}: {option}={value:g} was chosen at an end of its grid (fold {numbers}); widen the grid"
 
 
-def _applies(ranker: RankerEntry, topics: TopicSet) -> bool:
-    """Whether the set has what the ranker needs, a retrieval order, say."""
+def _applies(ranker: RankerEntry, entry: TopicsEntry, topics: TopicSet) -> bool:
+    """Whether the set is to have the ranker, and has what it needs, a retrieval order, say."""
+    if entry.rankers and ranker.name not in entry.rankers:
+        return False
     needs = {*ranker.resolved.spec.needs, *ranker.needs}
     queries = all(topic.query_vector is not None for topic in topics) or topics.vector_width is None  # lsa comes later
     return (topics.has_retrieval_order or "retrieval order" not in needs) and (queries or "query" not in ranker.needs)

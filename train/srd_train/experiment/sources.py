@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from srd_agents.training.options import Config, Count, at_least
+from srd_agents.training.options import Config, Count, Positive, at_least
 from srd_gym import data
 from srd_gym.checks import unknown
 from srd_gym.data.collection import Retrieve
@@ -19,12 +19,14 @@ from srd_gym.data.notices import tell
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.reading import existing_file
 from srd_gym.topic import Topic, TopicSet
+from srd_train.experiment.split import Parts
 
 DATA_VARIABLE = "SRD_DATA_DIR"
 """The environment variable that says where the recipes' real files are."""
 MADE_VECTORS = ("lsa", "simulated")
 """Vectors that are made of the topics, not read from a file."""
-COLLECTIONS = tuple(f"texts/{name}" for name in ("perspectives", "key-points", "author-names", "word-senses"))
+_TEXTS = ("perspectives", "key-points", "author-names", "word-senses", "medical-questions")
+COLLECTIONS = tuple(f"texts/{name}" for name in _TEXTS)
 """Collections of texts, whose candidates a first stage finds."""
 FOLDERS = {name: name for name in ("ambient", "rl4srd", "du-div", *COLLECTIONS)}
 FOLDERS |= {"trec-indri": "trec-web"}
@@ -74,6 +76,18 @@ class TopicsEntry(Config):
     """Published test sets instead, in a file here or below SRD_DATA_DIR."""
     run_folds: Annotated[tuple[int, ...], at_least(1)] = ()
     """Only these folds; none named: all of them."""
+    shares: tuple[float, ...] = ()
+    """One split by query instead of folds: shares to train on, to validate on and to test on, such as 70, 10, 20."""
+    train_queries: Annotated[int | None, at_least(1)] = None
+    """Queries to train on, drawn at random (always the same); None: all."""
+    epochs_factor: Positive = 1.0
+    """Factor of the epochs of learners, for sets with fewer training queries than those that the epochs are for."""
+    train_subtopics: tuple[str, ...] = ()
+    """Subtopics of training and validation topics; none named: all. What is relevant to others only is left out."""
+    test_subtopics: tuple[str, ...] = ()
+    """Likewise of test topics."""
+    rankers: tuple[str, ...] = ()
+    """Rankers to run on it, by their names in the tables; none named: all. No part of a cell."""
     average: str = ""
     """Which macro-average it is part of, if any; see `srd_train.report.macro`. No part of a cell."""
     collection: str = ""
@@ -87,10 +101,37 @@ class TopicsEntry(Config):
     @property
     def fold_numbers(self) -> tuple[int, ...]:
         """The folds that are run, from 1 on."""
+        if self.shares:
+            return (1,)
         return self.run_folds or tuple(range(1, self.folds + 1))
+
+    @property
+    def content(self) -> TopicsEntry:
+        """What decides its topics: entries with equal content differ in name, split, rows and tables at most."""
+        return TopicsEntry(
+            name="",
+            **{
+                name: getattr(self, name)
+                for name in ("source", "vectors", "qrels", "years", "retrieve", "width", "noise", "catalogue", "limit")
+            },
+            candidates=self.candidates,
+            without=self.without,
+        )
+
+    @property
+    def parts(self) -> Parts:
+        """Its changes of a split."""
+        return Parts(
+            shares=self.shares,
+            train_queries=self.train_queries,
+            train_subtopics=self.train_subtopics,
+            test_subtopics=self.test_subtopics,
+        )
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.parts.shares and (self.run_folds or self.folds_file):
+            raise ValueError("shares make one split: leave folds, run_folds and folds_file out")
         simulated = self.vectors == "simulated"
         used = {
             "years": self.source == "trec-indri",

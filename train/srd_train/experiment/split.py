@@ -1,20 +1,26 @@
-"""Topic sets split into parts that share no query, and vectors that are fitted on the training part alone."""
+"""Topic sets split into parts that share no query, and vectors that are fitted on the training part alone.
+
+Shapes: N candidates, S subtopics.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from srd_gym.checks import unknown
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.splits import read_folds
 from srd_gym.showing import short_repr
-from srd_gym.topic import TopicSet
+from srd_gym.topic import Topic, TopicSet
 
+ONE_SPLIT = 3
+"""Shares of one split: to train on, to validate on, to test on."""
 VALIDATION_SHARE = 0.2
 """Share of the topics that validates where no fold is named."""
 
@@ -35,6 +41,108 @@ class Split:
     """Description of the split, as JSON values."""
     vectorizer: LsaVectorizer | None = None
     """Fitted on the texts of `train`, and already applied to all parts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Changes of a split: one split by shares instead of folds, and less of its parts."""
+
+    shares: tuple[float, ...] = ()
+    """Shares of the queries to train on, to validate on and to test on; none: folds."""
+    train_queries: int | None = None
+    """Queries to train on, always the same; those of a smaller number are among those of a larger one. None: all."""
+    train_subtopics: tuple[str, ...] = ()
+    """Subtopics of training and validation; none: all."""
+    test_subtopics: tuple[str, ...] = ()
+    """Subtopics of the test; none: all."""
+
+    def __post_init__(self) -> None:
+        if self.shares and (len(self.shares) != ONE_SPLIT or not all(share > 0 for share in self.shares)):
+            raise ValueError(
+                "shares must be three positive numbers (to train on, to validate on, to test on), such as 70, 10, 20; "
+                f"got {list(self.shares)}"
+            )
+
+
+def in_parts(topics: TopicSet, parts: Parts, fold: str, folds: Path | None = None) -> Split:
+    """A fold, or the one split by shares, with what the parts keep.
+
+    Args:
+        topics: the whole set.
+        parts: the changes.
+        fold: as of `split_topics`; "1/1" is the split by shares.
+        folds: as of `split_topics`.
+
+    Raises:
+        ValueError: as of `split_topics`, more queries to train on than there are, or a subtopic that no topic has.
+    """
+    every = {name for topic in topics for name in topic.subtopic_ids}
+    for name in (*parts.train_subtopics, *parts.test_subtopics):
+        if name not in every:
+            raise unknown(f"subtopic of {topics.name!r}:", name, every)
+    split = _by_shares(topics, parts.shares) if parts.shares else split_topics(topics, fold=fold, folds=folds)
+    how, train = dict(split.description), split.train
+    if parts.train_queries is not None:
+        if parts.train_queries > len(train):
+            raise ValueError(f"expected at most {len(train)} queries to train on, got {parts.train_queries}")
+        first = np.random.default_rng(0).permutation(len(train))[: parts.train_queries]
+        train = train.replace(train[int(i)] for i in sorted(first))
+        how["train_queries"] = parts.train_queries
+    validation, test = split.validation, split.test
+    if parts.train_subtopics:
+        train, validation = (with_subtopics(part, parts.train_subtopics) for part in (train, validation))
+        how["train_subtopics"] = list(parts.train_subtopics)
+    if parts.test_subtopics and test is not None:
+        test = with_subtopics(test, parts.test_subtopics)
+        how["test_subtopics"] = list(parts.test_subtopics)
+    return replace(split, train=train, validation=validation, test=test, description=how)
+
+
+def with_subtopics(topics: TopicSet, names: Collection[str]) -> TopicSet:
+    """The topics with these subtopics alone.
+
+    Candidates that are relevant to others only go, so that no learner is taught that they are irrelevant. So do topics
+    that have none of these subtopics, or no candidate left.
+
+    Args:
+        topics: any set.
+        names: ids of subtopics.
+    """
+    own = (_with_subtopics(topic, names) for topic in topics if not set(names).isdisjoint(topic.subtopic_ids))
+    return topics.replace(topic for topic in own if topic is not None)
+
+
+def _with_subtopics(topic: Topic, names: Collection[str]) -> Topic | None:
+    """One topic, which has some of them; None where no candidate is left."""
+    keep = [column for column, name in enumerate(topic.subtopic_ids) if name in names]
+    if topic.judgments is not None:
+        relevant = topic.judgments >= 1  # [N, S]
+        left = np.flatnonzero(relevant[:, keep].any(axis=1) | ~relevant.any(axis=1))
+        if not left.size:
+            return None
+        topic = topic.take(left)
+    cut: dict[str, Any] = {
+        name: None if (array := getattr(topic, name)) is None else array[..., keep]
+        for name in ("judgments", "pool", "subtopic_weights", "subtopic_scores")
+    }
+    vectors, texts = topic.subtopic_vectors, topic.subtopic_texts
+    return replace(
+        topic,
+        subtopic_ids=tuple(topic.subtopic_ids[column] for column in keep),
+        subtopic_texts=None if texts is None else tuple(texts[column] for column in keep),
+        subtopic_vectors=None if vectors is None else vectors[keep],
+        **cut,
+    )
+
+
+def _by_shares(topics: TopicSet, shares: Sequence[float]) -> Split:
+    """One split of a shuffle (always the same), each part in the order of the set."""
+    ends = np.rint(np.cumsum(shares) / np.sum(shares) * len(topics)).astype(int)
+    parts = np.split(np.random.default_rng(0).permutation(len(topics)), ends[:-1])
+    if not all(len(part) for part in parts):
+        raise ValueError(f"shares {list(shares)} leave a part of the {len(topics)} topics empty; use other shares")
+    train, validation, test = (topics.replace(topics[int(i)] for i in sorted(part)) for part in parts)
+    return Split(train=train, validation=validation, test=test, description={"shares": list(shares), "seed": 0})
 
 
 def split_topics(topics: TopicSet, *, fold: str | None = None, folds: Path | None = None, seed: int = 0) -> Split:

@@ -19,6 +19,7 @@ import numpy as np
 from srd_train.experiment.recipe import Recipe
 from srd_train.report.markup import as_markdown, markdown, p_text
 from srd_train.report.significance import Scores, adjusted_tests, difference_interval
+from srd_train.report.sizes import sizes_markdown
 from srd_train.report.tables import ResultTable
 
 LEGEND = (
@@ -127,11 +128,12 @@ def origin(tables: Sequence[ResultTable], name: str) -> str:
 
 
 def page_markdown(tables: Sequence[ResultTable], recipe: Recipe) -> str:
-    """All tables of a Markdown page: macro-averages with the means of their sets, and the other sets one by one."""
+    """All tables of a page: learning curves, macro-averages with the means of their sets, then the other sets."""
     averages = macro_tables(tables, recipe)
     within = [table.topics for one in averages for several in one.collections.values() for table in several]
     apart = [table for table in tables if table.topics not in within]
-    parts = [macro_markdown(averages), *map(set_markdown, averages), as_markdown(apart) if apart else ""]
+    first = [sizes_markdown(tables, recipe), macro_markdown(averages), *map(set_markdown, averages)]
+    parts = [*first, as_markdown(apart) if apart else ""]
     return "\n\n".join(filter(None, parts))
 
 

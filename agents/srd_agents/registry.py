@@ -16,9 +16,8 @@ import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from srd_agents.training.learner import Learner
 from srd_agents.training.options import Config, config_from, read_model_config
@@ -29,6 +28,9 @@ from srd_gym.measures import MEASURES, Measure, add_measure
 from srd_gym.protocols import Ranker
 from srd_gym.reading import reading
 from srd_gym.showing import short_repr
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["GROUP", "RANKERS", "RankerSpec", "Registry", "load_ranker", "load_trained", "make_ranker"]
 
@@ -228,6 +230,8 @@ class Registry(Mapping[str, RankerSpec]):
 
     def _announced(self) -> dict[str, EntryPoint]:
         """Entry points by name, nothing imported."""
+        from importlib.metadata import entry_points  # here, as it is slow to import
+
         return {point.name: point for point in entry_points(group=GROUP)}
 
     def _skip(self, provider: str, why: str) -> None:

@@ -240,3 +240,25 @@ class ByObjective(Choice):
         self._directions[:, self._count] = direction
         self._count += 1
         self._objective.fold(self._state, self._rows.project(direction))
+
+
+def chosen_alone(vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> IntArray:
+    """`ByObjective.first` of one topic, to the last bit, with fewer calls: [k] int64.
+
+    Args:
+        vectors: [N, F] float32.
+        value: [N] float32; changed in place.
+        k: documents to choose.
+        objective: the rest of the score.
+    """
+    ranking, rows = np.empty(k, dtype=np.int64), rows_of(vectors)
+    state = np.full(value.shape, objective.start, dtype=np.float32)
+    directions = np.empty((1, k, vectors.shape[1]), dtype=np.float32)
+    ranking[0] = chosen = int(value.argmax())
+    for rank in range(1, k):
+        value[chosen] = -np.inf
+        unit = rows.vectors[chosen : chosen + 1] * rows.scale[chosen]
+        directions[:, rank - 1] = direction = objective.direction(unit, directions[:, : rank - 1])
+        objective.fold(state, rows.project(direction[0]))
+        ranking[rank] = chosen = int(objective.scored(value, state).argmax())
+    return ranking

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from srd_agents.heuristic.config import MMRConfig, Relevance, TradeOffConfig
-from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, rows_of
+from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, chosen_alone, rows_of
 from srd_agents.heuristic.lazy import lazily
 from srd_agents.heuristic.relevance import ByRelevance, relevance_of
 from srd_gym.dtypes import IntArray
@@ -81,10 +81,12 @@ class TradeOff(AgainstLikeness, Objective):
         return ByObjective(vectors, _stacked([self._value(topic) for topic in topics]), self, most)
 
     def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
-        vectors = topics[0].require_vectors(f"ranker {self.name!r}")
-        if vectors.size <= LAZY_FROM:
+        if len(topics) > 1:
             return super()._first(topics, k)
-        return [self._large(vectors, self._value(topics[0]), k)]
+        vectors, value = topics[0].require_vectors(f"ranker {self.name!r}"), self._value(topics[0])
+        if vectors.size <= LAZY_FROM:
+            return [chosen_alone(vectors, value, k, self)]
+        return [self._large(vectors, value, k)]
 
     def _large(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
         """The ranking of a large topic, which is ranked alone: [k] int64."""

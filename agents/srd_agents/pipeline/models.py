@@ -5,7 +5,6 @@ Retries, time limits and rates are those of the client.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple
@@ -91,6 +90,8 @@ def _asked(
         return text_of(answer)
 
     async def awaited(prompt: str) -> Any:
+        import asyncio  # here, as it is slow to import
+
         answer = await (later(prompt) if later is not None else asyncio.to_thread(ask, prompt))
         return text_of(await answer if inspect.isawaitable(answer) else answer)
 
@@ -117,6 +118,8 @@ def _haystack(llm: Any, name: str) -> Asked:
         return llm.run(messages=messages(prompt))
 
     async def later(prompt: str) -> Any:
+        import asyncio
+
         if hasattr(llm, "warm_up_async"):
             await llm.warm_up_async()
         elif hasattr(llm, "warm_up"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import inspect
 import json
@@ -132,6 +131,8 @@ class Namer:
         Raises:
             ValueError: as above.
         """
+        import asyncio
+
         prompt = self._filled(query, texts)
         names = await asyncio.to_thread(self._kept, prompt)
         if names is None:
@@ -328,6 +329,8 @@ async def named_later(names: Names, query: Any, texts: Any, query_id: str) -> An
     Raises:
         TypeError, ValueError, Exception: as `named_by`.
     """
+    import asyncio  # here, as it is slow to import
+
     _check_asked(names, query_id, query, texts)
     if isinstance(names, Namer):
         return await names.later(query, texts or ())

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.networks.features import cut_off
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.topic import FloatArray
 
@@ -104,16 +105,18 @@ def relate(unit: Array, scores: FloatArray, has_order: BoolArray, queries: Float
     """
     n = unit.shape[1]
     on = has_order[:, None]
-    ranks = np.where(on, midranks(scores), np.float32(0))
     static = np.empty((*unit.shape[:2], len(STATIC)), np.float32)
-    static[..., _AT["rank_reciprocal"]] = np.where(on, 1 / (1 + ranks), 0)
-    static[..., _AT["rank_discount"]] = np.where(on, 1 / np.log2(2 + ranks), 0)
-    static[..., _AT["rank"]] = np.where(on, ranks / max(n - 1, 1) - 0.5, 0)
-    score = standardised(np.where(on, scores, 0).astype(np.float64))
-    query, central = standardised(_products(unit, queries)), standardised(_products(unit, unit.mean(axis=1)))
-    static[..., _AT["score"]] = score
-    static[..., _AT["query_cosine"]] = query
-    static[..., _AT["centroid_cosine"]] = central
+    static[..., : _AT["centroid_cosine"]] = 0
+    ranks = query = np.zeros(static.shape[:2], np.float32)
+    if has_order.any():
+        ranks = np.where(on, midranks(scores), np.float32(0))
+        static[..., _AT["rank_reciprocal"]] = np.where(on, 1 / (1 + ranks), 0)
+        static[..., _AT["rank_discount"]] = np.where(on, 1 / np.log2(2 + ranks), 0)
+        static[..., _AT["rank"]] = np.where(on, ranks / max(n - 1, 1) - 0.5, 0)
+        static[..., _AT["score"]] = standardised(np.where(on, scores, 0).astype(np.float64))
+    if queries.any():
+        static[..., _AT["query_cosine"]] = query = standardised(_products(unit, queries))
+    static[..., _AT["centroid_cosine"]] = central = standardised(_products(unit, unit.mean(axis=1)))
     order = _best_first(ranks, has_order, query, central)
     anchors = order[:, np.arange(ANCHORS) * n // ANCHORS] if n > ANCHORS else np.broadcast_to(np.arange(n), order.shape)
     near, mean, spread, scale = _similarities(unit, anchors)
@@ -168,7 +171,7 @@ class Ranked:
         rows = np.matmul(self._unit[self._topics, chosen], self._columns)
         rows -= self._mean
         rows *= self._scale
-        _cut_off(rows, -_LIMIT, _LIMIT)
+        cut_off(rows, -_LIMIT, _LIMIT)
         np.maximum(self._nearest, rows, out=self._nearest)
         self._sum += rows
         self._near += rows[:, None] > NEAR[:, None, None]
@@ -245,7 +248,7 @@ def standardised(values: NDArray[np.floating]) -> Array:
     if flat.any():
         spread[flat], centred = 1, np.where(flat, 0, centred)
     centred /= spread
-    return _cut_off(centred.astype(np.float32, copy=False), -_LIMIT, _LIMIT)
+    return cut_off(centred.astype(np.float32, copy=False), -_LIMIT, _LIMIT)
 
 
 def _context(static: Array, has_order: BoolArray, has_query: BoolArray, mean: Array, spread: Array) -> Array:
@@ -315,7 +318,7 @@ def _similarities(unit: Array, anchors: IntArray) -> tuple[Array, Array, Array, 
     near -= mean[:, None, None]
     scale = np.where(spread > _FLAT, 1 / np.maximum(spread, _FLAT), 0).astype(np.float32)
     near *= scale[:, None, None]
-    _cut_off(near, -_LIMIT, _LIMIT)
+    cut_off(near, -_LIMIT, _LIMIT)
     near[itself] = -_LIMIT
     return near, mean, spread, scale
 
@@ -340,10 +343,10 @@ def _beside_anchors(static: Array, near: Array, order: IntArray, anchors: IntArr
     static[..., _AT["nearest"]] = near.max(axis=2) / 3
     static[..., _AT["ahead_nearest"]] = np.where(ahead, near, -_LIMIT).max(axis=2) / 3
     ramps = near[:, :, None] - np.array(_RAMPS[:2], np.float32)[:, None]
-    _cut_off(ramps, 0, 1)
+    cut_off(ramps, 0, 1)
     counts = np.empty((*near.shape[:2], 3), np.float32)
     counts[..., :2] = ramps.sum(axis=3)
-    counts[..., 2] = _cut_off(near - np.float32(_RAMPS[2]), 0, 1).sum(axis=2)
+    counts[..., 2] = cut_off(near - np.float32(_RAMPS[2]), 0, 1).sum(axis=2)
     static[..., _AT["near_count"] : _AT["nearest_share"] : 2] = np.log1p(counts * each) / 3
     static[..., _AT["near_share"] : _AT["nearest_share"] + 1 : 2] = counts * (np.array([1, 3, 9], np.float32) / m)
     static[..., _OF_NEIGHBOURS] = ramps[:, :, 0] @ static[topics, anchors, _MEANT]
@@ -351,9 +354,3 @@ def _beside_anchors(static: Array, near: Array, order: IntArray, anchors: IntArr
     in_front = np.einsum("bnlm,bnm->bnl", ramps, ahead.astype(np.float32))
     static[..., _AT["ahead_near"] :] = np.log1p(in_front * each) / 3
     return ramps
-
-
-def _cut_off(values: Array, low: float | np.float32, high: float | np.float32) -> Array:
-    """Values changed in place to lie between two numbers; `numpy.clip` takes longer where there are few."""
-    np.maximum(values, low, out=values)
-    return np.minimum(values, high, out=values)

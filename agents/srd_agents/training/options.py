@@ -16,7 +16,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -426,6 +425,8 @@ def _safetensors() -> tuple[Any, Callable[..., bytes]]:
 @cache
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that results depend on."""
+    from importlib.metadata import PackageNotFoundError, version  # here, as it is slow to import
+
     numbers = {"python": platform.python_version()}
     for name in ("srd-gym", "numpy", "torch", "scikit-learn", "scipy", "gymnasium", "pyarrow"):
         with contextlib.suppress(PackageNotFoundError):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from srd_agents import make_ranker
 from srd_agents.heuristic import trade_off
-from srd_agents.heuristic.greedy import Rows, rows_of
+from srd_agents.heuristic.greedy import ByObjective, Rows, chosen_alone, rows_of
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
@@ -240,3 +240,15 @@ def test_vectors_are_measured_whatever_their_length() -> None:
     rows = rows_of(np.array([[3, 4], [0, 0], [3e-30, 4e-30], [3e30, 4e30]], dtype=np.float32))
     np.testing.assert_allclose(rows.unit(np.arange(4)), [[0.6, 0.8], [0, 0], [0.6, 0.8], [0.6, 0.8]], rtol=1e-6)
     np.testing.assert_allclose(rows.project(np.array([1, 0], dtype=np.float32)), [0.6, 0, 0.6, 0.6], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", BY_VECTORS)
+@given(n=st.integers(1, 60), width=st.integers(1, 40), seed=st.integers(0, 9_999), clusters=st.integers(0, 4))
+@settings(max_examples=60, deadline=None)
+def test_a_topic_alone_is_ranked_as_beside_others(name: str, n: int, width: int, seed: int, clusters: int) -> None:
+    """To the last bit: in a block of several, and by the shorter way of one."""
+    topic, ranker = drawn(n, width, seed, clusters), make_ranker(name)
+    value = ranker._value(topic)
+    block = ByObjective(np.stack([topic.doc_vectors] * 3), np.stack([value] * 3), ranker, n).first(n)
+    alone = chosen_alone(topic.doc_vectors, value, n, ranker)
+    assert block.tolist() == [alone.tolist()] * 3

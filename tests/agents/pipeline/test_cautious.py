@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +17,8 @@ from hypothesis import strategies as st
 from srd_agents import diversify, make_ranker
 from srd_agents.pipeline import cautious
 from srd_agents.pipeline.cautious import near_copies
+from srd_gym.data import load_texts
+from srd_gym.measures import evaluate
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
@@ -184,3 +190,26 @@ def test_of_very_many_candidates_those_near_the_query_are_considered() -> None:
     assert set(diversify(query, documents, 10).indices.tolist()) <= set(np.argsort(-cosines)[:1000].tolist())
     few = diversify(query, documents[:1200], 1200).indices
     assert few[1000:].tolist() == np.argsort(-cosines[:1200], kind="stable")[1000:].tolist()
+
+
+@pytest.mark.skipif("SRD_DATA_DIR" not in os.environ, reason="SRD_DATA_DIR names no folder of data sets")
+def test_sampling_many_candidates_costs_nothing_on_any_collection() -> None:
+    """Of all collections only reference-lists has topics above 700 candidates: all others keep their rankings."""
+    above = {}
+    for file in sorted(Path(os.environ["SRD_DATA_DIR"]).glob("texts/*/diversity.qrels.gz")):
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            judged = {(query, document) for query, _, document, _ in (line.split() for line in lines)}
+        counts = Counter(query for query, _ in judged)
+        above[file.parent.name] = len(counts), [query for query, count in counts.items() if count > 700]
+    assert len(above) >= 6
+    assert [name for name, (_, queries) in above.items() if queries] == ["reference-lists"]
+    every, queries = above["reference-lists"]
+    folder = Path(os.environ["SRD_DATA_DIR"]) / "texts" / "reference-lists"
+    found = load_texts(folder, vectors=folder / "minilm-384.npz", retrieve="none", depth=5_000).select(queries)
+    plain = [Topic(query_id=t.query_id, doc_ids=t.doc_ids, doc_vectors=t.doc_vectors) for t in found]
+    scores = []
+    for ranker in (RANKER, KINDS["vectors"]):
+        rankings = dict(zip(found.query_ids, ranker.rank_batch(plain, 10), strict=True))
+        per_topic = evaluate(found, rankings, ["alpha_nDCG@10"], "candidates").per_topic
+        scores.append(sum(per_topic[query]["alpha_nDCG@10"] for query in queries))
+    assert abs(scores[0] - scores[1]) / every < 0.002

@@ -5,24 +5,28 @@ Shapes: N candidates, F vector width, k documents.
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from srd_agents import diversify
 from srd_agents.registry import make_ranker
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.measures import measure, references
 from srd_gym.protocols import Ranker
 from srd_gym.pruning.knn import neighbour_distances
 from srd_gym.topic import Topic
-from studies.speed.race import MissingError, Work, limit, share, timed
+from studies.speed.race import MissingError, Side, Work, limit, share, timed
 from studies.speed.topics import alike, web
 
 # pyversity takes negative cosines as 0 in MMR; its DPP's exponent 1 - diversity is lambda / (2 (1 - lambda)).
@@ -127,6 +131,41 @@ def relational_batch(candidates: int, k: int, size: float) -> Work:
     return Work(timed(ours, count), timed(theirs, count), least)
 
 
+def without_scores(candidates: int, k: int, query: bool, size: float) -> Work:
+    """The default, a topic at a time, on topics without scores."""
+    ranker, rng = make_ranker("cautious"), np.random.default_rng(1)
+    topics = [replace(topic, retrieval_scores=None) for topic in alike(2, candidates, _F)]
+    if query:
+        topics = [replace(topic, query_vector=rng.standard_normal(_F, dtype=np.float32)) for topic in topics]
+    return Work(timed(one_by_one(ranker, topics, k), len(topics), share(size, 20_000 / candidates)))
+
+
+def diversified(name: str, size: float) -> Work:
+    """The ten of 100 by `diversify`, from arrays, against pyversity.
+
+    Raises:
+        ImportError: pyversity is not installed.
+    """
+    import pyversity
+
+    (topic,), strategy = alike(1, 100, _F, 0), pyversity.Strategy(name)
+    vectors, scores = np.array(topic.doc_vectors), np.array(topic.retrieval_scores)
+    ours = partial(diversify, None, vectors, 10, name, scores)
+    theirs = partial(pyversity.diversify, vectors, scores, 10, strategy=strategy, diversity=0.5)
+    return Work(timed(ours, times=share(size, 500)), timed(theirs, times=share(size, 500)))
+
+
+def json_lines(size: float) -> Work:
+    """Lines of 50 documents read into topics: vectors in base64 against lists of numbers."""
+    from srd_train.serving.json_lines import content_of, topic_of
+
+    vectors = np.random.default_rng(0).standard_normal((50, _F), dtype=np.float32)
+    forms = ({"float32": base64.b64encode(vectors.tobytes()).decode()}, vectors.tolist())
+    about = {"query_id": "q", "doc_ids": list(map(str, range(50)))}
+    lines = [json.dumps(about | {"doc_vectors": form}) for form in forms]
+    return Work(*(timed(partial(lambda line: topic_of(content_of(line)), line), 1, share(size, 200)) for line in lines))
+
+
 def distances(size: float) -> Work:
     """The distance matrix of 1,000 documents of width 384, against one product of two matrices of that size."""
     one, other = np.random.default_rng(0).standard_normal((2, 1_000, _F), dtype=np.float32)
@@ -144,15 +183,26 @@ def evaluate(size: float) -> Work:
     qrels, runs = sorted(folder.glob("*.qrels.gz")), sorted(folder.glob("*.run.gz"))
     if not (qrels and runs):
         raise MissingError("it reads the TREC files below $SRD_DATA_DIR")
-    words = [sys.executable, "-m", "srd_train.cli", "evaluate", "--qrels", *map(str, qrels), "--run", *map(str, runs)]
+    words = ["-m", "srd_train.cli", "evaluate", "--qrels", *map(str, qrels), "--run", *map(str, runs)]
+    return Work(_process(words))
+
+
+def imports(module: str, size: float) -> Work:
+    """A process that imports a module and ends."""
+    return Work(_process(["-c", f"import {module}"]))
+
+
+def _process(words: list[str]) -> Side:
+    """Python with these words, the whole process; byte code is kept, as for users."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
     def of_children() -> float:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return used.ru_utime + used.ru_stime
 
-    def ours() -> float:
+    def side() -> float:
         before = of_children()
-        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, *words], env=environment, check=True, stdout=subprocess.DEVNULL)
         return 1 / (of_children() - before)
 
-    return Work(ours)
+    return side

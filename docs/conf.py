@@ -10,9 +10,9 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
-import jupyter_cache.executors.utils
 import nbclient
 from docutils import nodes
+from jupyter_cache.executors import utils as executors
 
 project = "srd_gym"
 author = "The srd_gym developers"
@@ -38,7 +38,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_output_stderr = "remove"
 # nbclient itself joins the parts of an output, which come as they were printed.
-jupyter_cache.executors.utils.executenb = partial(nbclient.execute, coalesce_streams=True)
+executors.executenb = partial(nbclient.execute, coalesce_streams=True)
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # where their cells find `srd`
 
 

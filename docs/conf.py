@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from functools import partial
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
+import nbclient
 from docutils import nodes
+from jupyter_cache.executors import utils as executors
 
 project = "srd_gym"
 author = "The srd_gym developers"
 copyright = author
 version = release = version_of("srd-gym")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"srd_gym {version}"
@@ -26,6 +30,17 @@ html_css_files = ["style.css"]
 # Headings are link targets, as on the hosts that show these pages unbuilt.
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
+
+# Tutorials are notebooks without outputs: each build executes them, and one that fails ends it.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600
+nb_output_stderr = "remove"
+# nbclient itself joins the parts of an output, which come as they were printed.
+executors.executenb = partial(nbclient.execute, coalesce_streams=True)
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # where their cells find `srd`
+
 
 # Docstrings are in Google's style, with Markdown's backticks for code.
 default_role = "code"

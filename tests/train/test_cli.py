@@ -36,6 +36,7 @@ def test_every_help_teaches_with_an_example(srd: Srd, words: tuple[str, ...]) ->
     assert f"srd {' '.join(words[:2] if words[0] == 'data' else words[:1])}" in shown
     assert "mdp-div" not in words or all(one in shown for one in ("--learning-rate", "Step size eta")), "a ranker's own"
     assert not re.search(r"\(default: (None|False|\[\])?\)", shown), "an empty default says nothing"
+    assert not re.search(r"--[\w-]+ (\{|INT\b|FLOAT\b|STR\b)", shown), "values are named by words"
 
 
 def test_help_has_whole_paragraphs(srd: Srd) -> None:

@@ -27,6 +27,10 @@ def main() -> int:
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
     try:
+        if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+            from srd_train.completion import complete
+
+            complete()
         from srd_train.cli import main as run
     except ModuleNotFoundError as error:
         if error.name != "tyro":  # the first that is imported of what the extra brings

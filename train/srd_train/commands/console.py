@@ -54,6 +54,7 @@ Measures = Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor
 SomeText = Annotated[str | None, tyro.conf.arg(metavar="TEXT")]
 Advance = Callable[[float], None]
 """Tells a progress bar that this many more units are done."""
+_VALUES = {int: "N", float: "NUMBER", str: "NAME", Path: "FILE"}
 _LONGEST = 1_900
 """Characters of an error or a notice."""
 _UNFOLDED = 100_000
@@ -189,14 +190,41 @@ def _in_words(hint: Any) -> Any:
 
 
 def _with_helps(kind: type[Options]) -> type[Options]:
-    """The same options, as their help should show them: texts without the line ends of the code, no empty defaults."""
+    """The same options, as their help should show them: words for values, texts unwrapped, no empty defaults."""
     hints, helps = get_type_hints(kind, include_extras=True), _field_helps(kind)
     made: list[tuple[str, Any, Any]] = []
     for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
+        hint = hints[entry.name]
+        about = list(getattr(hint, "__metadata__", ()))
         empty = entry.default is None or entry.default is False or entry.default in ((), "")
-        text = tyro.conf.arg(help=helps.get(entry.name), help_behavior_hint="" if empty else None)
-        made.append((entry.name, Annotated[hints[entry.name], text], dataclasses.field(default=entry.default)))
+        look: dict[str, Any] = {"help": helps.get(entry.name), "help_behavior_hint": "" if empty else None}
+        if not any(getattr(one, "metavar", None) for one in about):
+            look["metavar"] = _metavar(hint, entry.default)
+        made.append((entry.name, Annotated[hint, tyro.conf.arg(**look)], dataclasses.field(default=entry.default)))
     return dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
+
+
+def _metavar(hint: Any, default: Any) -> str | None:
+    """The word for an option's value: N, NUMBER, NAME or its choices; None for a switch.
+
+    "None" is a choice only where it is not the default: whoever wants the default leaves the option out.
+    """
+    while get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    kinds = list(get_args(hint)) if get_origin(hint) in (Union, UnionType) else [hint]
+    words: list[str] = []
+    for kind in kinds:
+        while get_origin(kind) is Annotated:
+            kind = get_args(kind)[0]
+        if get_origin(kind) is Literal:
+            words += [str(word) for word in get_args(kind)]
+        elif kind is type(None):
+            words += [] if default is None else ["None"]
+        elif kind in _VALUES:
+            words.append(_VALUES[kind])
+        else:
+            return None
+    return "|".join(sorted(words, key=lambda word: word == "None"))
 
 
 def _field_helps(config_class: type[Any]) -> dict[str, str]:

@@ -34,11 +34,11 @@ class Build(ABC):
     """FILE: vectors by query id or query text."""
     missing: Literal["error", "drop"] = "error"
     """Treatment of documents without a vector: stop, or leave them out (then topics left without any)."""
-    width: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    width: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """F of lsa vectors (default 100) and simulated ones (default 64)."""
     noise: float | None = None
     """Noise of simulated vectors (default 1) and synthetic topics (default: the preset's)."""
-    catalogue: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    catalogue: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Simulated vectors: directions that all topics share; each topic's subtopics are mapped to some of them at
     random (default: every topic has directions of its own)."""
     seed: int = 0

@@ -1,4 +1,4 @@
-"""What arguments and rankings must be: each check raises an error of what was expected and what came."""
+"""Checks of arguments and rankings: each raises an error that says what was expected and what came."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def check_positive(name: str, value: object) -> None:
 
 
 def finite_numbers(who: str, given: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """What somebody's own code gave, as an array.
+    """Convert the answer of a user's own code to an array.
 
     Args:
         who: what gave it, for the error.
@@ -178,7 +178,7 @@ def argument_errors() -> Iterator[None]:
 
 
 def name_of(ranker: object) -> str:
-    """What errors call a ranker: its name, in the registry where it is there, else its class."""
+    """Name of a ranker in errors: its name in the registry where it is there, else its class."""
     return str(ranker if isinstance(ranker, str) else getattr(ranker, "name", type(ranker).__name__))
 
 
@@ -221,7 +221,7 @@ def as_scores(scores: NDArray[Any]) -> NDArray[np.float32]:
 
 
 class Candidates(Protocol):
-    """What a ranking is of: a topic."""
+    """Check that a ranking is asked of a topic."""
 
     @property
     def query_id(self) -> str:
@@ -233,7 +233,7 @@ class Candidates(Protocol):
 
 
 def checked_ranking(ranking: Any, topic: Candidates, ranker: object, k: int | None = None) -> NDArray[np.int64]:
-    """What a ranker returned, if it is a ranking of the topic.
+    """Check that a ranker returned a ranking of the topic, and give it.
 
     Args:
         ranking: of the topic.

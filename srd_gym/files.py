@@ -66,7 +66,7 @@ def written_atomically(path: PathLike) -> Iterator[Path]:
 
 
 def _replaced_or_fed(path: PathLike) -> Path:
-    """What to replace, or where that is no file, what to write to: the end of links.
+    """End of a chain of links: the file to replace, or the target to write to where that is not a file.
 
     Raises:
         ValueError: a folder.

@@ -52,7 +52,7 @@ def stopped_by_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def handlers_kept() -> Iterator[None]:
-    """What `stopped_by_signals` handles is so after the block, too, whatever libraries do with signals in it."""
+    """Keep the handlers of `stopped_by_signals` after the block, whatever libraries do with signals in it."""
     with _handled(_stop, (_stop,)):
         try:
             yield

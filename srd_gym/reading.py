@@ -156,7 +156,7 @@ def _of_the_system(error: OSError) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """What a parser said, in one line; its kind where it said nothing of use."""
+    """Message of a parser in one line; the error's kind where it has none of use."""
     if isinstance(error, RecursionError):
         return "nested too deeply"
     if isinstance(error, MemoryError):
@@ -291,7 +291,7 @@ def refuse_pickle(path: PathLike, what: str, advice: str) -> None:
 
 
 def json_value(text: str | bytes) -> Any:
-    """What a JSON text holds.
+    """Parse a JSON text.
 
     Raises:
         ValueError: no JSON, or a key that comes twice in one object, which JSON's readers pass over in silence.

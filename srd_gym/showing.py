@@ -1,4 +1,4 @@
-"""How objects show themselves: a line of bounded length, and a table for notebooks."""
+"""Displays of objects: a line of bounded length, and a table for notebooks."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def check_topics(source: TopicSource) -> None:
 
 
 def _check_begun(env: gym.Env[Any, Any], observation: Any, info: Mapping[str, Any]) -> None:
-    """What reset must give."""
+    """Check the answer of reset."""
     base: Any = env.unwrapped
     _require(observation in env.observation_space, "reset gives an observation outside the observation space")
     for key in ("query_id", "labelled", "action_mask"):
@@ -312,7 +312,7 @@ def _ours(info: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_scoring_begun(env: ScoringEnv, observations: dict[str, Any], infos: dict[str, Any]) -> None:
-    """What `reset` returns."""
+    """Observations and infos of `reset`."""
     count = env.core.arrays.topics[next(iter(infos.values()))["topic"]].n_candidates
     expected = env.possible_agents if len(env.agents) > count else env.possible_agents[:count]
     _require(env.agents == expected, "agents must be the topic's documents, with all of the padding or none")

@@ -245,7 +245,7 @@ class TopicSet(Sequence[Topic]):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What every table must say about the vectors: "simulated", "transductive", or nothing."""
+        """Words on the vectors that every table must show: "simulated", "transductive", or nothing."""
         return tuple(mark for mark in ("simulated", "transductive") if getattr(self, mark))
 
     @property

@@ -122,7 +122,7 @@ def check_learner(
 
 @dataclass(frozen=True)
 class _Case:
-    """What is checked, and on what."""
+    """Subject of a check, and its topics."""
 
     source: str | Callable[..., Learner[Any]]
     options: Mapping[str, Any]
@@ -178,7 +178,7 @@ def _check_resume(case: _Case) -> None:
 
 
 def _check_folder(case: _Case) -> None:
-    """What is loaded is what was saved."""
+    """Check that a loaded ranker equals the saved one."""
     trained = case.trained
     trained.metadata["note"] = "kept"
     trained.save(case.folder)

@@ -128,7 +128,7 @@ class TopicArrays:
         return table
 
     def cache(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What `make()` gave when this hashable key was first asked for: what all who share the arrays need once."""
+        """Result of the first `make()` for this hashable key, kept for all who share the arrays."""
         if key not in self._cache:
             self._cache[key] = make()
         return self._cache[key]

@@ -1,4 +1,4 @@
-"""What the selection core lets others decide: rewards, pruning strategies, and the step that they look at.
+"""Protocols of the selection core: rewards, pruning strategies, and the step that they look at.
 
 Shapes: B batch, N candidates (padded to the largest topic), S subtopics, K horizon.
 """
@@ -15,7 +15,7 @@ from srd_gym.showing import short_repr
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SelectionStep:
-    """What one step of B episodes did: all that a reward may look at."""
+    """One step of B episodes: all that a reward may look at."""
 
     __repr__ = short_repr
 

@@ -41,7 +41,7 @@ class Pruner:
         return self._checked(stay, allowed, needed)
 
     def _checked(self, stay: BoolArray, may: BoolArray, needed: IntArray) -> BoolArray:
-        """What stays on offer, if it suffices for the ranks to fill."""
+        """Candidates that stay allowed, if they suffice for the ranks to fill."""
         stay = np.asarray(stay)
         if stay.dtype != np.bool_ or stay.shape != may.shape:
             raise ValueError(f"{self._name} returned {stay.dtype} of shape {stay.shape}; expected bool {may.shape}")

@@ -138,7 +138,7 @@ class ScoringCore:
         return self.rewards(topic_index, rankings, generator if users is None else users)
 
     def rewards(self, topic_index: ArrayLike, rankings: IntArray, users: Users | None = None) -> ScoreArray:
-        """What lists are paid.
+        """Rewards of lists.
 
         Args:
             topic_index: [B] int, the topic of each list.

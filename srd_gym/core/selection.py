@@ -33,7 +33,7 @@ Pay = Literal["step", "end"]
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one step of B episodes gave."""
+    """Outcome of one step of B episodes."""
 
     __repr__ = short_repr
 
@@ -229,7 +229,7 @@ class SelectionCore(SingleEpisodes):
         return who.intents(self._topic_index[episodes], self._user[episodes])
 
     def candidate_gains(self) -> ScoreArray:
-        """What each candidate would add at the next rank of each episode: what a greedy oracle maximises.
+        """Gain of each candidate at the next rank of each episode, which a greedy oracle maximises.
 
         Returns:
             [B, N] float64; candidates not on offer have values too (mask with `allowed`), ended episodes 0.

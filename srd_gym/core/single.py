@@ -23,7 +23,7 @@ from srd_gym.measures.single import SingleMeasure
 
 
 class SingleEpisodes(Episodes):
-    """What a simulator of many episodes does with one of them."""
+    """One episode of a simulator of many."""
 
     bound: BoundMeasure | None
     """The measure that pays, as the plain sum that rewards are; None where a reward of the user's own does."""
@@ -93,7 +93,7 @@ class SingleEpisodes(Episodes):
 
     @cached_property
     def _single(self) -> SingleMeasure | None:
-        """What pays, if it is a measure."""
+        """Measure that rewards, if one does."""
         return None if self.bound is None else self._of(self.bound)
 
     @cached_property

@@ -61,7 +61,7 @@ class LsaVectorizer:
 
     @property
     def encoder(self) -> str | None:
-        """What `TopicSet.encoder` calls it: "lsa" and a digest of what it has learned; None before."""
+        """Name for `TopicSet.encoder`: "lsa" and a digest of the fitted parts; None before fitting."""
         if self._encoder is None and self.fitted:
             self._encoder = f"lsa-{hashlib.blake2b(self._components.tobytes(), digest_size=4).hexdigest()}"
         return self._encoder

@@ -1,4 +1,4 @@
-"""What loaders have to say without stopping."""
+"""Notices of loaders, which do not stop them."""
 
 from __future__ import annotations
 

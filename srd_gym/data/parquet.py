@@ -215,7 +215,7 @@ def iter_query_ids(path: PathLike) -> Iterator[str]:
 
 
 def count_row_groups(path: PathLike) -> int:
-    """How many row groups a file has.
+    """Number of row groups of a file.
 
     Raises:
         FileNotFoundError, ValueError: as `iter_topics`.
@@ -404,7 +404,7 @@ def read_batches(
 
 
 def _growth() -> int:
-    """How many times larger than a file its row groups may declare to be."""
+    """Largest ratio of the size that row groups declare to the size of their file."""
     text = os.environ.get(GROWTH, str(_USUAL_GROWTH))
     if not (text.isascii() and text.isdigit() and int(text) >= 1):
         raise ValueError(f"environment variable {GROWTH}: expected a whole number of at least 1, got {shown(text)}")
@@ -436,7 +436,7 @@ def number_rows(column: pa.Array, kind: pa.DataType, *, may_lack: bool = False) 
 
 
 def _lengths(lists: pa.Array) -> NDArray[np.int64]:
-    """How long each list is, 0 where it is missing."""
+    """Length of each list, 0 where it is missing."""
     lengths: NDArray[np.int64] = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
     return lengths.astype(np.int64)
 

@@ -34,7 +34,7 @@ _CATALOGUE_SEED = 2512
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticConfig:
-    """What the topics of a synthetic set are like."""
+    """Settings of the topics of a synthetic set."""
 
     width: int = 64
     """F, the width of all vectors."""

@@ -33,7 +33,7 @@ _WHAT = "topics XML"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TopicText:
-    """What a topics file says about one topic."""
+    """One topic of a topics file."""
 
     query_text: str
     """The query as typed."""
@@ -195,7 +195,7 @@ def judgment_rows(qrels: TopicQrels, doc_ids: Sequence[str], subtopic_ids: Seque
 
 
 def judged_fields(qrels: TopicQrels | None, doc_ids: Sequence[str], listed: Iterable[str] = ()) -> dict[str, Any]:
-    """What judgments fill of a topic: subtopics (those listed, then those of the qrels alone), judgments, pool."""
+    """Fields that judgments fill: subtopics (those listed, then those of the qrels alone), judgments, pool."""
     subtopic_ids = tuple(listed)
     if qrels is None:
         return {"subtopic_ids": subtopic_ids}

@@ -1,4 +1,4 @@
-"""What agents see of B episodes at once, laid out exactly as `gymnasium.vector.SyncVectorEnv` does.
+"""Observations of B episodes at once, laid out exactly as `gymnasium.vector.SyncVectorEnv` does.
 
 An info is a dictionary of arrays over the B sub-environments; beside each `key` stands `_key`, the mask of those that
 have it. Shapes: B episodes, N candidates, F vector width.
@@ -66,7 +66,7 @@ class BatchObservationBuilder(ObservationBuilder):
         return observation
 
     def infos(self, episodes: IntArray) -> Info:
-        """What is told with every observation, of these episodes."""
+        """Infos beside every observation of these episodes."""
         core = self.core
         info = {
             "query_id": self._ids.take(core.topic_index),
@@ -78,7 +78,7 @@ class BatchObservationBuilder(ObservationBuilder):
         return self._marked(info, episodes)
 
     def step_infos(self, stepped: IntArray, ended: IntArray, invalid: BoolArray) -> Info:
-        """What a step adds for the episodes that made one, and the outcome of those that it ended."""
+        """Infos of a step for the episodes that made one, and the outcome of those that it ended."""
         told = {"invalid_action": invalid.copy()}
         if self.core.users is not None:
             told["click"] = self.core.clicks(self.core.every)[self.core.every, self.core.rank - 1]

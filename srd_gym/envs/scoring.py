@@ -252,7 +252,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         close_window(self.render_mode)
 
     def _observe(self) -> dict[str, Observation]:
-        """What each offered agent sees."""
+        """Observation of each agent."""
         topic, arrays = self._begun(), self.core.arrays
         query, documents = arrays.queries[topic], arrays.documents[topic]
         if self._observation == "flat":
@@ -266,7 +266,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         }
 
     def _infos(self) -> dict[str, Info]:
-        """What each offered agent is told beside it."""
+        """Info of each agent."""
         topic = self._begun()
         present = int(self.core.arrays.n_candidates[topic])
         places = {candidate: rank for rank, candidate in enumerate(self.ranking)}

@@ -108,7 +108,7 @@ class Reference:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Statistics:
-    """What the references of T topics say, padded to S subtopics."""
+    """References of T topics, padded to S subtopics."""
 
     __repr__ = short_repr
 
@@ -189,7 +189,7 @@ class Measure(ABC):
         return replace(self, cutoff=cutoff)
 
     def plain(self) -> Self:
-        """What a reward pays: the sum without collection-independent normalisation.
+        """The measure as a reward: the sum without collection-independent normalisation.
 
         Measures that divide by an ideal ranking stay as they are.
         """
@@ -228,7 +228,7 @@ class Measure(ABC):
 
 
 def parameters(kind: type[Measure]) -> list[Field[Any]]:
-    """What may stand between the brackets of the notation: the fields by which measures differ, but for the cutoff."""
+    """Parameters of the notation: the fields by which measures differ, but for the cutoff."""
     return [each for each in fields(kind) if each.compare and each.name != "cutoff"]
 
 

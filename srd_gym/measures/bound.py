@@ -40,7 +40,7 @@ class Term:
     """[T, S] float64: subtopic weight, scale, coefficient and divisor of each topic in one number; 0 for padding."""
 
     def adds(self, weights: ScoreArray, coverage: NDArray[np.integer[Any]]) -> ScoreArray:
-        """What covering a subtopic once more adds before the discount: the weights given times the novelty."""
+        """Gain of covering a subtopic once more, before the discount: the weights given times the novelty."""
         worth: ScoreArray = weights * self.novelty.take(coverage)
         return worth
 
@@ -72,7 +72,7 @@ class BoundMeasure:
         return self.depth if self.cutoff is None else min(self.cutoff, self.depth)
 
     def gains(self, rows: Rows, topic_index: ArrayLike) -> ScoreArray:
-        """What the document at each rank adds.
+        """Gain of the document at each rank.
 
         Args:
             rows: [B, L, S] judgments of the ranked documents, best first; all False (or 0) where a rank is empty.
@@ -155,7 +155,7 @@ class BoundMeasure:
     def candidate_gains(
         self, judgments: Rows, coverage: IntArray, rank: IntArray | int, topic_index: ArrayLike
     ) -> ScoreArray:
-        """What each candidate would add at this rank: what a greedy oracle maximises.
+        """Gain of each candidate at this rank, which a greedy oracle maximises.
 
         Args:
             judgments: [B, N, S] judgments of the candidates.
@@ -258,7 +258,7 @@ class BoundMeasure:
             raise ValueError(f"judgments have {width} subtopics, but the measure was bound for {bound}; pad them alike")
 
     def _length(self, given: int) -> int:
-        """How many ranks of a list to look at."""
+        """Number of ranks of a list to look at."""
         if given > self.depth and (self.cutoff is None or self.cutoff > self.depth):
             raise ValueError(
                 f"{self.name} was bound for {self.depth} ranks, but lists have {given}; bind it with depth={given}"

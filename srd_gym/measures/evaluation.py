@@ -158,7 +158,7 @@ _Judged = tuple[Normalizer, dict[str, tuple[tuple[str, ...], GradeArray]], dict[
 
 
 def _by_qrels(qrels: Qrels, wanted: Mapping[str, Measure]) -> _Judged:
-    """What TREC files know."""
+    """Judgments of TREC files."""
     for name, each in wanted.items():
         if each.normalizer == "candidates":
             raise ValueError(f"{name}: TREC files have no candidates; a run is scored with normalizer='pool'")
@@ -171,7 +171,7 @@ def _by_qrels(qrels: Qrels, wanted: Mapping[str, Measure]) -> _Judged:
 
 
 def _by_topics(topics: TopicSet, wanted: Mapping[str, Measure]) -> _Judged:
-    """What a topic set knows: judgments of candidates, and of the pool where every judged topic has one.
+    """Judgments of a topic set: of candidates, and of the pool where every judged topic has one.
 
     Raises:
         ValueError: no topic is judged.

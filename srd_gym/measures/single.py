@@ -41,7 +41,7 @@ class SingleMeasure:
         return self._topics[topic_index]
 
     def add(self, topic_index: int, candidate: int, coverage: IntArray, rank: int) -> float:
-        """What a document adds at a rank (the sums of `BoundMeasure.step_gains`); it is then counted as covering.
+        """Gain of a document at a rank (the sums of `BoundMeasure.step_gains`); it then counts as covering.
 
         Args:
             topic_index: of the topic.

@@ -156,7 +156,7 @@ class BoundByRanker:
         return stay
 
     def _size(self, topic_index: int, needed: int) -> int:
-        """How many candidates of a topic stay."""
+        """Number of candidates of a topic that stay."""
         keep = self._strategy.keep
         if not isinstance(keep, int | np.integer):
             keep = int(np.floor(keep * self._topics[topic_index].n_candidates + _ROUNDING))

@@ -58,7 +58,7 @@ class BoundChain:
     parts: tuple[BoundPruning, ...]
 
     def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
-        """What all strategies leave at the first rank: [B, N] bool."""
+        """Candidates that all strategies leave at the first rank: [B, N] bool."""
         for part in self.parts:
             allowed = allowed & part.at_reset(topic_index, allowed, needed)
         return allowed
@@ -66,7 +66,7 @@ class BoundChain:
     def after_step(
         self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
     ) -> BoolArray:
-        """What all strategies leave at the next rank: [B, N] bool."""
+        """Candidates that all strategies leave at the next rank: [B, N] bool."""
         for part in self.parts:
             allowed = allowed & part.after_step(topic_index, ranking, action, allowed, needed)
         return allowed

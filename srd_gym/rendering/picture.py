@@ -102,7 +102,7 @@ def _ranking(axes: Any, scene: Scene, first: int) -> None:
 
 
 def _grid(axes: Any, scene: Scene, first: int, rows: int) -> None:
-    """What each document covers: a cell counts the documents on the subtopic so far."""
+    """Subtopics that each document covers: a cell counts the documents on the subtopic so far."""
     from matplotlib.colors import ListedColormap
 
     topic, every = scene.topic, scene.counts()

@@ -1,4 +1,4 @@
-"""What a picture of an episode shows, as plain values; nothing is drawn here.
+"""Contents of a picture of an episode, as plain values; nothing is drawn here.
 
 Shapes: N candidates, S subtopics, F vector width.
 """
@@ -113,7 +113,7 @@ def _covers(topic: Topic, padded: BoolArray) -> BoolArray | None:
 
 
 def _list_gains(core: ScoringCore, topic_index: int, ranking: Sequence[int], users: IntArray | None) -> list[float]:
-    """What each rank adds to the reward: the differences between the rewards of growing lists."""
+    """Gain of each rank in reward: the differences between the rewards of growing lists."""
     prefixes = np.where(np.tri(len(ranking), dtype=np.bool_), np.array(ranking, np.int64), -1)
     growing = None if users is None else users.repeat(len(ranking))
     paid = core.rewards([topic_index] * len(ranking), prefixes, growing)

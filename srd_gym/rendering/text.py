@@ -79,7 +79,7 @@ def _grid(counts: IntArray) -> str:
 
 
 def summary(scene: Scene, counts: IntArray) -> str:
-    """What the ranking covers and what it is worth."""
+    """Coverage of the ranking, and its value."""
     if scene.gains is None:
         return "no judgments: nothing to score"
     if not scene.measures:

@@ -31,7 +31,7 @@ TableSource = gym.Env[Any, Any] | VectorEnv[Any, Any, Any] | TopicSource
 
 
 def tables(source: TableSource) -> dict[str, FloatArray]:
-    """What a full observation has beyond a compact one, of all topics, under the names of the observation.
+    """Arrays of all topics that a full observation has beyond a compact one, under the names of the observation.
 
     Args:
         source: the environment (single or native vector, wrapped or not), or the topics that it was made of.

@@ -59,7 +59,8 @@ def drawn() -> str:
 
 def _column(place: int, head: str, topic: Topic, ranking: Sequence[int]) -> list[str]:
     """Draw one list: a head with its coverage, then a line per result with a chip per subtopic."""
-    assert topic.judgments is not None and topic.doc_texts is not None
+    assert topic.judgments is not None
+    assert topic.doc_texts is not None
     left = 20 + place * (_WIDTH + 20)
     covered = np.flatnonzero(topic.judgments[list(ranking)].any(axis=0))
     found = [

@@ -28,7 +28,7 @@ Numbers = NDArray[np.floating]
 
 
 class Told(NamedTuple):
-    """What an explicit ranker is told of a topic, float64 or float32 alike."""
+    """Inputs of an explicit ranker for a topic, float64 or float32 alike."""
 
     coverage: Numbers
     """[S, N], 0 to 1."""
@@ -59,7 +59,7 @@ class Explicit(Greedy):
 
     @abstractmethod
     def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> Numbers:
-        """What each candidate's coverage is worth at the next rank: [B, N], an array of its own, from [B, S, N]."""
+        """Value of each candidate's coverage at the next rank: [B, N], an array of its own, from [B, S, N]."""
 
     @abstractmethod
     def _cover(self, state: Numbers, covered: Numbers) -> None:
@@ -272,7 +272,7 @@ def _products(rows: Rows | None, others: FloatArray, count: int) -> FloatArray:
 
 
 def _rated(topic: Topic, cosines: FloatArray) -> FloatArray:
-    """How far each candidate speaks of each subtopic: cosines, and scores in their place where there are any.
+    """Similarity of each candidate and subtopic: cosines, and scores in their place where there are any.
 
     `subtopic_scores` are scaled, for each subtopic, to the range of the cosines that they replace. Candidates that are
     not rated for it keep their cosines; without subtopic vectors they stand at the mean of those rated. Equal scores

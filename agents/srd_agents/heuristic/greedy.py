@@ -190,7 +190,7 @@ class Greedy(Stepwise):
 
     @abstractmethod
     def _shape(self, topic: Topic) -> tuple[int, ...]:
-        """What topics that are ranked side by side have in common: the shape of the numbers worked on."""
+        """Shape that topics ranked side by side have in common."""
 
     @abstractmethod
     def _choice(self, topics: Sequence[Topic], most: int) -> Choice:

@@ -1,4 +1,4 @@
-"""How far candidates cover named subtopics, where names may be missing, wrong, repeated, or about more than was asked.
+"""Coverage of named subtopics by candidates; names may be missing, wrong, repeated, or about more than was asked.
 
 Everything is measured in spreads of the candidates themselves, so that one set of constants serves any encoder, and
 ratings; only whether a name is about the query is a matter of cosines as they are, of which 0 means nothing in common.

@@ -1,4 +1,4 @@
-"""What relevance is to a heuristic, and the ranking by it alone.
+"""Relevance as heuristics take it, and the ranking by it alone.
 
 Shapes: N candidates of a topic.
 """

@@ -102,7 +102,7 @@ def progress_of(ranker: Ranker, topic: Topic) -> PartialRanking:
 
 
 class _Asked(PartialRanking):
-    """What a function says of those chosen so far; it keeps nothing between steps."""
+    """Scores by a function of those chosen so far; it keeps nothing between steps."""
 
     def __init__(self, score: Callable[[list[int]], ScoreArray]) -> None:
         self._score, self._selected = score, list[int]()

@@ -48,7 +48,7 @@ class Weighing(Greedy):
         return ranker
 
     def _value(self, topic: Topic) -> FloatArray:
-        """What relevance adds to the scores of a topic's candidates: [N] float32, an array of its own."""
+        """Part of relevance in the scores of a topic's candidates: [N] float32, an array of its own."""
         value: FloatArray = np.float32(self.config.lambda_) * self._relevance(topic)
         return value
 
@@ -213,7 +213,7 @@ class DPP(TradeOff):
         return standardised(super()._relevance(topic))
 
     def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
-        """What the document adds to the span of those chosen."""
+        """Direction that the document adds to the span of those chosen."""
         return _new_direction(unit, earlier) if unit.ndim == 1 else _new_directions(unit, earlier)
 
     def fold(self, state: FloatArray, projection: FloatArray) -> None:
@@ -231,7 +231,7 @@ class DPP(TradeOff):
 
 
 def _new_direction(unit: FloatArray, earlier: FloatArray) -> FloatArray:
-    """What a unit vector [F] adds to orthonormal directions [t, F], at length 1; zeros where that is nothing."""
+    """Part of a unit vector [F] outside orthonormal directions [t, F], at length 1; zeros where there is none."""
     rest: FloatArray = np.subtract(unit, earlier.dot(unit).dot(earlier))
     square = float(rest.dot(rest))
     if square < _SMALL:
@@ -256,7 +256,7 @@ def _new_directions(unit: FloatArray, earlier: FloatArray) -> FloatArray:
 
 
 def _within(vectors: FloatArray, directions: FloatArray) -> FloatArray:
-    """What of vectors [B, F] lies in orthonormal directions [B, t, F]."""
+    """Part of vectors [B, F] in orthonormal directions [B, t, F]."""
     inside: FloatArray = np.matmul(np.matmul(vectors[:, None, :], directions.swapaxes(1, 2)), directions)[:, 0]
     return inside
 

@@ -124,7 +124,7 @@ class DiverseRanker(LimitKeys):
                 part.warm_up()
 
     def to_dict(self) -> dict[str, Any]:
-        """What a pipeline's YAML holds of it.
+        """Settings for a pipeline's YAML.
 
         Raises:
             TypeError: the ranker is an object, which has no name to write down, or so is what names subtopics.
@@ -231,7 +231,7 @@ class DiverseRanker(LimitKeys):
         return _vectors_in([await self.embedder.run_async(**asked) for asked in self._asked(texts)])
 
     def _asked(self, texts: list[str]) -> list[dict[str, Any]]:
-        """What the embedder is asked: once for all texts if it takes documents, else once each."""
+        """Ask the embedder: once for all texts if it takes documents, else once each."""
         if "documents" in inspect.signature(self.embedder.run).parameters:
             return [{"documents": [Document(content=text) for text in texts]}]
         return [{"text": text} for text in texts]

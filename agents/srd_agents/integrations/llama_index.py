@@ -97,7 +97,7 @@ class DiversePostprocessor(BaseNodePostprocessor, LimitKeys):
 
     @classmethod
     def class_name(cls) -> str:
-        """What LlamaIndex calls it in files."""
+        """Name in LlamaIndex's files."""
         return "DiversePostprocessor"
 
     def _postprocess_nodes(

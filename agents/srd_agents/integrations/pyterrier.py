@@ -109,7 +109,7 @@ class DiverseReranker(pt.Transformer, LimitKeys):
         return ranker.transform(inp)
 
     def _frame_ranker(self) -> FrameRanker:
-        """What ranks, made at every call: `pt.GridSearch` and its like set parameters as attributes."""
+        """Build the ranker, at every call: `pt.GridSearch` and its like set parameters as attributes."""
         if self.subtopics is not None and self.namer is not None:
             raise ValueError("subtopics and namer were both given; give one of them")
         names = self.subtopics if self.namer is None else as_names(self.namer)

@@ -1,4 +1,4 @@
-"""What the adapters share: the default ranker, where subtopics come from, and what is ranked of the documents.
+"""Shared parts of the adapters: the default ranker, sources of subtopics, and the documents that are ranked.
 
 Shapes: N documents of a query, S subtopics, F vector width.
 """
@@ -39,7 +39,7 @@ def chooser_of(
     named: bool = False,
     keys: LimitKeys | None = None,
 ) -> Chooser:
-    """What ranks at this weight, near-duplicates last.
+    """Ranker at this weight, near-duplicates last.
 
     Args:
         ranker: as `srd_agents.diversify` takes it; None: `default_of`.
@@ -109,7 +109,7 @@ class LimitKeys:
         return asdict(self)
 
     def limited(self, metadata: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Limited:
-        """What limits the documents of a query.
+        """Limits on the documents of a query.
 
         Args:
             metadata: of the N documents.
@@ -127,7 +127,7 @@ class LimitKeys:
 
 
 class Limited(NamedTuple):
-    """What limits the documents of a query."""
+    """Limits on the documents of a query."""
 
     groups: list[Any] | None = None
     """[N] ids."""
@@ -409,5 +409,5 @@ def marked(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def named(what: str, ids: Sequence[Any]) -> list[str]:
-    """What errors call documents: by their place, and by their id where they have one."""
+    """Name of a document in errors: its place, and its id where it has one."""
     return [f"{what} {place}" + ("" if name is None else f" (id {name!r})") for place, name in enumerate(ids)]

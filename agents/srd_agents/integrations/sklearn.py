@@ -177,7 +177,7 @@ class DiverseNeighbors(BaseEstimator):
 
 
 def _of_each(queries: Any, name: str, values: Sequence[Any] | None) -> Sequence[Any]:
-    """What each query has of something, None of one that has none."""
+    """One entry per query, None where a query has none."""
     told = [None] * len(queries) if values is None else values
     if len(told) != len(queries):
         raise ValueError(f"expected {name} of {len(queries)} queries (None: of one that has none), got {len(told)}")

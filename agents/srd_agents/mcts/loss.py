@@ -1,4 +1,4 @@
-"""What M2Div's network learns: its value from finished lists, its policy from the search. Pure functions.
+"""Losses of M2Div's network: value from finished lists, policy from the search. Pure functions.
 
 The loss of an episode is the sum of both over its ranks (Feng et al. 2018, equation 5).
 

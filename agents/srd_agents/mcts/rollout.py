@@ -65,7 +65,7 @@ class OrderedTopic:
 
 
 class Played(NamedTuple):
-    """What search made of B topics."""
+    """Outcome of search on B topics."""
 
     documents: IntArray
     """[B, T] the documents ranked, as places in the seeded order; 0 behind a list's end."""
@@ -79,7 +79,7 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Planner:
-    """How one document after the other is found by search."""
+    """Choose one document after the other by search."""
 
     config: MctsConfig
     simulations: int

@@ -1,4 +1,4 @@
-"""What is beyond the paper at a search's root: exploration noise, and Gumbel sampling with sequential halving.
+"""Options at a search's root beyond the paper: Gumbel sampling with sequential halving.
 
 Shapes: A trees that are searched, N candidates.
 """

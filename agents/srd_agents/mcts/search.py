@@ -26,7 +26,7 @@ Terminal = Callable[[IntArray, IntArray], ScoreArray]
 
 
 class Evaluator(Protocol):
-    """What a search asks of a network. Rows must not depend on each other, to the last bit."""
+    """Interface of a network to a search. Rows must not depend on each other, bit for bit."""
 
     @property
     def state_width(self) -> int:
@@ -47,7 +47,7 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What the functions of a search work with."""
+    """State of a search that its functions share."""
 
     trees: Trees
     """Written to."""

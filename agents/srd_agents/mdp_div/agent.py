@@ -29,7 +29,7 @@ C = TypeVar("C", bound=PolicyConfig)
 
 
 class PolicyLearner(PolicyGradient[C]):
-    """What both learners share: the policy, the simulator, and ranking by argmax.
+    """Base of both learners: the policy, the simulator, and ranking by argmax.
 
     Another policy with a state takes the place of the paper's where `_policy` gives it.
     """
@@ -41,7 +41,7 @@ class PolicyLearner(PolicyGradient[C]):
 
     @cached_property
     def pruning(self) -> Pruning | None:
-        """What takes candidates off offer in training episodes, and in rankings with `prune_ranking`."""
+        """Strategy that masks candidates in training episodes, and in rankings with `prune_ranking`."""
         return None if self.config.pruning is None else pruning_from(self.config.pruning)
 
     def _order_features(self) -> int:

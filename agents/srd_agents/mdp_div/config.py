@@ -12,7 +12,7 @@ from srd_agents.training.options import Count, NotNegative, Positive, RewardOpti
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyConfig(EpisodesConfig):
-    """What both MDP-DIV learners share."""
+    """Options of both MDP-DIV learners."""
 
     RANKING_OPTIONS: ClassVar[tuple[str, ...]] = ("prune_ranking",)
     reward: RewardOption = "alpha_DCG"

@@ -25,7 +25,7 @@ from srd_agents.networks.policy import StatePolicy, given, linear, picked, sigmo
 
 
 class Projection(NamedTuple):
-    """What the policy knows of the candidates of M topics."""
+    """Inputs of the policy for the candidates of M topics."""
 
     scoring: Any
     """[M, H, N], columns U'x: a candidate's logit is its column times the state."""

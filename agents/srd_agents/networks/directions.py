@@ -1,4 +1,4 @@
-"""What a policy makes of the vectors themselves: rows of candidates, a state, and a pointer from one to the other.
+"""Embedding features of a policy: rows of candidates, a state, and a pointer from one to the other.
 
 A candidate's row is a two-layer network of its vector, the query and columns of the caller's. The state is the query,
 mean and maximum of the candidates' rows, and of the rows ranked so far their sum, their sum discounted by rank (so that
@@ -31,7 +31,7 @@ COUNT_SCALE = 0.1
 
 
 class TopicRows(NamedTuple):
-    """What does not change while a topic is ranked."""
+    """Inputs that do not change while a topic is ranked."""
 
     rows: Tensor
     """[U, N, H], never negative."""
@@ -127,7 +127,7 @@ class Directions(StatePolicy):
 
 
 def ranked_so_far(rows: Tensor, taken: Tensor | None = None) -> Tensor:
-    """What states keep of the rows ranked, before the first rank and after each.
+    """States of the rows ranked, before the first rank and after each.
 
     Args:
         rows: [..., K, H] of the documents ranked, by rank.

@@ -1,4 +1,4 @@
-"""What a candidate's place in the order, score and cosine with the query say, as numbers that mean the same everywhere.
+"""Features of a candidate's rank, score and cosine with the query, on scales that mean the same everywhere.
 
 Numpy only.
 
@@ -138,7 +138,7 @@ def own_column(topic: Topic, name: str) -> Floats:
 
 
 def relu(values: Any) -> Any:
-    """What is above 0, in place, of a numpy array or a tensor of torch: for formulas that serve both."""
+    """Positive part, in place, of a numpy array or a tensor of torch: for formulas that serve both."""
     return cut_off(values, 0.0, np.inf) if isinstance(values, np.ndarray) else values.relu_()
 
 

@@ -1,4 +1,4 @@
-"""What goes into a network, shared memory, shift and scale, padding; and the choice that its logits stand for.
+"""Inputs of networks, in shared memory, shifted, scaled and padded; and the choice that their logits stand for.
 
 Shapes: T topics of a set, B topics of a batch, N candidates, F vector width.
 """
@@ -26,7 +26,7 @@ _WHO = "a learned ranker"
 
 
 class Inputs(NamedTuple):
-    """What a network sees of B topics."""
+    """Inputs of a network for B topics."""
 
     queries: Tensor
     """[B, F]; a row of zeros where a topic has no query vector."""
@@ -91,7 +91,7 @@ class TopicTensors:
         self._present = shared_tensor(arrays.present).to(like.device)
 
     def batch(self, topics: IntArray) -> Inputs:
-        """What a network sees of these topics ([B] int64), padded to the largest of them; a view of a single one."""
+        """Inputs of a network for these topics ([B] int64), padded to the largest of them; a view of a single one."""
         counts = self.n_candidates[topics]
         most = int(counts.max())
         equal = int(counts.min()) == most
@@ -110,7 +110,7 @@ class TopicTensors:
 
 
 def inputs_of(topics: Sequence[Topic], like: Tensor, vectors: Sequence[NDArray[np.float32]] | None = None) -> Inputs:
-    """What a network sees of topics that have document vectors of one width, padded to the largest.
+    """Inputs of a network for topics that have document vectors of one width, padded to the largest.
 
     Args:
         topics: at least one.

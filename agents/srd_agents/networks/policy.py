@@ -34,7 +34,7 @@ class StatePolicy(ABC, nn.Module):
 
     @abstractmethod
     def begin(self, topics: Inputs) -> tuple[Any, Any]:
-        """What stays while M topics are ranked (of any kind), and their states before the first rank, [M, H]."""
+        """Inputs that stay while M topics are ranked (of any kind), and their states before the first rank, [M, H]."""
 
     @abstractmethod
     def scores(self, fixed: Any, states: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a ranker may offer beside `rank` and `rank_batch`; `diversify` and the adapters ask for it and inherit nothing.
+"""Capabilities beside `rank` and `rank_batch`; `diversify` and the adapters ask for them and inherit nothing.
 
 | a ranker with | takes |
 |---|---|

@@ -127,7 +127,7 @@ class Cautious:
         return [rankings[index] for index in range(len(topics))]
 
     def ranker_of(self, topic: Topic) -> Ranker:
-        """What ranks the topic before copies are moved."""
+        """Ranker of the topic before copies are moved."""
         return self._decision(topic)[0]
 
     def explain(self, topic: Topic) -> str:
@@ -135,7 +135,7 @@ class Cautious:
         return self._decision(topic)[1]
 
     def _decision(self, topic: Topic) -> tuple[Ranker, str]:
-        """What ranks the topic, and a sentence on why."""
+        """Ranker of the topic, and a sentence on why."""
         if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
             why = "diversified: the named subtopics are covered, likely ones first"
             return self._made(XQuAD), why

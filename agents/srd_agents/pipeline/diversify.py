@@ -78,7 +78,7 @@ class Diversified(_Chosen):
 
     @property
     def note(self) -> str:
-        """What decided the ranking, in a sentence; of a batch, each sentence once."""
+        """Reason for the ranking in a sentence; of a batch, each sentence once."""
         return "; ".join(dict.fromkeys(self.notes))
 
     def __repr__(self) -> str:

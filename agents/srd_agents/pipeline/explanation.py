@@ -21,7 +21,7 @@ Cosines = NDArray[np.float64]
 
 
 class Reason(NamedTuple):
-    """What speaks for a document, and against it; None where that is unknown."""
+    """Reasons for a document, and against it; None where that is unknown."""
 
     document: int
     """Position among those given."""
@@ -60,7 +60,7 @@ class Explanation:
 
     @property
     def cost(self) -> float | None:
-        """What they cost in all; None where there are no costs."""
+        """Sum of the costs; None where there are none."""
         costs = [each.cost for each in self.reasons if each.cost is not None]
         return sum(costs) if costs else None
 

@@ -1,4 +1,4 @@
-"""What may be shown of a topic's candidates, and the choice of a ranker within that.
+"""Limits on the candidates that may be shown, and the choice of a ranker within them.
 
 Shapes: N candidates of a topic, P of them shown before, K chosen.
 """
@@ -35,7 +35,7 @@ COPIES = CautiousConfig.copies
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What may be shown: as a caller says it of all topics, then, `of` one topic."""
+    """Limits as a caller says them of all topics, then, `of` one topic."""
 
     __repr__ = short_repr
 
@@ -104,7 +104,7 @@ class Limits:
     def of(
         self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, shown: Any, *, alone: bool = False
     ) -> Limits:
-        """What may be shown of a topic, from what a caller says of the documents given.
+        """Limits of a topic, from the caller's arguments about the documents given.
 
         Args:
             topic: its candidates stand in their own order.
@@ -221,7 +221,7 @@ def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limit
 def array_of(
     query_id: str, name: str, values: Any, kinds: str = "fiub", what: str = "numbers", *, may_lack: bool = False
 ) -> NDArray[Any]:
-    """What a caller gives for a topic, as an array.
+    """Convert an argument for a topic to an array.
 
     Args:
         query_id: of the topic, for errors.

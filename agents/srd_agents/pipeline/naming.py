@@ -360,7 +360,7 @@ def _called(names: Names, query: str, texts: Sequence[str]) -> Any:
 
 
 def _checked(answer: Any, query: str) -> Any:
-    """What a function named: texts tidied, vectors as they are."""
+    """Names from a function: texts tidied, vectors as they are."""
     if answer is None:
         return None
     texts = [isinstance(each, str) for each in answer] if isinstance(answer, Sequence | np.ndarray) else []
@@ -373,7 +373,7 @@ def _checked(answer: Any, query: str) -> Any:
 
 
 def as_names(names: Any) -> Names:
-    """What an adapter is given as `namer`: a `Namer` as it is, a model as one of its own.
+    """Make a `Namer` of an adapter's `namer`: a `Namer` as it is, a model as one of its own.
 
     Raises:
         TypeError, ValueError: as `Namer`.

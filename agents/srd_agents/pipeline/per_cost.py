@@ -84,7 +84,7 @@ class PerCost:
         return max((dense, plain), key=lambda chosen: self._value(topic, limits, chosen))
 
     def _value(self, topic: Topic, limits: Limits, chosen: IntArray) -> float:
-        """What documents add to those shown before."""
+        """Gains of documents beside those shown before."""
         progress, value = self.progress(topic), 0.0
         for document in limits.shown:
             progress.add(document)
@@ -95,7 +95,7 @@ class PerCost:
 
 
 class _PerUnit(PartialRanking):
-    """What each document adds, divided by its cost."""
+    """Gain of each document, divided by its cost."""
 
     def __init__(self, progress: PartialRanking, costs: ScoreArray) -> None:
         self._progress = progress
@@ -132,7 +132,7 @@ class _Standing(PartialRanking):
 def per_cost_of(
     per_cost: object, ranker: Any, limits: Limits, costs: Any, diversity: float | None, relevance: str | None = None
 ) -> tuple[Ranker, Limits]:
-    """What ranks and what limits a call of `diversify` with `per_cost=True`.
+    """Ranker and limits of a call of `diversify` with `per_cost=True`.
 
     Args:
         per_cost: as the caller wrote it.

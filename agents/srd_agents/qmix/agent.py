@@ -55,7 +55,7 @@ class ScoringNetworks(nn.Module):
 
 
 class ScoringLearner(NetworkLearner[C]):
-    """What the three learners share: the agents' network, playing, the replay, and ranking by the best scores."""
+    """Base of the three learners: the agents' network, playing, the replay, and ranking by the best scores."""
 
     _network: ScoringNetworks
     only_training: ClassVar[tuple[str, ...]] = ("_core", "_tensors", "_replay", "_optimizer")
@@ -67,12 +67,12 @@ class ScoringLearner(NetworkLearner[C]):
     _episodes: int = 0
 
     def _make_mixer(self, vector_width: int) -> nn.Module | None:
-        """What makes the weights of the joint value; None where there are none to learn."""
+        """Network that makes the weights of the joint value; None where there are none to learn."""
         return None
 
     @abstractmethod
     def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
-        """How far the values of played actions are from the rewards.
+        """Loss: distance of the values of played actions from the rewards.
 
         Args:
             chosen: [V, R, N] values of the actions that were played.

@@ -13,7 +13,7 @@ from srd_gym.measures import Measure
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringConfig(LearnerConfig):
-    """What QMIX, VDN and independent Q-learning share; the latter two have no other options."""
+    """Options of QMIX, VDN and independent Q-learning; the latter two have no others."""
 
     patience: CountFromZero = 0
     """Validations without a new best after which training stops; 0 never stops early: a plateau means little while

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 
 class MixingWeights(NamedTuple):
-    """What hypernetworks make of the state of V visits; `first` and `second` are not negative."""
+    """Weights that hypernetworks make of the state of V visits; `first` and `second` are not negative."""
 
     first: Tensor
     """[V, N, M], W1: a row for each document, 0 for padding."""
@@ -109,5 +109,5 @@ def independent_loss(chosen: Tensor, rewards: Tensor, present: Tensor | None) ->
 
 
 def epsilon_at(episode: int, start: float, end: float, episodes: int) -> float:
-    """How often an agent explores: linear from `start` to `end` over this many episodes, then `end`."""
+    """Share of exploring actions: linear from `start` to `end` over this many episodes, then `end`."""
     return start + (end - start) * min(1.0, episode / episodes)

@@ -1,4 +1,4 @@
-"""What agents did and earned. Topics are kept by index and observations not at all: a topic's vectors never change.
+"""Actions and rewards of agents. Topics are kept by index and observations not at all: a topic's vectors never change.
 
 Shapes: C capacity, V visits, R joint actions a visit, N candidates.
 """

@@ -19,7 +19,7 @@ Rollouts = Annotated[int, partial(check_integer, least=2)]
 
 @dataclass(frozen=True, kw_only=True)
 class EpisodesConfig(LearnerConfig):
-    """What learners of sampled episodes share."""
+    """Options of learners of sampled episodes."""
 
     reward: RewardOption = "alpha_nDCG"
     """What the return measures; without a cutoff it counts to the horizon. A reward of your own: "module:NAME"."""

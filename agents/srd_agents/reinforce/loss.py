@@ -55,7 +55,7 @@ def entropy(log_probabilities: Tensor) -> Tensor:
 
 
 def worths_of(parts: Sequence[SampledEpisodes], rollouts: int) -> tuple[list[Tensor], int]:
-    """What the log-probability of each action counts, [B, R, T] of each part of a batch, and how many ranks are filled.
+    """Weight of each action's log-probability, [B, R, T] of each part of a batch, and the number of filled ranks.
 
     Of one episode a topic the return, as in the paper. Of several their leave-one-out advantages, divided by their root
     mean square over all parts, so that step sizes do not depend on the reward's unit, and by the number of ranks.

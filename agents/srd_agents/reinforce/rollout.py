@@ -16,7 +16,7 @@ from srd_gym.dtypes import BoolArray, IntArray
 
 
 class SampledEpisodes(NamedTuple):
-    """What R episodes of each of B topics saw, did and earned."""
+    """Observations, actions and rewards of R episodes of each of B topics."""
 
     actions: IntArray
     """[B, R, T]; any index after an episode's end."""

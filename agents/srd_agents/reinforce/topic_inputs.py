@@ -34,7 +34,7 @@ class PolicyInputs(NamedTuple):
     """[B, N], the real candidates."""
 
     def of_directions(self) -> Inputs:
-        """What directions read of them, as arrays."""
+        """Inputs of the embedding features, as arrays."""
         present = None if self.present.all() else self.present.astype(self.documents.dtype)
         arrays: Any = (self.queries, self.documents, present, self.relations.static)
         return Inputs(*arrays)

@@ -1,4 +1,4 @@
-"""What every embedding space has: ranks, scores and similarities within a topic. Numpy only.
+"""Features that every embedding space has: ranks, scores and similarities within a topic. Numpy only.
 
 All of it is unchanged by a shift or a positive factor of the retrieval scores, by lengths of vectors, and by added
 dimensions that are 0; and moves with the candidates when they are reordered.
@@ -129,7 +129,7 @@ def relate(unit: Array, scores: FloatArray, has_order: BoolArray, queries: Float
 
 
 class Ranked:
-    """What is ranked so far in R rankings of each of B topics, one similarity row a step.
+    """State of R rankings of each of B topics, one similarity row per step.
 
     Args:
         relations: of the topics.
@@ -252,7 +252,7 @@ def standardised(values: NDArray[np.floating]) -> Array:
 
 
 def _context(static: Array, has_order: BoolArray, has_query: BoolArray, mean: Array, spread: Array) -> Array:
-    """What the topic as a whole is like from the columns `STATIC` and the moments of the similarities."""
+    """Features of a whole topic from the columns `STATIC` and the moments of the similarities."""
     score, query, central = (static[..., _AT[name]] for name in ("score", "query_cosine", "centroid_cosine"))
     columns = [_AT[name] for name in ("rank", "very_near_count", "nearest", "neighbours_rank")]
     rank, density, nearest, neighbours = standardised(static.transpose(2, 0, 1)[columns])

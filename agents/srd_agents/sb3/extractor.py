@@ -20,7 +20,7 @@ from srd_gym.sources import TopicSource, arrays_from
 
 
 class CandidateExtractor(BaseFeaturesExtractor):
-    """What `CandidateNetwork` says of an observation of `SRD-v0`, full or compact.
+    """Features by `CandidateNetwork` of an observation of `SRD-v0`, full or compact.
 
     The features [B, 2N + 1 + H] are the candidates' scores (0 where a candidate is not on offer), the mask, the value,
     and the summary of the state. Stock policies learn from them with layers of their own, which are tied to the places
@@ -63,7 +63,7 @@ class CandidateExtractor(BaseFeaturesExtractor):
             self.network.inputs.fit(arrays.topics)
 
     def judged(self, observations: dict[str, Tensor]) -> tuple[Judged, Tensor]:
-        """What the network says, and the mask [B, N] bool.
+        """Output of the network, and the mask [B, N] bool.
 
         Args:
             observations: as SB3 hands them over: tensors with a leading batch axis, all converted to float.

@@ -27,7 +27,7 @@ _RELATIONS = 3  # of a candidate: to the query, to the nearest ranked document, 
 
 
 class Judged(NamedTuple):
-    """What the network says of B states."""
+    """Output of the network for B states."""
 
     scores: Tensor
     """[B, N], unmasked; padding has finite scores that mean nothing."""

@@ -27,7 +27,7 @@ from srd_agents.sb3.spaces import topics_of
 
 
 class CandidatePolicy(BasePolicy):
-    """What our policies share: they say what is wrong with an observation, and can be saved without a model.
+    """Base of our policies: they say what is wrong with an observation, and can be saved without a model.
 
     Args:
         args: as SB3 hands them over: the spaces of `SRD-v0`, full or compact, and the schedule of the step size.
@@ -193,7 +193,7 @@ class _ValuesOnOffer(_Value):
 
 
 def _set_heads(policy: Any, lr_schedule: Schedule) -> None:
-    """What SB3's `_build` sets up, without weights of its own: the extractor's network has them all."""
+    """Set up as SB3's `_build` does, without weights of its own: the extractor's network has them all."""
     policy._build_mlp_extractor()  # of no layers: the features as they are
     policy.action_net, policy.value_net = (part(int(policy.action_space.n)) for part in (_LogitsOnOffer, _Value))
     policy.optimizer = policy.optimizer_class(policy.parameters(), lr=lr_schedule(1), **policy.optimizer_kwargs)

@@ -155,7 +155,7 @@ class SB3Ranker:
         return np.array([*chosen, *rest[: count - len(chosen)]], np.int64)
 
     def _scores(self, observation: dict[str, Any]) -> ScoreArray:
-        """What the policy thinks of each candidate: logits or action values, [N] float64."""
+        """Scores of the candidates by the policy: logits or action values, [N] float64."""
         import torch
 
         policy: Any = self.model.policy

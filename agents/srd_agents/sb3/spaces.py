@@ -14,7 +14,7 @@ COMPACT = ("topic", "ranking", "action_mask")
 
 
 class Shapes(NamedTuple):
-    """What the spaces of `SRD-v0` say."""
+    """Sizes from the spaces of `SRD-v0`."""
 
     candidates: int
     """N."""

@@ -70,7 +70,7 @@ class RolloutVecEnv(VecEnv):
         """There is nothing to close."""
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Of every place: `action_masks` (SB3 asks whether there is such a method) and `render_mode`, no others."""
+        """Attributes of every place: `action_masks` (SB3 asks for such a method) and `render_mode`, no others."""
         return [{"action_masks": self.core, "render_mode": None}[attr_name]] * self.num_envs
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
@@ -88,7 +88,7 @@ class RolloutVecEnv(VecEnv):
         return [False] * self.num_envs
 
     def _observed(self) -> dict[str, np.ndarray[Any, Any]]:
-        """What is seen now, in arrays of its own."""
+        """Present observations, in arrays of their own."""
         core = self.core
         return {
             "topic": core.topic_index[:, None].copy(),

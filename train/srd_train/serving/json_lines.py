@@ -156,7 +156,7 @@ class _LineRanker:
         return Limits.asked(copies=copies, fill=fill, **{key: limits[key] for key in named})
 
     def _known(self, content: Mapping[str, Any]) -> dict[str, Any]:
-        """What a line gives, without nulls and what is passed through.
+        """Fields of a line, without nulls and those passed through.
 
         Raises:
             ValueError: a missing or unknown key.

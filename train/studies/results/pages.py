@@ -12,7 +12,15 @@ from studies.results.lint import faults as prose_faults
 from studies.results.made import MARKED, PART, fields, remade, stale_pages
 from studies.results.stored import Stored
 
-OTHER_PARTS = ("speed", "statistics of the presets", "statistics of the real sets", "sweep", "curves")
+OTHER_PARTS = (
+    "speed",
+    "statistics of the presets",
+    "statistics of the real sets",
+    "sweep",
+    "curves",
+    "returns",
+    "coverage",
+)
 """Marks of the parts that other commands write."""
 OLDER = "<!-- older entries -->"
 """On the changelog: sentences below it were written before they were made from scores."""

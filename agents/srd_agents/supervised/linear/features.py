@@ -1,4 +1,4 @@
-"""What linear rankers see of a topic beside its relevance columns: relations of its documents, and words. Numpy only.
+"""Features of linear rankers beside a topic's relevance columns: relations of its documents, and words. Numpy only.
 
 Relations mean the same in every topic, so that few weights serve all: a distance of 1 is a typical one of the topic.
 What a topic lacks, and what does not vary in it, is a column of zeros.

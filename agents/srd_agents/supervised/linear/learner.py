@@ -31,7 +31,7 @@ from srd_gym.topic import Topic, TopicSet
 
 @dataclass(frozen=True, kw_only=True)
 class LinearConfig(LearnerConfig):
-    """What all linear rankers share."""
+    """Base of all linear rankers."""
 
     batch_topics: Count = 2
     """Topics per update."""
@@ -83,7 +83,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
 
     @abstractmethod
     def _prepared(self, topic: Topic, generator: np.random.Generator) -> P:
-        """What is learned from a topic; the generator is for this learner's draws, topic by topic."""
+        """Learn from a topic; the generator is for this learner's samples, topic by topic."""
 
     @abstractmethod
     def _loss(self, prepared: P) -> tuple[float, ScoreArray]:
@@ -93,7 +93,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
 
     @property
     def weights_by_name(self) -> dict[str, float]:
-        """What it has learned: name of the column -> weight.
+        """Learned weights: name of the column -> weight.
 
         Raises:
             ValueError: not trained.
@@ -277,7 +277,7 @@ class PlackettLuceLearner(LinearLearner[K, LikelihoodProblem], Stepwise):
 
     @property
     def _pooling(self) -> Pooling:
-        """How relations are summed up, where there are any."""
+        """Name of the sum of relations, where there are any."""
         pooling: Pooling = getattr(self.config, "pooling", "min")
         return pooling
 

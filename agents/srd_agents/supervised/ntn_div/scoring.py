@@ -85,7 +85,7 @@ class TensorRanking(PartialRanking):
             self._pooled = self._with(self._points @ product)
 
     def _with(self, values: Floats) -> Floats:
-        """What is pooled with one more document: [N, Z]."""
+        """Pooled features with one more document: [N, Z]."""
         pooling, pooled = self._scorer.pooling, self._pooled
         if pooling == "mean":
             bent: Floats = np.tanh(values)

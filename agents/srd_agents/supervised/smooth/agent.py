@@ -42,14 +42,14 @@ class StandardizedScorer(nn.Module):
         self.inputs, self.scorer = inputs, scorer
 
     def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
-        """What `SmoothNetwork` gives for these topics."""
+        """Output of `SmoothNetwork` for these topics."""
         queries, documents = self.inputs(inputs.queries, inputs.documents)
         outputs, rows = self.scorer(queries, documents, inputs.features, inputs.present)
         return outputs, rows
 
 
 class SmoothLearner(NetworkLearner[C]):
-    """What both share: network, batches, training on a smooth measure in shares of the ideal's, ranking by scores."""
+    """Base of both: network, batches, training on a smooth measure in shares of the ideal's, ranking by scores."""
 
     outputs: ClassVar[int]
     """Numbers that the network gives for each document; the first is what ranks it."""
@@ -63,10 +63,10 @@ class SmoothLearner(NetworkLearner[C]):
 
     @abstractmethod
     def _before(self, outputs: Tensor, rows: Tensor) -> Tensor:
-        """How much document j is ranked before i: [B, N (i), N (j)], from the network's [B, N, O] and [B, N, W]."""
+        """Degree of j's being ranked before i: [B, N (i), N (j)], from the network's [B, N, O] and [B, N, W]."""
 
     def _measure(self) -> str:
-        """What is maximised, as `smooth_measure` calls it."""
+        """Objective, by its name in `smooth_measure`."""
         return "alpha_DCG"
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:

@@ -11,7 +11,7 @@ from srd_agents.training.options import Count, Positive, Share
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothConfig(LearnerConfig):
-    """What scorers that are trained on a smooth diversity measure share."""
+    """Options of scorers that are trained on a smooth diversity measure."""
 
     batch_topics: Count = 16
     """Topics per update."""

@@ -175,7 +175,7 @@ def risk_against(
     Raises:
         ValueError: another measure, or one without a cutoff.
     """
-    ((_, chosen),) = _wanted(what).items()
+    (chosen,) = _wanted([what]).values()
     if not isinstance(chosen, VRisk) or chosen.cutoff is None:
         raise ValueError(f"expected VRisk with a cutoff, such as 'VRisk(beta=0.5)@10', got {shown(str(chosen))}")
     runs, found = (as_run(run), as_run(baseline)), {}

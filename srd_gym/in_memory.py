@@ -125,7 +125,7 @@ def _opened(source: Any) -> Any:
         return ir_dataset(source)
     if isinstance(source, str | os.PathLike):
         return [source]
-    if isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "qrels_iter"):
+    if isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "dataset_id"):
         return source
     if not isinstance(source, Iterable):
         raise TypeError(
@@ -156,7 +156,7 @@ def _columns(given: Any, what: str, parts: Sequence[str]) -> list[list[Any]]:
         names = [_name(part, there, what) for part in parts]
         rows = [list(given[name]) for name in names]
     else:
-        records = list(_of_dataset(given, what)) if hasattr(given, "qrels_iter") else given
+        records = list(_of_dataset(given, what)) if hasattr(given, "dataset_id") else given
         first = records[0] if records else None
         there = [name for several in _NAMES.values() for name in several if hasattr(first, name)]
         names = [_name(part, there, what) for part in parts] if records else []

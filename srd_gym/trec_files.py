@@ -194,6 +194,7 @@ def read_run(paths: Paths, *, order: Order = "score") -> Run:
             numbers.
     """
     check_option("order", order, get_args(Order))
+    paths = path_list(paths, "run")
     parts: dict[str, dict[str, float]] = {}
     ranks: dict[str, list[str]] = {}
     for path, query_id, numbers, (_, _, doc_ids, places, scores, _) in _parts(paths, "run", _RUN_LINE):
@@ -208,8 +209,8 @@ def read_run(paths: Paths, *, order: Order = "score") -> Run:
     told = [query_id for query_id, part in parts.items() if _differ(part, ranks[query_id])]
     if told:
         warnings.warn(
-            f"run: for {len(told):,} of {len(parts):,} queries the scores do not fall with the ranks ({few(told)}); "
-            "the order is that of the scores, as in official tools (in that of the ranks: order rank)",
+            f"run: {few(paths)}: for {len(told):,} of {len(parts):,} queries the scores do not fall with the ranks "
+            f"({few(told)}); the order is that of the scores, as in official tools (in that of the ranks: order rank)",
             stacklevel=2,
         )
     return _run(parts)

@@ -3,7 +3,7 @@
 from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, greedy_ideal, references
 from srd_gym.measures.bound import BoundMeasure, Term, greedy_rankings
 from srd_gym.measures.catalogue import MEASURES, add_measure, measure
-from srd_gym.measures.evaluation import Evaluation, evaluate, evaluate_run
+from srd_gym.measures.evaluation import Evaluation, evaluate, evaluate_run, risk_against
 
 __all__ = [
     "MEASURES",
@@ -21,4 +21,5 @@ __all__ = [
     "greedy_rankings",
     "measure",
     "references",
+    "risk_against",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from srd_gym.dtypes import IntArray
 from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, tell_irrelevant
 from srd_gym.measures.catalogue import measure
+from srd_gym.measures.risk import VRisk
 from srd_gym.reading import shown
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray, Topic, TopicSet, as_topic_set
@@ -151,6 +152,43 @@ def evaluate_run(qrels: QrelsSource | TopicSet, run: RunSource, measures: Iterab
     what = f"topic set {shown(qrels.name)}" if isinstance(qrels, TopicSet) else "qrels"
     tell_irrelevant(what, grades, [each.rel for each in wanted.values()])
     return _scored(wanted, rows, references, normalizer, unjudged)
+
+
+def risk_against(
+    qrels: QrelsSource, run: RunSource, baseline: RunSource, what: str | Measure = "VRisk@10"
+) -> dict[str, float]:
+    """VRisk of a run where intents should get what a baseline gives them: what its worst-served intents lose by it.
+
+    Takehi et al. (WSDM 2026) take either this or the best value of an intent, as `VRisk` does, for its target.
+
+    Args:
+        qrels: as of `evaluate_run`, with weights where intents are not equally likely.
+        run: as of `evaluate_run`.
+        baseline: the run that it is compared with.
+        what: VRisk with a cutoff; its target is a share of the baseline's values, and relative losses are shares of
+            them.
+
+    Returns:
+        Query id -> VRisk, for every judged topic; lower is better, and 0 where no intent loses. A missing ranking gives
+        no intent anything.
+
+    Raises:
+        ValueError: another measure, or one without a cutoff.
+    """
+    (chosen,) = _wanted([what]).values()
+    if not isinstance(chosen, VRisk) or chosen.cutoff is None:
+        raise ValueError(f"expected VRisk with a cutoff, such as 'VRisk(beta=0.5)@10', got {shown(str(chosen))}")
+    runs, found = (as_run(run), as_run(baseline)), {}
+    for query_id, topic in as_qrels(qrels).topics.items():
+        position = {doc_id: row for row, doc_id in enumerate(topic.doc_ids)}
+        firsts = [each.rankings.get(query_id, ())[: chosen.cutoff] for each in runs]
+        rows = [topic.judgments[[position[doc] for doc in first if doc in position]] for first in firsts]
+        own, wanted = (np.count_nonzero(grades >= chosen.rel, axis=0)[None] for grades in rows)
+        bound = chosen.bind([Reference(topic.judgments, topic.doc_ids, topic.subtopic_weights)], chosen.cutoff)
+        worth = 1.0 / np.maximum(wanted, 1) if chosen.relative else bound.worth
+        bound = replace(bound, wanted=chosen.target * wanted, worth=worth)
+        found[query_id] = float(bound.risk(own, np.zeros(1, dtype=np.int64))[0])
+    return found
 
 
 _Judged = tuple[Normalizer, dict[str, tuple[tuple[str, ...], GradeArray]], dict[Normalizer, dict[str, Reference]]]

@@ -246,7 +246,7 @@ def test_the_real_vectors_meet_thirteen_topics(data_dir: Path) -> None:
 def test_scores_that_do_not_fall_with_ranks_are_told_and_ranks_can_be_taken(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     path.write_text("1 Q0 a 1 0.2 t\n1 Q0 b 2 0.9 t\n1 Q0 c 3 0.1 t\n2 Q0 a 2 1 t\n2 Q0 b 1 1 t\n")
-    with pytest.warns(UserWarning, match=r"run: for 1 of 2 queries the scores do not fall with the ranks \(1\)"):
+    with pytest.warns(UserWarning, match=r"a.run: for 1 of 2 queries the scores do not fall with the ranks \(1\)"):
         assert read_run(path).rankings == {"1": ("b", "a", "c"), "2": ("a", "b")}
     ranked = read_run(path, order="rank")
     assert ranked.rankings == {"1": ("a", "b", "c"), "2": ("b", "a")}

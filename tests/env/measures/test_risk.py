@@ -11,7 +11,7 @@ import pytest
 
 from srd_gym.data import as_qrels, load_trec, read_qrels, read_weights, write_qrels
 from srd_gym.data.synthetic import generate
-from srd_gym.measures import Reference, evaluate, evaluate_run, measure
+from srd_gym.measures import Reference, evaluate, evaluate_run, measure, risk_against
 from srd_gym.measures.risk import tail_mean
 
 
@@ -147,3 +147,21 @@ def test_weighted_values_worked_by_hand() -> None:
         "D_nDCG@2": (0.75 + 1.0 * discount) / (1.0 + 0.75 * discount),
         "StRecall@1": 0.75,
     })  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "expected"), [
+    ("VRisk@2", 0.5),  # the baseline gives 1/2 to both, the run 2/2 and 0: losses 0 and 1/2
+    ("VRisk(beta=1.0)@2", 0.25 * 0.5),
+    ("VRisk(beta=0.5)@2", 0.25 * 0.5 / 0.5),
+    ("VRisk(relative=True)@2", 1.0),
+    ("VRisk(target=0.5)@2", 0.25),
+    ("VRisk@1", 0.0),
+])  # fmt: skip
+def test_risk_against_a_baseline_worked_by_hand(what: str, expected: float) -> None:
+    judged = as_qrels({"1": {"a": {"x": 1, "y": 1}, "b": {"z": 1}}}).weighted({"1": {"a": 3, "b": 1}})
+    baseline = {"1": ["x", "z", "y"]}
+    assert risk_against(judged, {"1": ["x", "y", "z"]}, baseline, what) == pytest.approx({"1": expected})
+    assert risk_against(judged, baseline, baseline, what) == {"1": 0.0}
+    assert risk_against(judged, {"2": ["x"]}, baseline, "VRisk(beta=1)@2") == {"1": 0.5}
+    with pytest.raises(ValueError, match="expected VRisk with a cutoff"):
+        risk_against(judged, baseline, baseline, "alpha_nDCG@2")

@@ -77,6 +77,8 @@ class Scored(BaseScoredDocs):
 def registered() -> None:
     if "srd-small" not in ir_datasets.registry:
         ir_datasets.registry.register("srd-small", Dataset(Docs(), Queries(), Qrels(), Scored()))
+        ir_datasets.registry.register("srd-scored", Dataset(Docs(), Scored()))
+        ir_datasets.registry.register("srd-judged", Dataset(Docs(), Qrels()))
 
 
 @pytest.fixture
@@ -122,6 +124,17 @@ def test_a_dataset_becomes_the_topics_of_its_files(files: tuple[Path, Path], tmp
     )
     assert read_topics(out)[0].doc_texts is None
     assert read_topics(out)[0].judgments.tolist() == made.judgments.tolist()
+
+
+def test_a_dataset_need_not_have_everything(files: tuple[Path, Path]) -> None:
+    scored, judged = ir_datasets.load("srd-scored"), ir_datasets.load("srd-judged")
+    expected = evaluate_run(read_qrels(files[0]), read_run(files[1]), MEASURES).per_topic
+    assert evaluate_run(judged, scored, MEASURES).per_topic == expected
+    with pytest.raises(ValueError, match="dataset srd-scored of ir_datasets has no judgments"):
+        evaluate_run(scored, scored, MEASURES)
+    with pytest.raises(ValueError, match="dataset srd-judged of ir_datasets has no scored documents: give a run"):
+        load_ir_datasets("srd-judged")
+    assert load_ir_datasets("srd-scored", run=files[1], texts=False)[0].judgments is None
 
 
 def test_commands_take_a_dataset(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -515,8 +515,8 @@ def _is_alone(doc_vectors: Any, texts: Any) -> bool:
     if doc_vectors is None:
         if texts is None:
             raise ValueError("there are no documents; give doc_vectors ([N, F]), or texts (N of them)")
-        lists = isinstance(texts, Sized) and all(isinstance(each, Sized | None) for each in texts)
-        return not lists or not len(texts) or any(isinstance(each, str) for each in texts)
+        each_lists = hasattr(texts, "__len__") and all(isinstance(each, Sized | None) for each in texts)
+        return not each_lists or not len(texts) or any(isinstance(each, str) for each in texts)
     dimensions = _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(

@@ -43,7 +43,7 @@ def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
                 f"topic {shown(topic.query_id)} has no query vector, so {ranker} has no relevance by cosine; "
                 "give query vectors, or use relevance='scaled' where there are retrieval scores"
             )
-        return _cosines(topic, ranker)
+        return cosines(topic.query_vector, topic.require_vectors(ranker))
     if scores is None:
         raise ValueError(
             f"topic {shown(topic.query_id)} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "
@@ -52,19 +52,19 @@ def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
     if kind == "scores":
         return scores
     if kind == "matched":
-        return matched(scores, None if topic.query_vector is None else _cosines(topic, ranker))
+        query = topic.query_vector
+        return matched(scores, None if query is None else cosines(query, topic.require_vectors(ranker)))
     if kind == "scaled":
         return min_max(scores)
     return (1.0 - np.arange(len(scores)) / len(scores)).astype(np.float32)
 
 
-def _cosines(topic: Topic, ranker: str) -> FloatArray:
-    """Cosine of the query and each candidate: [N] float32."""
-    query = rows_of(np.asarray(topic.query_vector)[None]).unit(0)
-    return rows_of(topic.require_vectors(ranker)).project(query)
+def cosines(query: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Cosine of a query [F] and each vector [N, F]: [N] float32."""
+    return rows_of(vectors).project(rows_of(query[None]).unit(0))
 
 
-def matched(scores: FloatArray, cosines: FloatArray | None) -> FloatArray:
+def matched(scores: FloatArray, near: FloatArray | None) -> FloatArray:
     """Scores on the scale of cosines, so that one weight means the same for every first stage: [N] float32.
 
     They are multiplied so that their standard deviation is that of the cosines with the query; if they are those
@@ -73,12 +73,12 @@ def matched(scores: FloatArray, cosines: FloatArray | None) -> FloatArray:
 
     Args:
         scores: [N], of the first stage.
-        cosines: [N], of query and document; None where there is no query vector.
+        near: [N] cosines of query and document; None where there is no query vector.
     """
-    if cosines is not None:
-        if np.abs(scores - cosines).max() <= _SAME:
-            return cosines
-        spread, wanted = float(scores.std(dtype=np.float64)), float(cosines.std(dtype=np.float64))
+    if near is not None:
+        if np.abs(scores - near).max() <= _SAME:
+            return near
+        spread, wanted = float(scores.std(dtype=np.float64)), float(near.std(dtype=np.float64))
         if spread > 0.0 and wanted > _ROUNDING:
             on_scale: FloatArray = (scores.astype(np.float64) * (wanted / spread)).astype(np.float32)
             return on_scale

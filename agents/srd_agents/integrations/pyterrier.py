@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class DiverseReranker(pt.Transformer, LimitKeys):
     """Re-ranks each query's documents so that the first ones differ: `first_stage >> DiverseReranker(k=10)`.
 
-    What it makes of a frame is told at `srd_agents.pipeline.frames.FrameRanker`: `score` is what rankers take for relevance,
-    `rank` counts from 0, the new `score` is 1 / (rank + 1), and all other columns are kept. Without `Lambda` the order
-    of the scores stays and repeats come last (`srd_agents.pipeline.cautious`), unless another ranker is named.
+    It ranks as `srd_agents.pipeline.frames.FrameRanker`: `score` is what rankers take for relevance, `rank` counts
+    from 0, the new `score` is 1 / (rank + 1), and all other columns are kept. Without `Lambda` the order of the scores
+    stays and repeats come last (`srd_agents.pipeline.cautious`), unless another ranker is named.
 
     Args:
         ranker: a ranker, its name such as "mmr" or the folder of a trained one, which is read at every call

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_agents.heuristic.relevance import relevance_of
+from srd_agents.heuristic.relevance import cosines
 from srd_agents.pipeline.capabilities import (
     PutsCopiesLast,
     check_uses_subtopics,
@@ -360,9 +360,7 @@ class Chooser:
         """
         topics, orders, limits, notes = [], [], [], []
         for one in given:
-            topic, order = _retrieved(one)
-            if one.scores is None:
-                topic, order = nearest_first(self.ranker, topic)
+            topic, order = _retrieved(one, nearest_first=getattr(self.ranker, "weighs_cosines", False))
             notes.append(one.note)
             topics.append(topic)
             orders.append(order)
@@ -408,8 +406,13 @@ def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
     )
 
 
-def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
+def _retrieved(given: Given, *, nearest_first: bool) -> tuple[Topic, IntArray | None]:
     """The topic that a ranker is to see: an unlabelled one, its candidates in the order of their scores.
+
+    Args:
+        given: the topic.
+        nearest_first: whether candidates without scores are in the order of their cosines with the query, so that the
+            more relevant one wins a tie.
 
     Returns:
         The topic, and for each of its candidates its position among the documents given (None: the same).
@@ -421,7 +424,10 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
         first_stage = row_of(given.query_id, "scores", given.scores, len(documents))
         if (order := falling(first_stage)) is not None:
             documents, first_stage = documents[order], first_stage[order]
-            ids = ids if given.doc_ids is None else tuple([ids[i] for i in order.tolist()])
+    elif nearest_first and given.query_vector is not None and (order := _nearest(given, documents)) is not None:
+        documents = documents[order]
+    if order is not None and given.doc_ids is not None:
+        ids = tuple([ids[i] for i in order.tolist()])
     told = texts_of(given.subtopics)
     named, rated = None if told else _named(given), _rated(given, len(documents))
     count = len(told) or (len(named) if named is not None else 0 if rated is None else rated.shape[1])
@@ -445,16 +451,12 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
     return topic, order
 
 
-def nearest_first(ranker: Ranker, topic: Topic) -> tuple[Topic, IntArray | None]:
-    """A topic without scores, the documents nearest to the query first if the ranker weighs that: they win ties.
-
-    Returns:
-        The topic, and for each of its candidates its position among the documents given (None: the same).
-    """
-    if topic.query_vector is None or not getattr(ranker, "weighs_cosines", False):
-        return topic, None
-    order = falling(relevance_of(topic, "cosine", name_of(ranker)))
-    return (topic, None) if order is None else (topic.take(order), order)
+def _nearest(given: Given, documents: NDArray[Any]) -> IntArray | None:
+    """[N] the documents, nearest to the query first; None: they are, or `Topic` will refuse them."""
+    query = array_of(given.query_id, "query_vector", _row(given.query_vector))
+    if documents.ndim != 2 or query.shape != documents.shape[1:]:
+        return None
+    return falling(cosines(query.astype(np.float32), documents.astype(np.float32, copy=False)))
 
 
 def _named(given: Given) -> NDArray[Any] | None:
@@ -515,8 +517,8 @@ def _is_alone(doc_vectors: Any, texts: Any) -> bool:
     if doc_vectors is None:
         if texts is None:
             raise ValueError("there are no documents; give doc_vectors ([N, F]), or texts (N of them)")
-        lists = isinstance(texts, Sized) and all(isinstance(each, Sized | None) for each in texts)
-        return not lists or not len(texts) or any(isinstance(each, str) for each in texts)
+        each_lists = hasattr(texts, "__len__") and all(isinstance(each, Sized | None) for each in texts)
+        return not each_lists or not len(texts) or any(isinstance(each, str) for each in texts)
     dimensions = _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(

@@ -76,7 +76,7 @@ def _of_texts(given: Any, embed: Lookup | None, topic: str) -> tuple[Any, Lookup
     texts, query, note = given.doc_texts, given.query_text, ""
     if not isinstance(query, str | None):
         raise TypeError(f"{topic}query_text must be text, got {shown(query)} ({type(query).__name__})")
-    asked = _checked(texts) + [query] * (query is not None and given.query_vector is None)
+    asked = [*_checked(texts), *([] if query is None or given.query_vector is not None else [query])]
     if embed is None:
         if given.query_vector is not None:
             raise ValueError(f"{topic}query_vector belongs to doc_vectors, which are missing; give query_text")

@@ -176,7 +176,7 @@ def test_scores_of_subtopics_are_a_column_of_documents_and_may_be_missing() -> N
     (changed(2, "docno", "d0"), {}, ValueError, "topic 'q2': doc_ids holds 'd0' twice"),
     (changed(0, "score", float("nan")), {}, ValueError, "topic 'q2': scores holds NaN or infinity"),
     (changed(1, "doc_vec", [1.0]), {}, ValueError, "topic 'q1': doc_vectors cannot be read as an array"),
-    (changed(1, "doc_vec", None), {}, ValueError, "topic 'q1': doc_vectors cannot be read as an array"),
+    (changed(1, "doc_vec", None).drop(columns="score"), {}, ValueError, "topic 'q1': document . has no vector; give"),
     (changed(1, "query_vec", None), {"k": 2}, None, ""),  # q1 goes by its scores
     (changed(0, "query_vec", [1.0]), {}, ValueError, r"topic 'q2': query_vector has shape \(1,\), expected \(4,\)"),
 ])  # fmt: skip

@@ -37,8 +37,15 @@ _ENTRY_POINTS: dict[str, Any] = {
     "vector_entry_point": "srd_gym.envs.selection_vector:SelectionVectorEnv",
 }
 # No max_episode_steps: a time limit would truncate, while the horizon is the task's own end.
-gym.register("SRD-v0", **_ENTRY_POINTS)
+# Thresholds: nine tenths of the oracle's mean return with the default topics and reward (docs/environments.md).
+gym.register("SRD-v0", **_ENTRY_POINTS, reward_threshold=7.0)
 # Hands documents out uncopied, which Gymnasium's checker would refuse.
-gym.register("SRD-shared-v0", **_ENTRY_POINTS, disable_env_checker=True, kwargs={"share_documents": True})
+gym.register(
+    "SRD-shared-v0",
+    **_ENTRY_POINTS,
+    reward_threshold=7.0,
+    disable_env_checker=True,
+    kwargs={"share_documents": True},
+)
 # Pays the clicks of a simulated user in place of judgments.
-gym.register("SRD-Click-v0", **_ENTRY_POINTS, kwargs={"reward": "Clicks"})
+gym.register("SRD-Click-v0", **_ENTRY_POINTS, reward_threshold=0.64, kwargs={"reward": "Clicks"})

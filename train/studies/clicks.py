@@ -1,4 +1,4 @@
-"""The tables of docs/clicks.md: `python -m studies.clicks docs/clicks.md`.
+"""Tables of docs/clicks.md and docs/environments.md: `python -m studies.clicks docs/clicks.md docs/environments.md`.
 
 It writes the tables anew between their marks; without a file it prints them. No file of data is read.
 """
@@ -6,15 +6,16 @@ It writes the tables anew between their marks; without a file it prints them. No
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from srd_agents.registry import make_ranker
-from srd_gym.core import TopicArrays
+from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.core.users import Clicks
 from srd_gym.data import load_topics
 from srd_gym.dtypes import ScoreArray
@@ -67,26 +68,44 @@ def returns() -> Iterator[tuple[str, ...]]:
         yield name, *(f"{x:.3f}" for x in (judged, *(expected_clicks(k, topics, ranker, 10).mean() for k in kinds)))
 
 
-def tables() -> dict[str, str]:
-    """The tables of docs/clicks.md by the names of their marks."""
-    heads = ("users", "true clicks", "estimator", "bias", "standard deviation", "covered, %")
-    kinds = ("alpha_nDCG@10", "cascade, clicks", "cascade, reciprocal rank", "DBN, clicks", "PBM, clicks")
-    return {
-        "coverage": markdown(heads, list(coverage())),
-        "returns": markdown(("ranker", *kinds), list(returns())),
-    }
+def facts() -> Iterator[tuple[str, ...]]:
+    """Mean returns of rankers in the environments as they are made by default, and the threshold of their spec."""
+    topics = load_topics("synthetic:serp")
+    orders = [orders_of(make_ranker(name), topics)[:, :10] for name in ("random", "mmr", "oracle")]
+    every = np.arange(len(topics))
+    for env_id, reward in (("SRD-v0", "alpha_DCG"), ("SRD-Click-v0", "Clicks(expected=True)")):
+        core, means = SelectionCore(topics, reward=reward), []
+        for order in orders:
+            core.reset(every)
+            for actions in order.T:
+                core.step(actions)
+            means.append(f"{core.returns().mean():.3f}")
+        yield f"`{env_id}`", *means, f"{gym.spec(env_id).reward_threshold:g}"
+    scoring = ScoringCore(topics)
+    yield "`scoring_v0`", *(f"{scoring.rewards(every, order).mean():.3f}" for order in orders), "-"
+
+
+TABLES: dict[str, tuple[tuple[str, ...], Callable[[], Iterator[tuple[Any, ...]]]]] = {
+    "coverage": (("users", "true clicks", "estimator", "bias", "standard deviation", "covered, %"), coverage),
+    "returns": (
+        ("ranker", "alpha_nDCG@10", "cascade, clicks", "cascade, reciprocal rank", "DBN, clicks", "PBM, clicks"),
+        returns,
+    ),
+    "facts": (("environment", "random", "MMR", "oracle", "reward_threshold"), facts),
+}
+"""Heads and rows of each table, by the name of its marks."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the tables into the file named, or print them; returns the exit code."""
-    made = tables()
+    """Write the tables into the files named, or print them; returns the exit code."""
     if not arguments:
-        sys.stdout.write("\n\n".join(made.values()) + "\n")
-        return 0
-    page = Path(arguments[0])
-    text = with_parts(page.read_text(encoding="utf-8"), made)
-    with written_atomically(page) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        sys.stdout.write("\n\n".join(markdown(heads, list(rows())) for heads, rows in TABLES.values()) + "\n")
+    for page in map(Path, arguments):
+        text = page.read_text(encoding="utf-8")
+        asked = {name: table for name, table in TABLES.items() if f"<!-- {name}: begin -->" in text}
+        text = with_parts(text, {name: markdown(heads, list(rows())) for name, (heads, rows) in asked.items()})
+        with written_atomically(page) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -24,7 +24,7 @@ def test_learners_learn_from_users_and_repeat_themselves(name: str, tmp_path: Pa
     weights = []
     for reward in (USERS, USERS, "alpha_nDCG@10"):
         learner: Any = make_ranker(name, epochs=1, reward=reward)
-        learner.fit(TOPICS, TOPICS, seed=3)
+        learner.fit(TOPICS, seed=3)  # without validation the last weights are kept
         weights.append(learner._weights())
     assert all(np.array_equal(weights[0][key], weights[1][key]) for key in weights[0])
     assert not all(np.array_equal(weights[0][key], weights[2][key]) for key in weights[0])
@@ -32,7 +32,7 @@ def test_learners_learn_from_users_and_repeat_themselves(name: str, tmp_path: Pa
 
 def test_a_folder_keeps_the_users_as_text(tmp_path: Path) -> None:
     learner: Any = make_ranker("reinforce", epochs=1, reward=Clicks(pays="reciprocal_rank"))
-    learner.fit(TOPICS, TOPICS, seed=0)
+    learner.fit(TOPICS[:6], TOPICS[6:], seed=0)
     learner.save(tmp_path)
     assert load_ranker(tmp_path).config.reward == USERS
 
@@ -40,7 +40,7 @@ def test_a_folder_keeps_the_users_as_text(tmp_path: Path) -> None:
 def test_a_search_for_the_best_list_needs_the_expectation() -> None:
     def fit(reward: str) -> None:
         learner: Any = make_ranker("mcts", epochs=1, simulations=2, reward=reward)
-        learner.fit(TOPICS, TOPICS, seed=0)
+        learner.fit(TOPICS[:6], TOPICS[6:], seed=0)
 
     refused(lambda: fit("Clicks"), "or pay the expectation, Clicks\\(expected=True\\)")
     fit("Clicks(expected=True)")

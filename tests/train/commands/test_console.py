@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import time
 
 import pytest
 from made_results import record, table_of
@@ -90,3 +91,18 @@ def test_texts_are_folded_and_no_number_is_lost(monkeypatch: pytest.MonkeyPatch)
     Output().table("Head", ["document", "text", "score"], [["d1", "many words " * 20, "0.12345"]], texts=2)
     assert stream.getvalue().count("words") == 20
     assert "0.12345" in stream.getvalue()
+
+
+def test_a_terminal_sees_rate_and_time_left_and_nobody_else_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = {}
+    for stream in (Terminal(), io.StringIO()):
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setattr(sys, "stderr", stream)
+        with Output().progress("logging", 4) as advance:
+            advance(1)
+            time.sleep(0.15)
+            advance(1)
+            time.sleep(0.15)
+        shown[stream.isatty()] = stream.getvalue()
+    assert shown[False] == ""
+    assert re.search(r"logging.*2/4.*/s.*0:00:0\d", shown[True])

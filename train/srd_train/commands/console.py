@@ -319,7 +319,9 @@ class Output:
 
     @contextlib.contextmanager
     def progress(self, description: str, total: int | None = None) -> Iterator[Advance]:
-        """A progress bar on standard error while the block runs; nothing where that is no terminal, or with --json.
+        """A progress bar, with rate and time left, on standard error while the block runs.
+
+        Nothing is shown where that is no terminal, or with --json.
 
         Args:
             description: what is being done.
@@ -333,11 +335,20 @@ class Output:
             return
         from rich import progress
         from rich.console import Console
+        from rich.text import Text
+
+        class Rate(progress.ProgressColumn):
+            """Units per second."""
+
+            def render(self, task: progress.Task) -> Text:
+                speed = task.finished_speed or task.speed
+                return Text("" if speed is None else f"{speed:,.3g}/s")
 
         columns = (
             progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(),
             progress.MofNCompleteColumn(),
+            Rate(),
             progress.TimeElapsedColumn(),
             progress.TimeRemainingColumn(),
         )

@@ -120,7 +120,7 @@ def test_unknown_recipes_and_broken_files(tmp_path: Path) -> None:
 
 
 def test_real_files_need_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    entry = load_recipe("ambient").topics[0]
+    entry = TopicsEntry(name="real", source="ambient", vectors="lsa", width=100)
     monkeypatch.delenv("SRD_DATA_DIR", raising=False)
     refused(lambda: load_entry(entry), "SRD_DATA_DIR is unset", FileNotFoundError)
     monkeypatch.setenv("SRD_DATA_DIR", str(tmp_path / "none"))

@@ -14,6 +14,7 @@ from srd_gym.data import (
     generate,
     load_ambient,
     load_du_div,
+    load_nuggets,
     load_rl4srd,
     load_texts,
     load_trec,
@@ -75,6 +76,14 @@ RL4SRD = {
     "query_representation.dat": '{"9": [1, 2], "10": [3, 4], "11": [5, 6]}',
 }
 DOC_VECTORS = {"doc_representation.dat": json.dumps({name: [i, i] for i, name in enumerate("abcdefgh")})}
+NUGGETS = {
+    "rag": '{"qid": "1", "text": "q", "docid": "a", "candidate_text": "c", "nuggets": '
+    '[{"text": "n", "importance": "vital", "assignment": "support"}, {"text": "m", "assignment": "failed"}]}\n',
+    "fresh": '{"query_id": "2", "query_title": "t", "query_text": "q", "nuggets": '
+    '[{"_id": "2_0", "text": "n", "relevant_corpus_ids": ["a"], "non_relevant_corpus_ids": ["b"]}]}\n',
+    "crux": '{"id": "3", "request": "r"}\n{"id": "3", "subquestions": ["x", "y"]}\n'
+    '{"id": "3", "docid": "a", "rating": [5, -1]}\n',
+}
 FOLDS = {"folds": "# test sets\nfold1: [2, '07', x-1]\n\nfold2: [\"3\"]  # two\nfold3:[5]\n"}
 JSON_VECTORS = {"v.json": json.dumps(dict(zip(IDS, VECTORS.tolist(), strict=True)))}
 TSV = {"v.tsv": "".join(f"{name}\t{row[0]}\t{row[1]}\n" for name, row in zip(IDS, VECTORS.tolist(), strict=True))}
@@ -122,6 +131,7 @@ READERS: dict[str, tuple[Sound, Callable[[Path], object]]] = {
     "ambient": (AMBIENT, load_ambient),
     "texts": (TEXTS, lambda folder: load_texts(folder, retrieve="none")),
     "du-div": (DU_DIV, load_du_div),
+    "nuggets": (NUGGETS, lambda folder: load_nuggets([folder / name for name in NUGGETS])),
     "rl4srd": (RL4SRD | DOC_VECTORS, load_rl4srd),
     "folds": (FOLDS, lambda folder: read_folds(folder / "folds")),
     "json-vectors": (JSON_VECTORS, lambda folder: read_vectors(folder / "v.json", only=IDS)),

@@ -41,8 +41,8 @@ class Desa(NetworkLearner[DesaConfig]):
     hand. Features of documents and subtopics are made of cosines, in place of 18 retrieval scores. Nearness to
     subtopics is pooled, in place of one weight for each of ten places, so that their order and number do not matter.
     The pairs of all contexts count, in place of a sample, and those of a topic weigh 1 together. Blocks are normalised
-    first; vectors are standardised; the weights kept are those that validate best, never on test topics. A topic
-    without subtopic vectors has its query for a subtopic.
+    first; vectors are standardised; the first scores are a rough order of relevance; the weights kept are those that
+    validate best, never on test topics. A topic without subtopic vectors has its query for a subtopic.
     """
 
     name: str = "desa"
@@ -112,6 +112,11 @@ class Desa(NetworkLearner[DesaConfig]):
         initialise(self._network, torch.Generator().manual_seed(seed))
         if self.config.standardize:
             self._network.fit(topics)
+        parts = [self._parts(topic) for topic in topics]
+        self._network.start_by_relevance(
+            np.concatenate([part.features for part in parts]),
+            np.concatenate([part.nearness.reshape(-1, part.nearness.shape[-1]) for part in parts]),
+        )
         self._network.to(self.config.device)
         config = self.config
         self._optimizer = torch.optim.Adam(

@@ -27,6 +27,10 @@ NEARNESS = ("cosine", *ORDER_FEATURES)
 """R: the cosine of a document and a subtopic, and what the order by it says."""
 _LEAST_WEIGHT = 1e-9
 """Of a topic's pairs together: divides 0 by something where there are none."""
+_LEAST_SPREAD = 1e-3
+"""Of a feature that is scaled; one that is the same everywhere stays as it is."""
+_FIRST_OTHERS = 0.01
+"""What the first weights in the score are multiplied by, but those of the features."""
 
 
 class DesaInputs(NamedTuple):
@@ -59,6 +63,11 @@ class DesaNetwork(ShiftAndScale):
         config: the sizes.
     """
 
+    feature_center: Tensor
+    feature_spread: Tensor
+    near_center: Tensor
+    near_spread: Tensor
+
     def __init__(self, width: int, config: DesaConfig) -> None:
         super().__init__(width)
         hidden = config.width
@@ -74,7 +83,31 @@ class DesaNetwork(ShiftAndScale):
         self.document_norm, self.subtopic_norm = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
         self.asks, self.offers, self.attended = dense(hidden, hidden), dense(hidden, 2 * hidden), dense(hidden, hidden)
         self.near, self.weight = dense(len(NEARNESS), 1), dense(hidden, 1)
-        self.out = dense(len(FEATURES) * config.features + 2 * hidden + 2, 1)
+        count = len(FEATURES) * config.features
+        self.out = dense(count + 2 * hidden + 2, 1)
+        for name, size in (("feature", count), ("near", len(NEARNESS))):
+            self.register_buffer(f"{name}_center", torch.zeros(size))
+            self.register_buffer(f"{name}_spread", torch.ones(size))
+
+    @torch.no_grad()
+    def start_by_relevance(self, features: NDArray[np.floating], nearness: NDArray[np.floating]) -> None:
+        """Standardise the features, and let the first scores be their sum: a rough order of relevance.
+
+        Encodings know directions of the vector space, which few training topics fit by heart; features carry over.
+
+        Args:
+            features: [M, D] of training documents.
+            nearness: [P, R] of training documents and subtopics.
+        """
+        for values, center, spread in (
+            (features, self.feature_center, self.feature_spread),
+            (nearness, self.near_center, self.near_spread),
+        ):
+            center.copy_(torch.from_numpy(values.mean(axis=0)))
+            deviation = values.std(axis=0)
+            spread.copy_(torch.from_numpy(np.where(deviation > _LEAST_SPREAD, deviation, 1)))
+        self.out.weight *= _FIRST_OTHERS
+        self.out.weight[:, : features.shape[1]] = 1.0
 
     def forward(self, inputs: DesaInputs) -> Tensor:
         """Scores, [B, N]; those of padding are finite and mean nothing."""
@@ -87,12 +120,13 @@ class DesaNetwork(ShiftAndScale):
             subtopics = block(subtopics, inputs.named)
         documents, subtopics = self.document_norm(documents), self.subtopic_norm(subtopics)
         attended = self._attended(documents, subtopics, inputs.named)
-        near = self.near(inputs.nearness)[..., 0]
+        near = self.near((inputs.nearness - self.near_center) / self.near_spread)[..., 0]
         missing = ~inputs.named[..., None]
         weights = torch.softmax(self.weight(subtopics).masked_fill(missing, -math.inf), dim=1)
         pooled = (weights * near).sum(1)
         largest = near.masked_fill(missing, -math.inf).amax(1)
-        parts = [inputs.features, documents, attended, pooled[..., None], largest[..., None]]
+        features = (inputs.features - self.feature_center) / self.feature_spread
+        parts = [features, documents, attended, pooled[..., None], largest[..., None]]
         scores: Tensor = self.out(torch.cat(parts, dim=-1))[..., 0]
         return scores
 

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from textwrap import shorten
+from typing import Any
 
 import numpy as np
 
 from srd_agents import diversify
 from srd_gym import load_topics
 from srd_gym.files import written_atomically
-from srd_gym.topic import Topic
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "jaguar.svg"
 NAMES = (
@@ -57,10 +57,8 @@ def drawn() -> str:
     )
 
 
-def _column(place: int, head: str, topic: Topic, ranking: Sequence[int]) -> list[str]:
+def _column(place: int, head: str, topic: Any, ranking: Sequence[int]) -> list[str]:
     """Draw one list: a head with its coverage, then a line per result with a chip per subtopic."""
-    assert topic.judgments is not None
-    assert topic.doc_texts is not None
     left = 20 + place * (_WIDTH + 20)
     covered = np.flatnonzero(topic.judgments[list(ranking)].any(axis=0))
     found = [

@@ -36,6 +36,21 @@ def test_recipes_that_come_along_hold_together(name: str) -> None:
             assert config.measure == config.validation_measure == wanted
 
 
+@pytest.mark.parametrize("name", ["ma4div-paper", "ma4div-catalogues", "mdp-div-paper", "pruning-paper"])
+def test_trained_rows_of_a_papers_table_have_five_seeds_all_their_episodes_and_grids_with_an_inside(name: str) -> None:
+    recipe, budgets = load_recipe(name), set()
+    for entry in recipe.rankers:
+        if not entry.resolved.spec.learns:
+            continue
+        options = entry.resolved.configured({})
+        assert len(entry.seeds or recipe.seeds) == 5
+        assert options.patience == 0
+        assert all(len(values) >= 3 for values in entry.grid.values())
+        if hasattr(options, "rollouts") and entry.name not in ("ma4div", "m2div"):  # the page says why
+            budgets.add(options.epochs * options.rollouts)
+    assert len(budgets) == 1
+
+
 def topics(**options: Any) -> dict[str, Any]:
     """A change of `SMALL`: its topic set."""
     return {"topics": [{"name": "t", "source": "synthetic:tiny:12:0", **options}]}

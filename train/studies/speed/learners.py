@@ -181,4 +181,4 @@ def ntn_scores(size: float) -> Work:
 def ntn_training(size: float) -> Work:
     """NTN-DIV trained on as many topics of as many candidates as a fold of TREC has."""
     topics, epochs = web(share(size, 118, 2), _TREC_N), share(size, 16)
-    return Work(timed(lambda: learner("ntn-div", slices=7, epochs=epochs, patience=0).fit(topics)))
+    return Work(timed(lambda: learner("ntn", slices=7, epochs=epochs, patience=0).fit(topics)))

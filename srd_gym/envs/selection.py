@@ -296,7 +296,7 @@ class ObservationBuilder:
         return info
 
     def outcome(self, episode: int) -> Info:
-        """Information at the end of an episode: ranking without empty ranks, return, measures if judged, users' clicks."""
+        """Information at an episode's end: ranking without empty ranks, return, measures if judged, users' clicks."""
         core = self.core
         outcome: Info = {
             "ranking": tuple([candidate for candidate in core.ranking[episode].tolist() if candidate >= 0])

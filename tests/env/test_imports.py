@@ -29,6 +29,7 @@ WITHOUT_TORCH = [
 @pytest.mark.parametrize(("modules", "unwanted"), [
     pytest.param(PROBLEM, OPTIONAL, id="no module of the problem imports an optional library"),
     pytest.param(["srd_gym"], {"pyarrow", "pettingzoo", "defusedxml", "pandas"}, id="the import is light"),
+    pytest.param(["srd_agents"], {"gymnasium", "asyncio", "email"}, id="rankers need neither Gymnasium nor asyncio"),
     pytest.param([*PROBLEM, "srd_agents"], {"pyarrow"}, id="readers of Parquet import pyarrow when they read"),
     pytest.param(WITHOUT_TORCH, OPTIONAL, id="heuristics, registry and numpy rankers need no torch"),
     pytest.param(["srd_train.cli"], OPTIONAL, id="the command starts without torch", marks=needs_tyro),
@@ -37,6 +38,13 @@ def test_a_fresh_interpreter_loads_nothing_unwanted(modules: list[str], unwanted
     code = f"import sys, importlib\nfor name in {modules!r}: importlib.import_module(name)\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {name.partition(".")[0] for name in done.stdout.split()} & unwanted
+
+
+@pytest.mark.parametrize("order", ["srd_gym, gymnasium", "gymnasium, srd_gym", "srd_gym, gymnasium.envs.registration"])
+def test_environments_are_registered_whichever_is_imported_first(order: str) -> None:
+    code = f"import {order}\nprint(gymnasium.spec('SRD-v0').id, gymnasium.spec('SRD-shared-v0').id)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["SRD-v0", "SRD-shared-v0"]
 
 
 WITHOUT_PYARROW = """

@@ -109,7 +109,7 @@ def test_entry_points_add_rankers_and_take_none_over(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "third_party_rankers", sys.modules[__name__])
     named = {"theirs": "THEIRS", "wrong": "NoConfig", "mmr": "THEIRS"}
     points = [EntryPoint(name, f"third_party_rankers:{value}", registry.GROUP) for name, value in named.items()]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.GROUP else [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points if group == registry.GROUP else [])
     assert list(RANKERS).count("mmr") == 1
     assert RANKERS["theirs"] is THEIRS
     assert RANKERS["mmr"] is not THEIRS
@@ -152,7 +152,7 @@ def _announced(monkeypatch: pytest.MonkeyPatch) -> None:
     named = {"LEARNER": "learner", "HEURISTIC": "heuristic", "NO_LEARNER": "no-learner"}
     named |= {"NO_FIT": "no-fit", "OTHER": "other", "NO_TORCH": "no-torch"}
     points = [EntryPoint(name, f"{HERE}:{value}", registry.GROUP) for value, name in named.items()]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
 
 
 @pytest.mark.usefixtures("_announced")

@@ -39,6 +39,13 @@ def test_a_fresh_interpreter_loads_nothing_unwanted(modules: list[str], unwanted
     assert not {name.partition(".")[0] for name in done.stdout.split()} & unwanted
 
 
+@pytest.mark.parametrize("order", ["srd_gym, gymnasium", "gymnasium, srd_gym", "srd_gym, gymnasium.envs.registration"])
+def test_environments_are_registered_whichever_is_imported_first(order: str) -> None:
+    code = f"import {order}\nprint(gymnasium.spec('SRD-v0').id, gymnasium.spec('SRD-shared-v0').id)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["SRD-v0", "SRD-shared-v0"]
+
+
 WITHOUT_PYARROW = """
 import sys
 sys.modules.update(dict.fromkeys(("pyarrow", "pyarrow.compute", "pyarrow.parquet")))

@@ -100,12 +100,13 @@ def _figure(panels: list[Sizes], curves: list[Curves], measure: str) -> Figure:
 
 
 def _draw(axes: Axes, curves: Curves) -> None:
-    """A line for each ranker with its 95% interval; black where training queries change nothing."""
+    """A line for each ranker with its 95% interval, a point where it has one size; black where all sizes are equal."""
     learners = flat = 0
     for ranker, by_size in curves.items():
         means = [float(np.mean(scores)) for scores in by_size.values()]
-        if np.ptp(means) == 0:
-            axes.axhline(means[0], color="black", linewidth=1.2, linestyle=_STYLES[flat % len(_STYLES)], label=ranker)
+        if len(means) > 1 and np.ptp(means) == 0:
+            grey = str(0.5 * (flat // len(_STYLES)))
+            axes.axhline(means[0], color=grey, linewidth=1.2, linestyle=_STYLES[flat % len(_STYLES)], label=ranker)
             flat += 1
             continue
         look: dict[str, Any] = {"color": COLOURS[learners % len(COLOURS)], "marker": MARKERS[learners % len(MARKERS)]}

@@ -59,8 +59,9 @@ class Cautious:
     A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
     irrelevant and repeated subtopics and weigh the order of the scores beside them (docs/results/named.md). Else one
     with retrieval scores keeps its order: no rule tried gains enough on all collections to leave it. Else DPP ranks
-    it by the cosine with the query (docs/results/texts.md), and the relational ranker a topic without a
-    query vector.
+    it by the cosine with the query (docs/results/texts.md), and the relational ranker a topic without a query vector:
+    all of its candidates up to 700, else a sample of 350, which changes no ranking on five of the six text collections
+    and alpha_nDCG@10 by less than 0.002 on the other.
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all
     others, in their order. A zero vector is no near-duplicate of anything.

@@ -62,7 +62,7 @@ def covered(name: str, topic: Topic, chosen: list[int]) -> float:
 @pytest.mark.parametrize("lambda_", [0.0, 0.1, 0.5, 1.0])
 def test_scores_are_relevance_and_what_a_document_adds(name: str, lambda_: float) -> None:
     topic = drawn(np.random.default_rng(1), 12, 5, clusters=3)
-    ranker: Any = make_ranker(name, lambda_=lambda_, relevance="raw_scores")
+    ranker: Any = make_ranker(name, lambda_=lambda_, relevance="scores")
     ranking, everything = ranker.rank(topic, 12).tolist(), np.ones(12, bool)
     for rank, chosen in enumerate(ranking):
         before = ranking[:rank]
@@ -154,7 +154,7 @@ def test_choices_are_those_of_pyversity_on_a_thousand_topics(name: str) -> None:
         ours = {"scale": "sum"} if name == "cover" else {}
         if name == "ssd":
             options["window"] = None if seed % 3 else int(rng.integers(1, 8))
-        ranker: Any = make_ranker(name, lambda_=1 - diversity, relevance="raw_scores", **options, **ours)
+        ranker: Any = make_ranker(name, lambda_=1 - diversity, relevance="scores", **options, **ours)
         given = (topic.doc_vectors, topic.retrieval_scores, k)
         theirs = pyversity.diversify(*given, strategy=pyversity.Strategy(name), diversity=diversity, **options).indices
         ranking = ranker.rank(topic, k)

@@ -236,7 +236,7 @@ def test_simulators_ask_for_users_where_they_pay() -> None:
     refused(lambda: core.reset(two, users=[1]), "expected one user for each of 2 episodes")
     refused(lambda: core.reset(two, users=[1, -1]), "0 to 2\\*\\*63 - 1")
     refused(lambda: core.reset(two, users=[0.5, 1.0]), "users must be integers", TypeError)  # type: ignore[list-item]
-    refused(lambda: SelectionCore(topics, reward="Clicks(modle='dbn')"), "unexpected keyword")
+    refused(lambda: SelectionCore(topics, reward="Clicks(models='dbn')"), "unexpected keyword")
     scoring = ScoringCore(topics, reward="Clicks")
     refused(lambda: scoring.rewards(two, np.zeros((2, 1), np.int64)), "pass users=")
     SelectionCore(topics, reward="Clicks(expected=True)").reset(two)

@@ -209,13 +209,13 @@ def test_words_are_judged_and_in_an_order_like_an_engines(words: TopicSet) -> No
         assert (judgments[first] & judgments[second]).any(), "near copies say the same in other words"
 
 
-def test_the_episode_in_the_readme_is_what_is_rendered() -> None:
+def test_the_episode_on_the_page_is_what_is_rendered() -> None:
     env = gym.make("SRD-v0", topics="words", reward="alpha_nDCG@10", render_mode="ansi")
     _, info = env.reset(options={"query_id": "jaguar"})
     for _ in range(10):
         *_, info = env.step(int(info["action_mask"].argmax()))
     assert info["measures"] == {"alpha_nDCG@10": pytest.approx(info["return"], rel=1e-12)}
-    assert f"```text\n{env.render()}\n```" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"```text\n{env.render()}\n```" in (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.data

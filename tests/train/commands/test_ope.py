@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from run_srd import Srd
+
+from srd_train.commands.console import Output
 
 TOPICS = "synthetic:tiny:20"
 
@@ -66,6 +69,22 @@ def test_missing_support_is_told(srd: Srd, tmp_path: Path) -> None:
 def test_nothing_is_drawn_off_a_terminal(srd: Srd, tmp_path: Path) -> None:
     words = ("data", "log", "mmr", "--topics", TOPICS, "--episodes", 30, "--out", tmp_path / "l.parquet")
     assert srd.works(*words).err == f"{tmp_path / 'l.parquet'}: 30 episodes\n"
+
+
+def test_an_interrupt_says_how_to_go_on(srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, advances = tmp_path / "l.parquet", []
+
+    def stop(units: float) -> None:
+        advances.append(units)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Output, "progress", lambda *_: contextlib.nullcontext(stop))
+        done = srd("data", "log", "mmr", "--topics", TOPICS, "--episodes", 9000, "--k", 3, "--out", out)
+    assert (done.code, advances, out.exists()) == (130, [4096], False)
+    assert f"run the same command again: finished parts wait in {out}.parts" in done.err
+    srd.works("data", "log", "mmr", "--topics", TOPICS, "--episodes", 9000, "--k", 3, "--out", out)
+    assert [path.name for path in tmp_path.iterdir()] == ["l.parquet"]
 
 
 @pytest.mark.parametrize(("words", "message"), [

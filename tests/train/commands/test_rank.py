@@ -244,7 +244,7 @@ def test_the_command_ranks_as_ranking_with(
 
 
 @pytest.mark.parametrize(("target", "shown"), [
-    ("mcts", "--rank-by {policy,value,search}"), ("mcts", "--rank-simulations INT"),
+    ("mcts", "--rank-by policy|value|search"), ("mcts", "--rank-simulations N"),
 ])  # fmt: skip
 def test_a_rankers_options_of_ranking_are_in_its_help(
     srd: Srd, trained: dict[str, Path], target: str, shown: str

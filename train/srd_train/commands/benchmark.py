@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_agents.training.progress import OnProgress, Progress
-from srd_train.commands.console import Output, SomeFile, SomeFolder, overview, parsed, print_table
+from srd_train.commands.console import Output, SomeFile, SomeFolder, overview, parsed, print_summary, print_table
 from srd_train.experiment.benchmark import Engine, FailedCellsError, in_process, run_benchmark
 from srd_train.experiment.engines import on_ray, processes
 from srd_train.experiment.recipe import Cell, Recipe, built_in, chosen_at_edges, load_recipe
@@ -21,10 +21,10 @@ from srd_train.report.latex import as_latex
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, recipe_part
 from srd_train.report.markup import legend_of, write_page, write_text
 from srd_train.report.results import differences, read_scores, write_scores
-from srd_train.report.tables import complete_tables
+from srd_train.report.tables import ResultTable, complete_tables
 
 _USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray] [--trust]
-                     [--markdown FILE] [--latex FILE] [--scores FILE] [--json]"""
+                     [--markdown FILE] [--latex FILE] [--scores FILE] [--full] [--json]"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +63,8 @@ class Benchmark:
     """Also write the tables as LaTeX to paste (booktabs)."""
     scores: SomeFile = None
     """Also write the scores of all cells, topic by topic, as a small file (.parquet)."""
+    full: bool = False
+    """Print all columns: intervals, tests, other measures and costs."""
     json: bool = False
     """Print the tables as JSON."""
 
@@ -95,13 +97,20 @@ class Benchmark:
             content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in tables]}
             output.data(content | {"failed": failed})
             return 1 if failed else 0
+        self._show(tables, recipe, output)
+        output.text(f"All columns: --full, --markdown FILE or --json. Cells and runs: {out}")
+        return 1 if failed else 0
+
+    def _show(self, tables: Sequence[ResultTable], recipe: Recipe, output: Output) -> None:
+        """Print the tables, and the averages of their collections."""
         for table in tables:
-            print_table(table, output, legend_of(tables) if table is tables[-1] else "")
+            if self.full:
+                print_table(table, output, legend_of(tables) if table is tables[-1] else "")
+            else:
+                print_summary(table, output)
         for average in macro_tables(tables, recipe) if any(entry.average for entry in recipe.topics) else ():
             output.table(average.title, *macro_cells(average))
             output.table(f"{average.name}, by collection", *collection_cells(average))
-        output.text(f"Cells and runs: {out}")
-        return 1 if failed else 0
 
     def _differences(self, recipe: Recipe, records: Sequence[Record]) -> list[str]:
         """Topics and scores that are not those stored: in the file to be written, else beside the recipe's page."""

@@ -371,6 +371,28 @@ def print_table(table: ResultTable, output: Output, legend: str) -> None:
     )
 
 
+def print_summary(table: ResultTable, output: Output) -> None:
+    """Show four columns of a result table: ranker, first measure, gain over the reference, training time."""
+    from srd_train.report.differences import differences
+    from srd_train.report.markup import FEW, SIGNS, notes, short, signed
+
+    measure = table.measures[0]
+    gains = {each.ranker: each for each in differences(table) if each.measure == measure}
+    rows = []
+    for row in table.rows:
+        gain, few = gains.get(row.ranker), f" {FEW}" if row.too_few_seeds else ""
+        interval = (
+            "-" if gain is None else f"{signed(gain.mean)} [{signed(gain.interval[0])}, {signed(gain.interval[1])}]"
+        )
+        sign = "" if row.verdict is None or gain is None else f" {SIGNS[row.verdict]}"
+        seconds = row.medians.get("fit_cpu_seconds")
+        rows.append(
+            [row.ranker, f"{row.means[measure]:.3f}{few}", interval + sign, "-" if seconds is None else short(seconds)]
+        )
+    heads = ["ranker", measure, f"gain over {table.reference} [95%]", "training, CPU s"]
+    output.table(table.title, heads, rows, " ".join(notes(table)))
+
+
 def _fitting(
     heads: Sequence[str], cells: Sequence[Sequence[str]], available: int, texts: int
 ) -> tuple[list[int], bool]:

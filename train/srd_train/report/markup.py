@@ -120,11 +120,11 @@ def notes(table: ResultTable) -> list[str]:
     fits: dict[str, list[str]] = {}
     for row in table.rows:
         fits.setdefault(row.fitted_as, []).append(row.ranker)
-    oracles = ", ".join(row.ranker for row in table.rows if row.reads_judgments)
+    oracles = [row.ranker for row in table.rows if row.reads_judgments]
     few = "; ".join(row.ranker for row in table.rows if row.too_few_seeds)
     return [
         *(_MARK_NOTES.get(mark, f"Vectors: {mark}.") for mark in table.marks),
-        *([f"Reads the judgments, and so competes with nobody: {oracles}."] if oracles else []),
+        *([f"Reads the judgments, so an upper bound and not a competitor: {', '.join(oracles)}."] if oracles else []),
         *([f"{FEW} Trained with fewer than {FEWEST_SEEDS} seeds, so not tested: {few}."] if few else []),
         *([f"Published: {table.published_source}."] if table.published else []),
         *(

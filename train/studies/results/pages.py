@@ -20,6 +20,7 @@ OTHER_PARTS = (
     "curves",
     "returns",
     "coverage",
+    "facts",
 )
 """Marks of the parts that other commands write."""
 OLDER = "<!-- older entries -->"

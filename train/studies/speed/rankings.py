@@ -163,7 +163,10 @@ def json_lines(size: float) -> Work:
     forms = ({"float32": base64.b64encode(vectors.tobytes()).decode()}, vectors.tolist())
     about = {"query_id": "q", "doc_ids": list(map(str, range(50)))}
     lines = [json.dumps(about | {"doc_vectors": form}) for form in forms]
-    return Work(*(timed(partial(lambda line: topic_of(content_of(line)), line), 1, share(size, 200)) for line in lines))
+    ours, theirs = (
+        timed(partial(lambda line: topic_of(content_of(line)), each), 1, share(size, 200)) for each in lines
+    )
+    return Work(ours, theirs)
 
 
 def distances(size: float) -> Work:

@@ -78,7 +78,11 @@ class LogData:
         }
         parts = logged_parts(model.ranker, topics, users, policy, depth=self.k, episodes=self.episodes, seed=self.seed)
         with output.progress(f"logging {self.ranker}", self.episodes) as advance:
-            new = write_log(self.out, parts, header, advance)
+            try:
+                new = write_log(self.out, parts, header, advance)
+            except KeyboardInterrupt as stop:
+                stop.add_note(f"to go on, run the same command again: finished parts wait in {self.out}.parts")
+                raise
         if self.json:
             output.data({"file": str(self.out), "new": new, **header})
         else:

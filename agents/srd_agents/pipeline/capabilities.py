@@ -58,7 +58,7 @@ class PutsCopiesLast(Protocol):
 
 
 def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diversity") -> Ranker:
-    """The ranker at this point between relevance alone and difference alone.
+    """The ranker at this point between relevance only and difference only.
 
     0 is exactly the order of relevance: by the scores, without scores by the cosine of query and document, and without
     a query (for rankers that need none) as the candidates stand. Above 0: MMR, MSD, DPP, SSD and xQuAD with lambda =

@@ -15,12 +15,13 @@ import sys
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from srd_agents.training.learner import Learner
 from srd_agents.training.options import Config, config_from, read_model_config
+from srd_agents.training.renamed import renamed
 from srd_gym.checks import unknown
 from srd_gym.core.own import add_own, is_own
 from srd_gym.files import PathLike
@@ -102,7 +103,8 @@ class RankerSpec:
         Raises:
             ValueError: an unknown option (the message suggests the nearest) or a value out of range.
         """
-        return config_from(self.config_class, {**self.options, **overrides}, f"ranker {self.name!r}")
+        owner, names = f"ranker {self.name!r}", [entry.name for entry in fields(self.config_class)]
+        return config_from(self.config_class, {**self.options, **renamed(overrides, names, owner)}, owner)
 
     def build(self, config: Any = None, seed: int | None = None, *, trust: bool = False) -> Ranker:
         """The ranker with these options; a learner comes untrained.

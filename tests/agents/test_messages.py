@@ -35,7 +35,7 @@ MONSTERS: dict[str, Any] = {
 }
 VECTORS = np.eye(3)
 DIVERSIFY = ("query_vector", "doc_vectors", "k", "ranker", "scores", "subtopics", "subtopic_weights", "embed",
-             "diversity", "copies", "groups", "costs", "shown")  # fmt: skip
+             "diversity", "near_duplicates", "groups", "costs", "already_shown")  # fmt: skip
 
 
 def diversified(name: str, value: Any) -> object:

@@ -131,7 +131,7 @@ class DiverseReranker(pt.Transformer, LimitKeys):
             max_per_group=self.max_per_group,
             costs=self.cost_key,
             budget=self.budget,
-            shown=self.shown_key,
+            already_shown=self.shown_key,
             fill=self.fill,
             per_cost=self.per_cost,
         )

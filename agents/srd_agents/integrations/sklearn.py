@@ -83,7 +83,7 @@ class DiverseNeighbors(BaseEstimator):
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_integer("n_candidates", self.n_candidates, 1)
         self.limits_ = Limits.asked(
-            copies=COPIES,
+            near_duplicates=COPIES,
             groups=groups,
             max_per_group=self.max_per_group,
             costs=costs,
@@ -152,7 +152,7 @@ class DiverseNeighbors(BaseEstimator):
                 subtopics=told[row],
                 groups=None if self.groups_ is None else self.groups_[near],
                 costs=None if self.costs_ is None else self.costs_[near],
-                shown=None if seen[row] is None else np.flatnonzero(np.isin(near, seen[row])),
+                already_shown=None if seen[row] is None else np.flatnonzero(np.isin(near, seen[row])),
             )
             for row, near in enumerate(places)
         ]

@@ -22,6 +22,7 @@ from srd_agents.heuristic.stepwise import PartialRanking, progress_of
 from srd_agents.heuristic.trade_off import DPP, MMR
 from srd_agents.pipeline.capabilities import with_diversity, with_relevance
 from srd_agents.relational.ranker import Pretrained, PretrainedConfig
+from srd_agents.training.options import Config
 from srd_gym.checks import check_integer, check_number, check_positive
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.protocols import Ranker
@@ -38,19 +39,19 @@ EQUAL = 1 - 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class CautiousConfig:
+class CautiousConfig(Config):
     """Options of the cautious ranker."""
 
-    copies: float | None = 0.9999
+    near_duplicates: float | None = 0.9999
     """Cosine from which on a document is a near-duplicate of one shown before it; above 0, at most 1. None: off. By
     default only documents with the same vector are, such as the same text twice: passages that differ in one fact may
     have a cosine above 0.99 (docs/results/texts.md)."""
 
     def __post_init__(self) -> None:
-        if self.copies is None:
+        if self.near_duplicates is None:
             return
-        check_number("copies", self.copies, 0.0, 1.0)
-        check_positive("copies", self.copies)
+        check_number("near_duplicates", self.near_duplicates, 0.0, 1.0)
+        check_positive("near_duplicates", self.near_duplicates)
 
 
 class Cautious:
@@ -62,8 +63,8 @@ class Cautious:
     it by the cosine with the query (docs/results/texts.md), and the relational ranker a topic without a
     query vector.
 
-    Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all
-    others, in their order. A zero vector is no near-duplicate of anything.
+    Of that ranking, documents whose cosine with an earlier one that is shown is at least `near_duplicates` come after
+    all others, in their order. A zero vector is no near-duplicate of anything.
 
     Args:
         config: what a near-duplicate is.
@@ -87,11 +88,11 @@ class Cautious:
     @property
     def copies(self) -> float | None:
         """Cosine from which on a document is a near-duplicate."""
-        return self.config.copies
+        return self.config.near_duplicates
 
     def with_copies(self, copies: float | None) -> Ranker:
         """With another cosine."""
-        return Cautious(replace(self.config, copies=copies), self._diversity, self._relevance)
+        return Cautious(replace(self.config, near_duplicates=copies), self._diversity, self._relevance)
 
     def with_diversity(self, diversity: float) -> Ranker:
         """At another diversity."""
@@ -159,11 +160,11 @@ class Cautious:
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near-duplicates last; where some are moved, it is ranked on."""
         vectors = topic.require_vectors(f"ranker {self.name!r}")
-        if self.config.copies is None:
+        if self.config.near_duplicates is None:
             return ranking
         wanted = len(ranking)
         while True:
-            copies = near_copies(vectors[ranking], self.config.copies)
+            copies = near_copies(vectors[ranking], self.config.near_duplicates)
             shown = ranking[~copies]
             if len(shown) >= wanted or len(ranking) == topic.n_candidates:
                 return np.concatenate([shown, ranking[copies]])[:wanted]

@@ -145,7 +145,7 @@ def test_limits_come_from_the_metadata(ranker: Any, scores: Any) -> None:
     )
     relevance = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1) if ranker and scores is None else range(9, 0, -1)
     given: dict[str, Any] = {"groups": ["a", "b"] * 4 + ["a"], "max_per_group": 1, "costs": [1] * 9, "budget": 3}
-    wanted = diversify(QUERY, VECTORS, 4, ranker, relevance, **given, shown=[0], fill=True)
+    wanted = diversify(QUERY, VECTORS, 4, ranker, relevance, **given, already_shown=[0], fill=True)
     assert (places.tolist(), filled.tolist()) == (wanted.indices.tolist(), wanted.filled.tolist())
     assert filled.tolist() == [False, True, True]
     assert LimitKeys(**keys.limit_options()).limits() == keys.limits()

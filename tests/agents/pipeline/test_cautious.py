@@ -92,10 +92,10 @@ def test_what_a_near_copy_is_can_be_chosen() -> None:
     # Cosines with the first: 1, 0.8, 0; of the second and third 0.6.
     topic = replace(drawn(4, 0, width=2), doc_vectors=[[1, 0], [3, 0], [0.8, 0.6], [0, 1]])
     assert RANKER.rank(topic, 4).tolist() == [0, 2, 3, 1]
-    assert make_ranker("cautious", copies=1.0).rank(topic, 4).tolist() == [0, 2, 3, 1]
-    assert make_ranker("cautious", copies=0.7).rank(topic, 4).tolist() == [0, 3, 1, 2]
+    assert make_ranker("cautious", near_duplicates=1.0).rank(topic, 4).tolist() == [0, 2, 3, 1]
+    assert make_ranker("cautious", near_duplicates=0.7).rank(topic, 4).tolist() == [0, 3, 1, 2]
     # The third is a copy of the second, which is not shown itself: only what is shown counts.
-    assert make_ranker("cautious", copies=0.6).rank(topic, 2).tolist() == [0, 3]
+    assert make_ranker("cautious", near_duplicates=0.6).rank(topic, 2).tolist() == [0, 3]
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_what_a_near_copy_is_can_be_chosen() -> None:
         (0.99995, {}, True),
         (0.9995, {}, False),  # such as two passages that differ in one fact
         (0.995, {}, False),
-        (0.995, {"copies": 0.99}, True),
-        (1.0, {"copies": None}, False),
+        (0.995, {"near_duplicates": 0.99}, True),
+        (1.0, {"near_duplicates": None}, False),
     ],
 )
 def test_by_default_only_the_same_vector_comes_last(cosine: float, copies: dict[str, float], last: bool) -> None:

@@ -141,10 +141,10 @@ def test_lines_say_all_that_diversify_takes(srd: Srd, feed: Any) -> None:
     for answer, case in zip(answers, cases, strict=True):
         given = {name: value for name, value in case.items() if name != "already_shown"}
         if "already_shown" in case:
-            given["shown"] = [ids.index(each) for each in case["already_shown"]]
+            given["already_shown"] = [ids.index(each) for each in case["already_shown"]]
         if "subtopic_scores" in case:
             given["subtopic_scores"] = [[np.nan if one is None else one for one in row] for row in ratings]
-        expected = diversify(query, vectors, 4, "pm2", scores, copies=None, **given)
+        expected = diversify(query, vectors, 4, "pm2", scores, near_duplicates=None, **given)
         assert answer == {"query_id": 4, "ranking": [ids[i] for i in expected.indices]}, case
 
 
@@ -343,7 +343,16 @@ def test_a_line_may_ask_for_the_most_value_per_cost_and_fill_up(srd: Srd, feed: 
     found = [json.loads(answer)["ranking"] for answer in done.out.splitlines()]
     for keys, ranking in zip(asked, found, strict=True):
         ranker = None if "per_cost" in keys else "mmr"
-        assert ranking == diversify(query, vectors, 5, ranker, scores, copies=None, **keys).indices.tolist()
+        assert ranking == diversify(query, vectors, 5, ranker, scores, near_duplicates=None, **keys).indices.tolist()
     for keys, said in (({"fill": 1}, "fill must be True or False"), ({"relevance": "scord"}, "Did you mean scores")):
         feed(line | keys)
         assert said in srd.fails("rank", "mmr")
+
+
+def test_an_option_by_its_former_name_does_as_by_its_new_one(srd: Srd, feed: Any) -> None:
+    line = {"query_id": "q", "doc_ids": [0, 1, 2], "doc_vectors": [[1, 0], [1, 0], [0, 1]]}
+    for flag, told in (("--near-duplicates", 0), ("--copies", 1)):
+        feed({**line, "retrieval_scores": [3, 2, 1]})
+        done = srd.works("rank", "cautious", flag, "None")
+        assert json.loads(done.out)["ranking"] == [0, 1, 2]
+        assert done.err.count("'copies' is now called 'near_duplicates'") == told

@@ -31,7 +31,7 @@ class DiverseNeighbors(BaseEstimator):
 
     `fit` takes the documents, `kneighbors` and `predict` the queries, as rows of numbers. The `n_candidates` nearest
     documents of each query are ranked. Without `diversity` the nearest come first, repeats last
-    (`srd_agents.pipeline.cautious`), unless another ranker is named. At the end of a pipeline that begins with texts:
+    (`srd_agents.pipeline.safe`), unless another ranker is named. At the end of a pipeline that begins with texts:
     `make_pipeline(TfidfVectorizer(), TruncatedSVD(100), DiverseNeighbors()).fit(texts).predict(queries)`.
 
     Args:

@@ -37,7 +37,7 @@ from srd_gym.protocols import Ranker
 from srd_gym.reading import shown as as_text
 from srd_gym.topic import Topic
 
-DEFAULT_RANKER = "cautious"
+DEFAULT_RANKER = "safe"
 """What ranks where no other ranker is named: it needs no labels, and neither a query vector, scores nor subtopics."""
 _NOTHING: IntArray = np.empty(0, np.int64)
 """The ranking of no documents."""

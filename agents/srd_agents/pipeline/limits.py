@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.stepwise import PartialRanking, progress_of
 from srd_agents.pipeline.capabilities import PutsCopiesLast
-from srd_agents.pipeline.cautious import EQUAL, CautiousConfig, near_copies
+from srd_agents.pipeline.safe import EQUAL, SafeConfig, near_copies
 from srd_gym.checks import (
     array_from,
     check_integer,
@@ -29,7 +29,7 @@ from srd_gym.reading import shown as as_text
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
 
-COPIES = CautiousConfig.near_duplicates
+COPIES = SafeConfig.near_duplicates
 """Cosine from which on a document is a near copy, unless another is asked for."""
 
 
@@ -98,7 +98,7 @@ class Limits:
             check_integer("max_per_group", max_per_group, 1)
         if budget is not None:
             check_number("budget", budget, 0.0)
-        most, near = max_per_group or 0, CautiousConfig(near_duplicates=near_duplicates).near_duplicates
+        most, near = max_per_group or 0, SafeConfig(near_duplicates=near_duplicates).near_duplicates
         return cls(near_duplicates=near, max_per_group=most, budget=budget or 0.0, fill=bool(fill))
 
     def of(

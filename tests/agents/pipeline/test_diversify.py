@@ -133,7 +133,7 @@ def test_subtopics_are_covered_in_turn() -> None:
         topic(query, documents[order], scores[order]), subtopic_ids=("a", "b", "c"), subtopic_vectors=subtopics
     )
     found = diversify(query, documents, 6, scores=scores, subtopics=subtopics)
-    assert found.indices.tolist() == order[make_ranker("cautious").rank(named, 6)].tolist()
+    assert found.indices.tolist() == order[make_ranker("safe").rank(named, 6)].tolist()
     assert found.indices.tolist() != diversify(query, documents, 6, scores=scores).indices.tolist()
     for ranker in ("pm2", "xquad"):
         alone = diversify(query, documents, 6, ranker, scores=scores, subtopics=subtopics.tolist())
@@ -173,7 +173,7 @@ def test_subtopics_may_weigh() -> None:
     np.testing.assert_array_equal(alike, diversify(None, documents, **given, subtopics=senses).indices)
 
 
-@pytest.mark.parametrize("ranker", ["cautious", "pm2", "xquad"])
+@pytest.mark.parametrize("ranker", ["safe", "pm2", "xquad"])
 def test_subtopics_may_come_with_scores_of_the_documents(ranker: str) -> None:
     query, documents, scores = vectors()
     order, senses = np.argsort(-scores), np.eye(4)[:2]
@@ -184,7 +184,7 @@ def test_subtopics_may_come_with_scores_of_the_documents(ranker: str) -> None:
         "k": 6,
         "ranker": ranker,
         "scores": scores,
-        "near_duplicates": 0.9999 if ranker == "cautious" else None,
+        "near_duplicates": 0.9999 if ranker == "safe" else None,
     }
     wanted = order[make_ranker(ranker).rank(rated, 6)].tolist()
     for named in ({}, {"subtopics": []}, {"subtopics": ["cat", "car"]}):
@@ -379,7 +379,7 @@ def test_scores_are_sorted_in_the_callers_own_type(way: Any) -> None:
 
 
 @pytest.mark.parametrize("scores", RISING, ids=str)
-@pytest.mark.parametrize("ranker", ["cautious", "mmr", "msd", "dpp"])
+@pytest.mark.parametrize("ranker", ["safe", "mmr", "msd", "dpp"])
 def test_rankers_see_scores_of_any_size_in_their_order(ranker: str, scores: Any) -> None:
     seen: list[Any] = []
 

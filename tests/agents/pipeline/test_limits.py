@@ -47,7 +47,7 @@ def case(seed: int, n: int = 12) -> dict[str, Any]:
 
 
 def asked(seed: int, ranker: Any) -> dict[str, Any]:
-    named = ranker in EXPLICIT or (ranker == "cautious" and seed % 2)
+    named = ranker in EXPLICIT or (ranker == "safe" and seed % 2)
     return {**case(seed), "ranker": ranker, "subtopics": np.eye(4)[:3] if named else None}
 
 
@@ -68,7 +68,7 @@ def test_zero_is_the_order_of_relevance_copies_included(ranker: str, seed: int, 
     np.testing.assert_allclose(cosines[by_cosine], np.sort(cosines)[::-1][:k], atol=1e-6)
 
 
-@pytest.mark.parametrize("ranker", ["pm2", "relational-pretrained", "cautious"])
+@pytest.mark.parametrize("ranker", ["pm2", "relational-pretrained", "safe"])
 def test_without_scores_and_query_candidates_stand_as_they_came(ranker: str) -> None:
     given = {**asked(1, ranker), "scores": None, "query_vector": None}
     assert diversify(**given, k=12, diversity=0).indices.tolist() == list(range(12))
@@ -76,19 +76,19 @@ def test_without_scores_and_query_candidates_stand_as_they_came(ranker: str) -> 
         assert diversify(**given, k=12, diversity=0.5).indices.tolist() != list(range(12))
 
 
-def test_mmr_with_lambda_one_less_and_cautious_as_mmr() -> None:
+def test_mmr_with_lambda_one_less_and_safe_as_mmr() -> None:
     given = asked(0, "mmr")
     wanted = diversify(
         **{**given, "ranker": make_ranker("mmr", lambda_=0.25, relevance="matched")}, k=9
     ).indices.tolist()
-    for ranker in ("mmr", "cautious", make_ranker("mmr", lambda_=0.9), None):
+    for ranker in ("mmr", "safe", make_ranker("mmr", lambda_=0.9), None):
         assert diversify(**{**given, "ranker": ranker}, k=9, diversity=0.75).indices.tolist() == wanted
 
 
 def test_rankers_that_take_no_diversity_name_those_that_do() -> None:
     assert set(TAKE_DIVERSITY) <= set(RANKERS)
     for ranker in ("random", Own(backwards)):
-        with pytest.raises(ValueError, match=r"does not: leave diversity out, or take one that does: mmr, .*cautious"):
+        with pytest.raises(ValueError, match=r"does not: leave diversity out, or take one that does: mmr, .*safe"):
             diversify(**{**case(0), "ranker": ranker}, k=3, diversity=0.5)
     refused(lambda: diversify(**case(0), k=3, diversity=float("nan")), "diversity must be between 0 and 1")
     refused(lambda: diversify(**case(0), k=3, diversity="much"), "diversity", TypeError)  # type: ignore[arg-type]
@@ -182,8 +182,8 @@ def test_fill_in_a_batch(per_cost: bool) -> None:
 @pytest.mark.parametrize("ranker", TAKE_DIVERSITY)
 def test_page_after_page_shows_everything_once(ranker: str) -> None:
     given, pages = asked(3, ranker), list[int]()
-    # Copies that `cautious` moves to the end have had seats of PM-2; on pages they are passed over, and have none.
-    given["near_duplicates"] = None if ranker == "cautious" else 0.9999
+    # Copies that `safe` moves to the end have had seats of PM-2; on pages they are passed over, and have none.
+    given["near_duplicates"] = None if ranker == "safe" else 0.9999
     for _ in range(4):
         pages += diversify(**given, k=3, already_shown=pages).indices.tolist()
     assert pages == diversify(**given, k=12).indices.tolist()

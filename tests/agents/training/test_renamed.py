@@ -9,7 +9,7 @@ import pytest
 
 from srd_agents import diversify, make_ranker
 from srd_agents.frames import FrameRanker
-from srd_agents.pipeline.cautious import CautiousConfig
+from srd_agents.pipeline.safe import SafeConfig
 from srd_agents.registry import load_ranker
 from srd_agents.training.options import CONFIG_FILE, model_config
 from srd_agents.training.renamed import RENAMED
@@ -31,8 +31,8 @@ def test_parameters_by_their_former_names_warn_and_do_as_by_the_new_ones(
 
 
 @pytest.mark.parametrize("make", [
-    lambda **given: CautiousConfig(**given).near_duplicates,
-    lambda **given: make_ranker("cautious", **given).config.near_duplicates,  # type: ignore[attr-defined]
+    lambda **given: SafeConfig(**given).near_duplicates,
+    lambda **given: make_ranker("safe", **given).config.near_duplicates,  # type: ignore[attr-defined]
     lambda **given: FrameRanker(**given)._chooser.limits.near_duplicates,
 ])  # fmt: skip
 def test_options_have_their_former_names_too(make: Any) -> None:
@@ -43,7 +43,7 @@ def test_options_have_their_former_names_too(make: Any) -> None:
 
 
 def test_a_saved_ranker_with_former_names_loads(tmp_path: Path) -> None:
-    (tmp_path / CONFIG_FILE).write_text(json.dumps(model_config("cautious", {"copies": 0.5}, None, {})))
+    (tmp_path / CONFIG_FILE).write_text(json.dumps(model_config("safe", {"copies": 0.5}, None, {})))
     with pytest.warns(DeprecationWarning, match="near_duplicates"):
         loaded: Any = load_ranker(tmp_path)
     assert loaded.config.near_duplicates == 0.5

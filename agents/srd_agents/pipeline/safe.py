@@ -39,8 +39,8 @@ EQUAL = 1 - 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class CautiousConfig(Config):
-    """Options of the cautious ranker."""
+class SafeConfig(Config):
+    """Options of the safe ranker."""
 
     near_duplicates: float | None = 0.9999
     """Cosine from which on a document is a near-duplicate of one shown before it; above 0, at most 1. None: off. By
@@ -54,7 +54,7 @@ class CautiousConfig(Config):
         check_positive("near_duplicates", self.near_duplicates)
 
 
-class Cautious:
+class Safe:
     """Ranks topics without judgments by what did no harm on the real texts tried, the same document twice last.
 
     A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
@@ -73,16 +73,16 @@ class Cautious:
         relevance: kind of relevance of what ranks a topic, if it takes one; None: its own.
     """
 
-    name = "cautious"
+    name = "safe"
     uses_subtopics = True
 
     def __init__(
         self,
-        config: CautiousConfig | None = None,
+        config: SafeConfig | None = None,
         diversity: float | None = None,
         relevance: Relevance | None = None,
     ) -> None:
-        self.config = config or CautiousConfig()
+        self.config = config or SafeConfig()
         self._diversity, self._relevance = diversity, relevance
 
     @property
@@ -92,15 +92,15 @@ class Cautious:
 
     def with_copies(self, copies: float | None) -> Ranker:
         """With another cosine."""
-        return Cautious(replace(self.config, near_duplicates=copies), self._diversity, self._relevance)
+        return Safe(replace(self.config, near_duplicates=copies), self._diversity, self._relevance)
 
     def with_diversity(self, diversity: float) -> Ranker:
         """At another diversity."""
-        return Cautious(self.config, diversity, self._relevance) if diversity else ByRelevance(self._relevance)
+        return Safe(self.config, diversity, self._relevance) if diversity else ByRelevance(self._relevance)
 
     def with_relevance(self, relevance: Relevance) -> Ranker:
         """With another kind of relevance."""
-        return Cautious(self.config, self._diversity, relevance)
+        return Safe(self.config, self._diversity, relevance)
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic, without copies moved."""

@@ -20,7 +20,7 @@ __all__ = ["Clicks", "Topic", "TopicSet", "load_topics", "measure"]
 
 
 def __getattr__(name: str) -> Any:
-    """What is imported when first asked for: pyarrow, which `load_topics` reads files with, is slow to import."""
+    """Names imported on first use: pyarrow, with which `load_topics` reads files, is slow to import."""
     if name == "Clicks":
         from srd_gym.core.users import Clicks
 

@@ -120,7 +120,7 @@ def ir_dataset(name: str) -> Any:
 
 
 def _opened(source: Any) -> Any:
-    """What a name stands for: a dataset, or paths; anything else as it is, a stream of records as a list."""
+    """Resolve a name to a dataset or paths; return anything else unchanged, a stream of records as a list."""
     if isinstance(source, str) and source.startswith(PREFIX):
         return ir_dataset(source)
     if isinstance(source, str | os.PathLike):
@@ -145,7 +145,7 @@ def _files(given: Any) -> list[Any]:
 
 
 def _called(source: Any) -> str:
-    """What errors call a source."""
+    """Name of a source in errors."""
     return source if isinstance(source, str) else type(source).__name__
 
 

@@ -41,7 +41,7 @@ class Reward(Protocol):
 
     @property
     def name(self) -> str:
-        """How `info["measures"]` calls the return."""
+        """Name of the return in `info["measures"]`."""
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundReward:
         """Prepare for these topics (once) and return what pays each step."""

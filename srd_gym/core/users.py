@@ -139,7 +139,7 @@ class Clicks:
 
 
 class Reactions(NamedTuple):
-    """What users did at each rank."""
+    """Clicks and satisfaction of users at each rank."""
 
     clicked: BoolArray
     """[B, L] whether the user clicked."""
@@ -182,7 +182,7 @@ class BoundClicks:
         return self.pay(step.topic_index, shown_so_far, step.user)[np.arange(len(step.rank)), step.rank]
 
     def pay(self, topics: IntArray, rankings: IntArray, users: IntArray) -> ScoreArray:
-        """What each rank pays.
+        """Pay of each rank.
 
         Args:
             topics: [B] topic indices.
@@ -213,7 +213,7 @@ class BoundClicks:
         return self.reactions(topics, rankings, users).clicked
 
     def reactions(self, topics: IntArray, rankings: IntArray, users: IntArray) -> Reactions:
-        """What these users do with rankings. Arguments as `pay`."""
+        """Actions of these users on rankings. Arguments as `pay`."""
         intents, length = self.intents(topics, users), rankings.shape[1]
         levels = self._levels(topics, rankings, np.maximum(intents, 0)[:, None]) * (intents >= 0)[:, None]
         draws = _uniform(users, np.arange(1, 1 + _DRAWS * length)).reshape(len(users), length, _DRAWS)
@@ -251,7 +251,7 @@ class BoundClicks:
         return (click * reach).sum(axis=2), (satisfied * reach).sum(axis=2)
 
     def _levels(self, topics: IntArray, rankings: IntArray, subtopics: IntArray) -> IntArray:
-        """What documents are worth to intents: 0 where a rank is empty, else 1 + grade; shaped as what is given."""
+        """Worth of documents to intents: 0 where a rank is empty, else 1 + grade; shaped as what is given."""
         if not self._arrays.max_subtopics:
             return np.zeros(np.broadcast_shapes(rankings.shape, subtopics.shape), np.int64)
         where = topics.reshape(-1, *(1,) * (rankings.ndim - 1))
@@ -342,7 +342,7 @@ def _intent_probabilities(arrays: TopicArrays) -> ScoreArray:
 
 
 def _above(values: NDArray[Any], first: float | bool) -> NDArray[Any]:
-    """What stands one rank above, along axis 1; `first` at the first rank."""
+    """Values one rank above, along axis 1; `first` at the first rank."""
     out = np.full_like(values, first)
     out[:, 1:] = values[:, :-1]
     return out

@@ -52,7 +52,7 @@ def load_ir_datasets(
 
 
 def _text(query: Any) -> TopicText:
-    """What a query of the library says."""
+    """Query and subtopic texts of a query of the library."""
     text = next((getattr(query, name) for name in ("query", "text", "title") if getattr(query, name, None)), None)
     if text is None:
         raise ValueError(f"query {shown(query.query_id)} of ir_datasets has neither query, text nor title")

@@ -51,7 +51,7 @@ _EXPECTED = (
 
 @dataclass(slots=True)
 class _Query:
-    """What the files say of one query."""
+    """One query's content in the files."""
 
     kind: str = ""
     """Its format; "" until a line says so."""
@@ -173,7 +173,7 @@ def _judged(query: _Query, threshold: int | None, importance: str) -> TopicQrels
 
 
 def _read(paths: Paths) -> dict[str, _Query]:
-    """What all files say, by query id in order of first mention."""
+    """Content of all files, by query id in order of first mention."""
     queries: dict[str, _Query] = {}
     odd: dict[str, list[str]] = {"assignments": [], "ratings": [], "reports": []}
     files = path_list(paths, WHAT)

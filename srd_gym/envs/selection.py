@@ -279,7 +279,7 @@ class ObservationBuilder:
         return observation
 
     def info(self, episode: int) -> Info:
-        """What is told with every observation: the query's id, whether it is judged, the mask, and users' part."""
+        """Information with every observation: the query's id, whether it is judged, the mask, and users' part."""
         core = self.core
         topic = core.topic_index.item(episode)
         info: Info = {
@@ -296,7 +296,7 @@ class ObservationBuilder:
         return info
 
     def outcome(self, episode: int) -> Info:
-        """What is told at the end: ranking without wasted ranks, return, measures where it is judged, users' clicks."""
+        """Information at an episode's end: ranking without empty ranks, return, measures if judged, users' clicks."""
         core = self.core
         outcome: Info = {
             "ranking": tuple([candidate for candidate in core.ranking[episode].tolist() if candidate >= 0])

@@ -74,7 +74,7 @@ class BoundRisk(BoundMeasure):
     def candidate_gains(
         self, judgments: Rows, coverage: IntArray, rank: IntArray | int, topic_index: ArrayLike
     ) -> ScoreArray:
-        """What each candidate would change at this rank: as of `BoundMeasure`."""
+        """Change that each candidate would make at this rank: as of `BoundMeasure`."""
         judgments, topics = self._checked(judgments, topic_index)
         ranks = np.asarray(rank).reshape(-1, 1)
         return self.step_gains(judgments, coverage[:, None, :], ranks, topics[:, None])
@@ -82,7 +82,7 @@ class BoundRisk(BoundMeasure):
     def step_gains(
         self, rows: Rows, coverage: NDArray[np.integer], rank: IntArray | int, topic_index: IntArray
     ) -> ScoreArray:
-        """What documents at their ranks change: as of `BoundMeasure`."""
+        """Changes that documents make at their ranks: as of `BoundMeasure`."""
         before = self.risk(coverage, topic_index)
         changes = self.risk(coverage + self.covers(rows), topic_index) - before
         counted = (np.asarray(rank) < self.ranks) & (np.abs(changes) > _ROUNDING)
@@ -169,6 +169,6 @@ class VRisk(VRiskReduction):
     lower_is_better: ClassVar[bool] = True
 
     def plain(self) -> Self:
-        """What a reward pays: how much less risk there is."""
+        """Reward: the reduction of the risk."""
         chosen = {name: getattr(self, name) for name in ("beta", "target", "relative", "cutoff", "rel", "normalizer")}
         return VRiskReduction(**chosen)  # type: ignore[return-value]  # a reward needs no more than a measure

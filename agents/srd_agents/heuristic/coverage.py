@@ -63,7 +63,7 @@ class Covering(Weighing):
 
     @abstractmethod
     def worth(self, state: FloatArray, limit: FloatArray) -> FloatArray:
-        """How far each candidate is stood for: [..., N] from states, and what `limit` gave."""
+        """Degree to which each candidate is represented: [..., N] from states, and what `limit` gave."""
 
     def _shape(self, topic: Topic) -> tuple[int, ...]:
         n, width = topic.require_vectors(f"ranker {self.name!r}").shape
@@ -168,7 +168,7 @@ class _Topic:
 
 
 def _gains(ranker: Covering, similarities: FloatArray, state: FloatArray, limit: FloatArray) -> FloatArray:
-    """What candidates add: [..., M] from their similarities [..., M, N], and states and limits [..., N]."""
+    """Gains of candidates: [..., M] from their similarities [..., M, N], and states and limits [..., N]."""
     state, limit = state[..., None, :], limit[..., None, :]
     added: FloatArray = ranker.worth(ranker.folded(state, similarities), limit) - ranker.worth(state, limit)
     gains: FloatArray = added.sum(axis=-1)
@@ -241,6 +241,6 @@ class _Lazy:
         return gains
 
     def _in_blocks(self, work: Callable[[IntArray], FloatArray]) -> FloatArray:
-        """What each candidate comes to: [N]."""
+        """Apply `work` to all candidates in blocks: [N]."""
         every = np.arange(len(self._state))
         return np.concatenate([work(every[start : start + _AT_ONCE]) for start in every[::_AT_ONCE]])

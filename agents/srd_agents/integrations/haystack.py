@@ -210,7 +210,7 @@ class DiverseRanker(LimitKeys):
         *,
         later: bool = False,
     ) -> Coroutine[Any, Any, Prepared]:
-        """What is ranked."""
+        """Prepare embeddings, subtopics and limits of the documents to rank."""
         vectors = [document.embedding for document in documents]
         return self._subtopics.prepared(
             query, *_told(documents), vectors, model, query_vector=query_vector, notice=_REMEDY, later=later

@@ -145,7 +145,7 @@ class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
     def _prepared(
         self, documents: Sequence[Document], query: str, model: Model | None, *, later: bool = False
     ) -> Coroutine[Any, Any, Prepared]:
-        """What is ranked."""
+        """Prepare embeddings, subtopics and limits of the documents to rank."""
         key, (texts, metadata) = self.vector_key, _told(documents)
         vectors = [None if key is None else fields.get(key) for fields in metadata]
         notice = "" if key is None else self._remedy()

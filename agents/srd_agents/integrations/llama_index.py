@@ -126,7 +126,7 @@ class DiversePostprocessor(BaseNodePostprocessor, LimitKeys):
     def _prepared(
         self, nodes: list[NodeWithScore], query: QueryBundle | None, model: Model | None, *, later: bool = False
     ) -> Coroutine[Any, Any, Prepared]:
-        """What is ranked."""
+        """Prepare embeddings, subtopics and limits of the documents to rank."""
         return self._subtopics.prepared(
             None if query is None else query.query_str,
             [node.node.get_content() for node in nodes],

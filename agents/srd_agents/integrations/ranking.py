@@ -162,7 +162,7 @@ def values_of(
 
 
 class Model(NamedTuple):
-    """How a library's model embeds; what the functions give may be awaitable."""
+    """Embedding functions of a library's model; their results may be awaitable."""
 
     documents: Callable[[list[str]], Any]
     """n texts into n vectors."""
@@ -171,7 +171,7 @@ class Model(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """What is ranked."""
+    """Embeddings and subtopics of the documents to rank."""
 
     vectors: list[Any]
     """[N, F], None for a document that has none."""
@@ -280,7 +280,7 @@ class Subtopics:
         notice: str = "",
         later: bool = False,
     ) -> Prepared:
-        """What is ranked: vectors of documents, query and subtopics, each made by the model where it is missing.
+        """Inputs of a ranking: vectors of documents, query and subtopics, each made by the model where it is missing.
 
         Without a model, documents none of which has a vector are compared by their words.
 

@@ -1,4 +1,4 @@
-"""What rankers that ask a language model share: the client, the cache of answers, and counts of what was wrong."""
+"""Shared parts of rankers that ask a language model: the client, the cache of answers, and counts of what was wrong."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class LanguageModelRanker(ABC, Generic[C]):
 
 
 def said(answer: Any) -> str:
-    """What a model answered, without what it thought before and without a fence around the whole.
+    """Answer of a model, without its reasoning and without a code fence around it.
 
     Raises:
         TypeError: no text.

@@ -10,7 +10,7 @@ from srd_agents.training.options import Config, Count
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModelConfig(Config):
-    """What both share."""
+    """Options that both rankers share."""
 
     llm: Any = None
     """The client, as `srd_agents.pipeline.naming.Namer` takes it: a LangChain chat model, a Haystack chat generator, a

@@ -55,11 +55,11 @@ class Pointwise(LanguageModelRanker[PointwiseConfig]):
         return self.config.prompt or PROMPTS[self.config.scale]
 
     def ratings(self, query: str, texts: Sequence[str]) -> FloatArray:
-        """How far each of N texts answers the query: [N] float32; NaN: not rated."""
+        """Rate how far each of N texts answers the query: [N] float32; NaN: not rated."""
         return self._rated([(query, "", text) for text in texts])
 
     def subtopic_scores(self, query: str, texts: Sequence[str], subtopics: Sequence[str]) -> FloatArray:
-        """How far each of N texts speaks of each of S subtopics: [N, S] float32; NaN: not rated.
+        """Rate how far each of N texts covers each of S subtopics: [N, S] float32; NaN: not rated.
 
         Raises:
             ValueError: a prompt of your own without {subtopic}.

@@ -118,7 +118,7 @@ class Compare:
         return 0
 
     def _content(self, made: Comparison, problems: Sequence[Problem], written: Sequence[Path]) -> dict[str, Any]:
-        """What --json prints."""
+        """Document that --json prints."""
         (table,), (compared,) = made.tables, made.differences
         figures = ("means", "intervals", "p_value", "verdict", "wins_ties_losses")
         content = {
@@ -149,7 +149,7 @@ class Compare:
             output.table(f"{first} by topic", ["topic", *scores], rows)
 
     def _text(self, made: Comparison) -> str:
-        """What --format prints."""
+        """Text that --format prints."""
         if self.format == "markdown":
             return made.markdown()
         if self.format == "latex":

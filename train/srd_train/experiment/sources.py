@@ -107,7 +107,7 @@ class TopicsEntry(Config):
 
     @property
     def content(self) -> TopicsEntry:
-        """What decides its topics: entries with equal content differ in name, split, rows and tables at most."""
+        """Settings that decide its topics: entries with equal content differ only in name, split, rows and tables."""
         return TopicsEntry(
             name="",
             **{

@@ -177,7 +177,7 @@ def _about(table: ResultTable) -> str:
 
 
 def _family(compared: Sequence[Difference]) -> str:
-    """How p values were adjusted."""
+    """Sentence on the adjustment of p values."""
     count = len(compared)
     return f"Holm-adjusted over the {count} comparisons shown" if count > 1 else "one comparison, not adjusted"
 

@@ -246,7 +246,7 @@ def as_csv(tables: Sequence[ResultTable], compared: Sequence[Sequence[Difference
 
 
 def _csv_cells(each: Difference) -> list[object]:
-    """What a row of CSV tells of a difference."""
+    """Cells of a difference in a row of CSV."""
     return [each.baseline, each.mean, *each.interval, each.raw_p_value, each.p_value, *each.wins_ties_losses]
 
 

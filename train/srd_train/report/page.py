@@ -60,7 +60,7 @@ class Report:
 
     @property
     def legend(self) -> str:
-        """What stands below the tables of the page and of Markdown."""
+        """Notes below the tables of the page and of Markdown."""
         return legend_of(self.tables)
 
     def html(self) -> tuple[str, list[Problem]]:

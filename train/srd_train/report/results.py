@@ -197,5 +197,5 @@ def differences(records: Sequence[Record], stored: Sequence[Record]) -> Iterator
 
 
 def _cell_of(record: Record) -> tuple[object, ...]:
-    """What a cell is of."""
+    """Identity of a cell: topic set, ranker, fold and seed."""
     return record["topic_set"]["name"], record["ranker"], record["fold"], record["seed"]

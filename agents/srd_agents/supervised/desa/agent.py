@@ -74,7 +74,7 @@ class Desa(NetworkLearner[DesaConfig]):
         return scores
 
     def _parts(self, topic: Topic) -> _Parts:
-        """What is read of a topic."""
+        """Fields of a topic that are read."""
         vectors = topic.require_vectors(f"ranker {self.name!r}")
         subtopics = topic.subtopic_vectors if self.config.subtopics else None
         if subtopics is None or not len(subtopics):
@@ -141,7 +141,7 @@ class Desa(NetworkLearner[DesaConfig]):
 
 
 class _Parts(NamedTuple):
-    """What the network reads of one topic."""
+    """Network inputs of one topic."""
 
     documents: FloatArray
     """[N, F]."""

@@ -34,7 +34,7 @@ _FIRST_OTHERS = 0.01
 
 
 class DesaInputs(NamedTuple):
-    """What the network sees of B topics."""
+    """Network inputs of B topics."""
 
     documents: Tensor
     """[B, N, F]."""
@@ -131,7 +131,7 @@ class DesaNetwork(ShiftAndScale):
         return scores
 
     def _attended(self, documents: Tensor, subtopics: Tensor, named: Tensor) -> Tensor:
-        """What each document takes from the subtopics: [B, N, W]."""
+        """Attention of each document to the subtopics: [B, N, W]."""
 
         def by_head(rows: Tensor) -> Tensor:
             return rows.view(*rows.shape[:2], self.heads, -1).transpose(1, 2)
@@ -148,7 +148,7 @@ class DesaNetwork(ShiftAndScale):
 
 
 def context_gains(bound: BoundMeasure, judgments: GradeArray, ideal: IntArray) -> NDArray[np.float64]:
-    """What each candidate would add after each beginning of the ideal ranking, of 0 to C - 1 documents: [C, N].
+    """Gain of each candidate after each beginning of the ideal ranking, of 0 to C - 1 documents: [C, N].
 
     Args:
         bound: the measure, for this topic alone and at least C ranks.
@@ -170,7 +170,7 @@ def context_gains(bound: BoundMeasure, judgments: GradeArray, ideal: IntArray) -
 
 
 def pair_weights(gains: NDArray[np.float64]) -> NDArray[np.float32]:
-    """How much it matters that candidate a is scored above b: [N (a), N (b)] float32.
+    """Weight of scoring candidate a above b: [N (a), N (b)] float32.
 
     After each beginning C, a pair of candidates that are not in C weighs what a adds to the measure more than b:
     alpha_DCG(C + [a]) - alpha_DCG(C + [b]), where that is positive. Scores do not see C, so that the weights of all

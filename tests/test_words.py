@@ -1,0 +1,137 @@
+"""How the project's words read: the measurable habits of its pages and docstrings, each rule with its reason."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from markdown_code import ROOT
+
+PACKAGES = ("srd_gym", "agents/srd_agents", "train/srd_train")
+README, INDEX = ROOT / "README.md", ROOT / "docs" / "index.md"
+DEVELOPERS = ("design", "changelog", "contributing", "speed", "extending", "stable", "api")
+"""Pages for who works on the package; the others are for who uses it."""
+USERS = sorted(
+    path
+    for path in (README, *(ROOT / "docs").rglob("*.md"))
+    if path.stem not in DEVELOPERS and not {"results", "api", "_build"} & set(path.relative_to(ROOT).parts[:-1])
+)
+BANNED = (
+    "as it comes",
+    "untouched order",
+    "the engine's order",
+    "nothing judged",
+    "near copy",
+    "near copies",
+    "told subtopics",
+    "private subtopics",
+    "first weights",
+    "step size",
+    "off offer",
+    "on offer",
+    "wasted rank",
+    "level with",
+    "upper reference",
+    "no competitor",
+    "fit CPU seconds",
+    "ms a topic",
+    "a room",
+    "a seam",
+    "a skin",
+    "is no learner",
+    "competes with nobody",
+    "to the last digit",
+    "the order of the engine",
+    "wrong subtopics",
+    "wasted ranks",
+    "a topic's own subtopics",
+    "relevance alone",
+    "bears missing",
+    "thousand million",
+    "of before",
+)
+"""Words of ours for which the field has its own."""
+
+
+def prose(path: Path) -> str:
+    """The page without code, generated parts, links' targets and tables' rules."""
+    text = path.read_text(encoding="utf-8")
+    for pattern in (
+        r"<!-- (\w+):[ \n](?:(?!-->).)*-->\n.*?<!-- end -->",
+        r"<!-- ([^\n]*?): begin -->\n.*?<!-- \1: end -->",
+        r"<!-- (made by [^\n]*?) -->\n.*?<!-- \1 -->",
+        r"<!--.*?-->",
+        r"^( *)(`{3,}|~{3,}).*?^ *\2`*$",
+        r"(?<=\n\n)(?: {4}[^\n]*\n)+",
+    ):
+        text = re.sub(pattern, " ", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`\n]*`", "`code`", re.sub(r"\]\([^)\s]*\)", "]", text))
+
+
+def words(path: Path) -> list[str]:
+    """Words of the page's prose: no rules of tables, no marks of lists."""
+    return [word for word in prose(path).split() if re.search(r"\w", word)]
+
+
+def docstrings() -> Iterator[tuple[str, str]]:
+    """Place and first line of every docstring of the packages."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                    text = ast.get_docstring(node)
+                    if text:
+                        line = getattr(node, "lineno", 1)
+                        yield f"{path.relative_to(ROOT)}:{line}", text.splitlines()[0]
+
+
+def test_docstrings_say_what_the_object_is_or_does() -> None:
+    """A first line is read in lists of names: it names the thing, and does not ask the reader to resolve a clause."""
+    found = [f"{place}: {line}" for place, line in docstrings() if re.match(r"(What|Whatever|How|Of)\b", line)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("page", USERS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_use_the_fields_words(page: Path) -> None:
+    """Readers search for the field's terms, and should not have to learn ours."""
+    text = " ".join(prose(page).split()).lower()
+    assert not [word for word in BANNED if re.search(rf"\b{re.escape(word.lower())}\b", text)]
+
+
+@pytest.mark.parametrize("page", USERS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_sentences_begin_with_their_subject(page: Path) -> None:
+    """Who reads fast reads the first words: "What ..." and "Of ..." make them read the sentence twice."""
+    starts = re.findall(r"(?:^|[.!?:]\s+|\n\s*[-*]\s+|\n\n)((?:What|Of) [^.?!]*[.?!])", prose(page))
+    assert not [" ".join(one.split()) for one in starts if not one.rstrip().endswith("?")]
+
+
+def test_the_readme_is_short() -> None:
+    """A newcomer decides within a minute."""
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 120
+
+
+@pytest.mark.parametrize("page", [README, INDEX], ids=lambda page: page.name)
+def test_first_pages_have_narrow_tables(page: Path) -> None:
+    """More than six columns or eight rows are not read, and do not fit on a telephone."""
+    for table in re.findall(r"(?:^\|.*\n)+", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        rows = table.splitlines()
+        assert max(len(re.findall(r"(?<!\\)\|", row)) - 1 for row in rows) <= 6, rows[0]
+        assert len(rows) - 2 <= 8, rows[0]
+
+
+def test_pictures_have_alternative_texts() -> None:
+    """Screen readers read them, and so does everybody whose network is slow."""
+    for page in (README, *(ROOT / "docs").rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        assert not re.findall(r"!\[\s*\]\(", text), page
+        for block in re.findall(r"```\{(?:image|figure)\}.*?```", text, flags=re.DOTALL):
+            assert re.search(r"^:alt: \S+ \S+", block, flags=re.MULTILINE), (page, block)
+
+
+def test_user_pages_are_short_together() -> None:
+    """Who has to read more than 15,000 words asks instead."""
+    counts = {str(page.relative_to(ROOT)): len(words(page)) for page in USERS}
+    assert sum(counts.values()) <= 15_000, counts

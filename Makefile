@@ -100,7 +100,7 @@ test-wheel: $(FRESH)/.ready wheel
 
 # The same with necessary dependencies only (extra cli: no torch), and on the oldest gymnasium that we promise (Ray 2.60
 # pins it): the environments, the rankers and the commands that need no torch. On every Python that is promised and here.
-TORCH_FREE := tests/env tests/agents/heuristic tests/agents/integrations tests/agents/pipeline/test_cautious.py \
+TORCH_FREE := tests/env tests/agents/heuristic tests/agents/integrations tests/agents/pipeline/test_safe.py \
 	tests/agents/supervised/test_linear.py tests/agents/supervised/test_linear_features.py \
 	tests/install/test_without_torch.py
 

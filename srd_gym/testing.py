@@ -211,7 +211,7 @@ def _check_begun(env: gym.Env[Any, Any], observation: Any, info: Mapping[str, An
 
 
 def _play(env: gym.Env[Any, Any], info: Mapping[str, Any], generator: np.random.Generator) -> None:
-    """Play an episode with actions on offer, now and then with one that is not, checking every step."""
+    """Play an episode with allowed actions, now and then with a masked one, checking every step."""
     core: Any = env.unwrapped.core  # type: ignore[attr-defined]
     length, topic = int(core.length[0]), int(core.topic_index[0])
     mask, paid, ranked, terminated = info["action_mask"], 0.0, [], False
@@ -295,7 +295,7 @@ def _check_refused(env: gym.Env[Any, Any], seed: int) -> None:
 
 
 def _episode(env: gym.Env[Any, Any], begun: tuple[Any, Mapping[str, Any]]) -> list[Any]:
-    """All that the rest of an episode gives when the last document on offer is always taken."""
+    """Results of the rest of an episode that always takes the last allowed document."""
     observation, info = begun
     given, terminated = [observation, _ours(info)], False
     while not terminated:

@@ -415,7 +415,7 @@ class Fold:
 
 
 def as_topic_set(topics: TopicSet | Iterable[Topic]) -> TopicSet:
-    """A topic set as it is; of topics in a list, or as they come, one that is named "topics" and has no marks.
+    """A topic set as it is; of topics in a list or a stream, one that is named "topics" and has no marks.
 
     Raises:
         TypeError: something else than topics.

@@ -15,12 +15,13 @@ import sys
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from srd_agents.training.learner import Learner
 from srd_agents.training.options import Config, config_from, read_model_config
+from srd_agents.training.renamed import renamed, warn_renamed
 from srd_gym.checks import unknown
 from srd_gym.core.own import add_own, is_own
 from srd_gym.files import PathLike
@@ -37,6 +38,8 @@ __all__ = ["GROUP", "RANKERS", "RankerSpec", "Registry", "load_ranker", "load_tr
 GROUP = "srd_gym.rankers"
 """The entry-point group in which other distributions announce rankers: name -> "module:SPEC" of a `RankerSpec`."""
 
+FORMER_NAMES: Mapping[str, str] = {"cautious": "safe"}
+"""Former name of a ranker -> its name."""
 _OWN = re.compile(r"(?!(?:knn|ranker):)(?P<path>[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)(?:[(@].*)?")
 _NEXT = re.compile(r"\s*\+\s*(?=[A-Za-z_][\w.]*:)")
 """Between the parts of a sum of measures, or of a chain of pruning strategies."""
@@ -102,7 +105,8 @@ class RankerSpec:
         Raises:
             ValueError: an unknown option (the message suggests the nearest) or a value out of range.
         """
-        return config_from(self.config_class, {**self.options, **overrides}, f"ranker {self.name!r}")
+        owner, names = f"ranker {self.name!r}", [entry.name for entry in fields(self.config_class)]
+        return config_from(self.config_class, {**self.options, **renamed(overrides, names, owner)}, owner)
 
     def build(self, config: Any = None, seed: int | None = None, *, trust: bool = False) -> Ranker:
         """The ranker with these options; a learner comes untrained.
@@ -170,6 +174,9 @@ class Registry(Mapping[str, RankerSpec]):
         """
         if name in self.built_in:
             return self.built_in[name]
+        if FORMER_NAMES.get(name) in self.built_in:
+            warn_renamed(name, FORMER_NAMES[name])
+            return self.built_in[FORMER_NAMES[name]]
         point = self._announced()[name]
         try:
             spec = point.load()
@@ -199,7 +206,7 @@ class Registry(Mapping[str, RankerSpec]):
     def __iter__(self) -> Iterator[str]:
         yield from self.built_in
         for name, point in self._announced().items():
-            if name not in self.built_in:
+            if name not in self.built_in and name not in FORMER_NAMES:
                 try:
                     self[name]
                 except (ImportError, TypeError) as error:
@@ -226,7 +233,7 @@ class Registry(Mapping[str, RankerSpec]):
 
     def __contains__(self, name: object) -> bool:
         # Mapping's own would import a third-party ranker only to see whether its name exists.
-        return name in self.built_in or name in self._announced()
+        return name in self.built_in or name in FORMER_NAMES or name in self._announced()
 
     def _announced(self) -> dict[str, EntryPoint]:
         """Entry points by name, nothing imported."""

@@ -52,7 +52,7 @@ def ragged_topics() -> TopicSet:
 
 
 def toy_topics() -> TopicSet:
-    """Four topics of six documents: the farther from the query, the better, which no first weights know."""
+    """Four topics of six documents: the farther from the query, the better, which no initial weights know."""
     cosines = np.array([-0.9, -0.7, -0.5, 0.3, 0.6, 0.9])
     texts = ("good alpha beta", "good gamma", "good alpha", "", "", "")
     judgments = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]], dtype=np.int8)

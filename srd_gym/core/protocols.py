@@ -86,7 +86,7 @@ class BoundUsers(BoundReward, Protocol):
 
 @runtime_checkable
 class Pruning(Protocol):
-    """Decides which candidates stay on offer; the simulator owns the mask and applies what this returns."""
+    """Decides which candidates stay allowed; the simulator owns the mask and applies what this returns."""
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundPruning:
         """Prepare for these topics (lazily where costly) and return the strategy at work."""
@@ -102,7 +102,7 @@ class BoundPruning(Protocol):
     """
 
     def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
-        """The candidates on offer at the first rank.
+        """The allowed candidates at the first rank.
 
         Args:
             topic_index: [B] index of each episode's topic.
@@ -113,7 +113,7 @@ class BoundPruning(Protocol):
     def after_step(
         self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
     ) -> BoolArray:
-        """The candidates on offer at the next rank.
+        """The allowed candidates at the next rank.
 
         Args:
             topic_index: [B] index of each episode's topic.

@@ -29,14 +29,14 @@ class Pruner:
         self._bound = checked_strategy(strategy).bind(arrays, horizon)
 
     def at_reset(self, topic_index: IntArray, needed: IntArray) -> BoolArray:
-        """[B, N] bool, the candidates on offer at the first rank. Arguments as `BoundPruning.at_reset`."""
+        """[B, N] bool, the allowed candidates at the first rank. Arguments as `BoundPruning.at_reset`."""
         present = self._present[topic_index]
         return self._checked(self._bound.at_reset(*map(read_only, (topic_index, present, needed))), present, needed)
 
     def after_step(
         self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
     ) -> BoolArray:
-        """[B, N] bool, the candidates on offer at the next rank. Arguments as `BoundPruning.after_step`."""
+        """[B, N] bool, the allowed candidates at the next rank. Arguments as `BoundPruning.after_step`."""
         stay = self._bound.after_step(*map(read_only, (topic_index, ranking, action, allowed, needed)))
         return self._checked(stay, allowed, needed)
 

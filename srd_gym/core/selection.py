@@ -110,7 +110,7 @@ class SelectionCore(SingleEpisodes):
             self.prune_by(pruning)
 
     def prune_by(self, strategy: Pruning) -> None:
-        """Take candidates off offer by this strategy from now on, in place of the one that is there.
+        """Mask candidates by this strategy from now on, in place of the present one.
 
         Raises:
             TypeError: no strategy.

@@ -78,7 +78,7 @@ _NAME = re.compile(rf"{_PREFIX}([^:]*)(?::([0-9]+)(?::([0-9]+))?)?")
 
 
 def load_topics(source: TopicSet | Iterable[Topic] | PathLike) -> TopicSet:
-    """A topic set from whatever names one; read or generated once while somebody holds it and a file stays as it is.
+    """Topic set of a name, a path or a set; read or generated once while somebody holds it and a file stays as it is.
 
     Args:
         source: a topic set (returned as it is); topics in a list; the path of a Parquet file; "words", the collection

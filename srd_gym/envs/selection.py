@@ -178,7 +178,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         return self._builder.observe(0), reward, terminated, False, info
 
     def action_masks(self) -> BoolArray:
-        """[N] bool, the candidates on offer (sb3-contrib's protocol)."""
+        """[N] bool, the allowed candidates (sb3-contrib's protocol)."""
         mask: BoolArray = self.core.allowed[0].copy()
         return mask
 

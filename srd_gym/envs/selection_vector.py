@@ -175,7 +175,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         return self._builder.observe_all(), result.reward, terminated, np.zeros(self.num_envs, np.bool_), infos
 
     def action_masks(self) -> BoolArray:
-        """[B, N] bool, the candidates on offer."""
+        """[B, N] bool, the allowed candidates."""
         return self.core.allowed.copy()
 
     def snapshot(self, episodes: ArrayLike | None = None) -> Snapshot:

@@ -356,7 +356,7 @@ def _greedy(
     gains_at: Callable[[int, IntArray], ScoreArray],
     rounding: float = 0.0,
 ) -> tuple[IntArray, ScoreArray]:
-    """Rankings [B, depth] of the documents on offer, and their gains; a loop over ranks, none over documents.
+    """Rankings [B, depth] of the allowed documents, and their gains; a loop over ranks, none over documents.
 
     Gains are those of all documents [B, N] at a rank, given the coverage [B, S]; the first of equals wins.
     """

@@ -1,4 +1,4 @@
-"""Strategies that take candidates off offer, so that a policy has fewer to look at (Liu et al. 2018). Numpy only.
+"""Strategies that mask candidates, so that a policy has fewer to look at (Liu et al. 2018). Numpy only.
 
 Pass one to an environment or simulator: `gym.make("SRD-v0", pruning=KNN(0.3))`.
 """

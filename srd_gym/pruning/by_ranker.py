@@ -1,4 +1,4 @@
-"""Pruning by a ranker: what it likes least goes off offer.
+"""Pruning by a ranker: its last candidates are masked.
 
 Shapes: B episodes, N candidates, K horizon.
 """
@@ -172,7 +172,7 @@ class BoundByRanker:
 
 
 def _checked_scores(scores: Any, topic: Topic, pool: BoolArray, ranker: Any) -> ScoreArray:
-    """[N] float64, if there is a number for each candidate on offer."""
+    """[N] float64, if there is a number for each allowed candidate."""
     given = np.asarray(scores, dtype=np.float64)
     who = f"topic {shown(topic.query_id)}, pruning by ranker {name_of(ranker)}:"
     if given.shape != (topic.n_candidates,):

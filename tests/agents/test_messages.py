@@ -35,7 +35,7 @@ MONSTERS: dict[str, Any] = {
 }
 VECTORS = np.eye(3)
 DIVERSIFY = ("query_vector", "doc_vectors", "k", "ranker", "scores", "subtopics", "subtopic_weights", "embed",
-             "diversity", "copies", "groups", "costs", "shown")  # fmt: skip
+             "diversity", "near_duplicates", "groups", "costs", "already_shown")  # fmt: skip
 
 
 def diversified(name: str, value: Any) -> object:
@@ -84,7 +84,7 @@ def test_reprs_are_short() -> None:
     history = History(records=[record] * 1_000, measure="P_IA@1", excluded=[LONG] * 100)
     progress = Progress(epoch=1, epochs=9, topics_done=1, topics=9, records=[record] * 1_000)
     configs: list[Config] = [RANKERS[name].configure() for name in RANKERS if RANKERS[name].config_class is not Config]
-    for one in (history, progress, *RANKERS.values(), *configs, ByRanker(make_ranker("cautious"), 0.5)):
+    for one in (history, progress, *RANKERS.values(), *configs, ByRanker(make_ranker("safe"), 0.5)):
         assert len(repr(one)) <= 500
     assert repr(RANKERS["mmr"].configure(lambda_=0.7)) == "MMRConfig(lambda_=0.7)"
 
@@ -106,7 +106,7 @@ def test_subtopics_that_are_no_rows_are_told(shape: tuple[int, ...]) -> None:
 
 
 def test_errors_name_rankers_as_the_registry_does() -> None:
-    for name in ("mmr", "msd", "dpp", "xquad", "pm2", "random", "cautious", "oracle", "relational-pretrained"):
+    for name in ("mmr", "msd", "dpp", "xquad", "pm2", "random", "safe", "oracle", "relational-pretrained"):
         assert make_ranker(name).name == name  # type: ignore[attr-defined]
     bare = Topic(query_id="1", doc_ids=("a", "b"))
     refused(lambda: make_ranker("mmr", relevance="cosine").rank(bare, 1), "ranker 'mmr'")

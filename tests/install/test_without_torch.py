@@ -37,7 +37,7 @@ def test_rank_and_evaluate(tmp_path: Path) -> None:
     assert told["topics"] == 1
     (tmp_path / "b.run").write_text("1 Q0 d2 1 2 me\n1 Q0 d1 2 1 me\n")
     assert "wins / ties / losses" in srd(tmp_path, "compare", "a.run", "b.run", "--qrels", "a.qrels")
-    for name in ("mmr", "cautious", "relational-pretrained"):
+    for name in ("mmr", "safe", "relational-pretrained"):
         srd(tmp_path, "rank", name, "--topics", TOPICS, "--k", "5", "--out", f"{name}.run")
         assert len((tmp_path / f"{name}.run").read_text().splitlines()) == 30 * 5
 

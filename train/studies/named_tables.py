@@ -16,6 +16,9 @@ NAME = "named"
 MEASURE = "alpha_nDCG@10"
 ORDER, MMR = "retrieval-order", "mmr, as it comes"
 RANKERS = ("cautious", "xquad", "pm2")
+"""Rows of the stored scores."""
+RANKER_OF = {"cautious": "safe"}
+"""Ranker of a row that has a former name."""
 JUDGES = "judges"
 AVERAGES = {"model": "a model's lists", JUDGES: "judges' lists"}
 AVERAGED = ("AMBIENT", "key-points", "perspectives", "medical-questions")
@@ -73,5 +76,9 @@ def recipe_of(names: Sequence[str]) -> Recipe:
         average = AVERAGES.get(title, "") if vectors == "MiniLM" and collection in AVERAGED else ""
         entries.append(TopicsEntry(name=name, source=f"{NAME}.parquet", average=average, collection=collection))
     mmr = RankerEntry(ranker="mmr", name=MMR)
-    rankers = (RankerEntry(ranker=ORDER), mmr, *(RankerEntry(ranker=name) for name in RANKERS))
+    rankers = (
+        RankerEntry(ranker=ORDER),
+        mmr,
+        *(RankerEntry(ranker=RANKER_OF.get(name, name), name=name) for name in RANKERS),
+    )
     return Recipe(name=NAME, title="Named subtopics", topics=tuple(entries), rankers=rankers, reference=ORDER)

@@ -87,7 +87,7 @@ class SaturatedCoverageConfig(CoverageConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplicitConfig(Config):
-    """Options of PM-2, and of every explicit method, which is told the subtopics."""
+    """Options of PM-2, and of every explicit method, which is given the subtopics."""
 
     lambda_: Share = 0.5
     """xQuAD: weight of relevance, 0 (only subtopics) to 1 (only relevance). PM-2: weight of the subtopic whose turn it

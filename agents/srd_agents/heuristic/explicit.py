@@ -41,7 +41,7 @@ class Told(NamedTuple):
 
 
 class Explicit(Greedy):
-    """A greedy ranker that is told the subtopics; subclasses say how documents change what is still to be covered.
+    """A greedy ranker with explicit subtopics; subclasses say how documents change what is still to be covered.
 
     States are [B, S] for B topics side by side with N candidates and S subtopics each.
     """

@@ -1,4 +1,4 @@
-"""The greedy oracle: the upper reference of every table."""
+"""The greedy oracle: the upper bound of every table."""
 
 from __future__ import annotations
 

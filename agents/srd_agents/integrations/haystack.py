@@ -44,7 +44,7 @@ _FUNCTION = "function"
 class DiverseRanker(LimitKeys):
     """Ranks documents so that the first ones differ; behind a retriever with `return_embedding=True`.
 
-    Without `diversity` the order of the scores stays and repeats come last (`srd_agents.pipeline.cautious`), unless
+    Without `diversity` the order of the scores stays and repeats come last (`srd_agents.pipeline.safe`), unless
     another ranker is named. Documents without scores count in the order in which they came; where the ranker weighs
     relevance (MMR, MSD, DPP) and `run` is given the query's embedding, by their cosine with it.
 

@@ -32,7 +32,7 @@ class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
     """Keeps the k documents to show of those retrieved: relevant, and different from one another.
 
     With `lambda_mult` this is the search by marginal relevance that LangChain's vector stores have, behind any
-    retriever. Without, the order of the retriever stays and repeats come last (`srd_agents.pipeline.cautious`),
+    retriever. Without, the order of the retriever stays and repeats come last (`srd_agents.pipeline.safe`),
     unless another ranker is named.
 
     Relevance is `metadata[score_key]`. Without `score_key` it is the cosine of query and document for rankers that

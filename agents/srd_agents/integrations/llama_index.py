@@ -33,7 +33,7 @@ _REMEDY = "give embed_model=, or have the retriever return embeddings"
 class DiversePostprocessor(BaseNodePostprocessor, LimitKeys):
     """Keeps the top_n nodes to show of those retrieved: relevant, and different from one another.
 
-    Without `mmr_threshold` the order of the scores stays and repeats come last (`srd_agents.pipeline.cautious`),
+    Without `mmr_threshold` the order of the scores stays and repeats come last (`srd_agents.pipeline.safe`),
     unless another ranker is named. Nodes without scores count in the order in which they came; where the ranker weighs
     relevance (MMR, MSD, DPP) and the query's embedding is known, by their cosine with it.
 

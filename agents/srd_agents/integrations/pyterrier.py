@@ -24,7 +24,7 @@ class DiverseReranker(pt.Transformer, LimitKeys):
 
     It ranks as `srd_agents.pipeline.frames.FrameRanker`: `score` is what rankers take for relevance, `rank` counts
     from 0, the new `score` is 1 / (rank + 1), and all other columns are kept. Without `Lambda` the order of the scores
-    stays and repeats come last (`srd_agents.pipeline.cautious`), unless another ranker is named.
+    stays and repeats come last (`srd_agents.pipeline.safe`), unless another ranker is named.
 
     Args:
         ranker: a ranker, its name such as "mmr" or the folder of a trained one, which is read at every call
@@ -131,7 +131,7 @@ class DiverseReranker(pt.Transformer, LimitKeys):
             max_per_group=self.max_per_group,
             costs=self.cost_key,
             budget=self.budget,
-            shown=self.shown_key,
+            already_shown=self.shown_key,
             fill=self.fill,
             per_cost=self.per_cost,
         )

@@ -95,7 +95,7 @@ class LimitKeys:
     def limits(self) -> Limits:
         """Those of all queries."""
         return Limits.asked(
-            copies=COPIES,
+            near_duplicates=COPIES,
             groups=self.group_key,
             max_per_group=self.max_per_group,
             costs=self.cost_key,
@@ -398,7 +398,7 @@ def best_first(
     if not any(scored) and not by_cosine and chooser.relevance not in ("scores", "scaled", "cosine"):
         given = given._replace(scores=range(len(vectors), 0, -1))
     groups, costs, seen = limited
-    given = given._replace(groups=groups, costs=costs, shown=None if seen is None else np.flatnonzero(seen))
+    given = given._replace(groups=groups, costs=costs, already_shown=None if seen is None else np.flatnonzero(seen))
     (found,) = chooser.diversified([given], k)
     return found.indices, found.filled
 

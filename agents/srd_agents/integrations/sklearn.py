@@ -31,7 +31,7 @@ class DiverseNeighbors(BaseEstimator):
 
     `fit` takes the documents, `kneighbors` and `predict` the queries, as rows of numbers. The `n_candidates` nearest
     documents of each query are ranked. Without `diversity` the nearest come first, repeats last
-    (`srd_agents.pipeline.cautious`), unless another ranker is named. At the end of a pipeline that begins with texts:
+    (`srd_agents.pipeline.safe`), unless another ranker is named. At the end of a pipeline that begins with texts:
     `make_pipeline(TfidfVectorizer(), TruncatedSVD(100), DiverseNeighbors()).fit(texts).predict(queries)`.
 
     Args:
@@ -83,7 +83,7 @@ class DiverseNeighbors(BaseEstimator):
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_integer("n_candidates", self.n_candidates, 1)
         self.limits_ = Limits.asked(
-            copies=COPIES,
+            near_duplicates=COPIES,
             groups=groups,
             max_per_group=self.max_per_group,
             costs=costs,
@@ -152,7 +152,7 @@ class DiverseNeighbors(BaseEstimator):
                 subtopics=told[row],
                 groups=None if self.groups_ is None else self.groups_[near],
                 costs=None if self.costs_ is None else self.costs_[near],
-                shown=None if seen[row] is None else np.flatnonzero(np.isin(near, seen[row])),
+                already_shown=None if seen[row] is None else np.flatnonzero(np.isin(near, seen[row])),
             )
             for row, near in enumerate(places)
         ]

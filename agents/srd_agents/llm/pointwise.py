@@ -37,7 +37,7 @@ class Pointwise(LanguageModelRanker[PointwiseConfig]):
     is neither ("wrong_format" in `counts`) is not rated, and stands at the mean of those rated.
 
     It rates, and diversifies nothing: `ratings` are scores for any ranker, `subtopic_scores` tell xQuAD, PM-2 and
-    `cautious` what each document says of each subtopic.
+    `safe` what each document says of each subtopic.
 
     Args:
         config: the client, and the scale.

@@ -42,7 +42,7 @@ class Evaluator(Protocol):
         """[E], V."""
 
     def logits(self, trees: IntArray, states: Floats) -> Floats:
-        """[E, N], those of the policy; the search masks what is not on offer."""
+        """[E, N], those of the policy; the search masks the others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ class Trees:
         return nodes
 
     def add_edges(self, trees: IntArray, nodes: IntArray, prior: Floats, on_offer: NDArray[np.bool_]) -> None:
-        """Rows of edges, all untried and worth 0, by falling prior; what is not on offer comes last.
+        """Rows of edges, all untried and worth 0, by falling prior; masked ones come last.
 
         Args:
             trees: [E] the tree of each node, all different.

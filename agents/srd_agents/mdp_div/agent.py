@@ -107,7 +107,7 @@ class PolicyLearner(PolicyGradient[C]):
         return Steps(self._acts(), Inputs(*arrays), 1)
 
     def _pruned(self, topic: Topic, k: int) -> IntArray:
-        """A ranking of what stays on offer, rank by rank."""
+        """A ranking of the allowed candidates, rank by rank."""
         alone = TopicSet([topic], name=topic.query_id)
         core = SelectionCore(alone, horizon=min(k, topic.n_candidates), pruning=self.pruning)
         ranking: IntArray = roll_out(self._begin([topic]), core, np.zeros(1, np.int64), 1, None).actions[0, 0]

@@ -36,7 +36,7 @@ class PolicyConfig(EpisodesConfig):
 
     @property
     def prunes(self) -> bool:
-        """Whether candidates are taken off offer."""
+        """Whether candidates are masked."""
         return self.pruning is not None
 
 

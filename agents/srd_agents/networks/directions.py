@@ -113,7 +113,7 @@ class Directions(StatePolicy):
         return fixed._replace(context=self._of_topic(fixed.context)[:, None], prior=fixed.prior[:, None]), nothing
 
     def scores(self, fixed: TopicRows, states: Any) -> Any:
-        """The pointers' products with the rows, and what candidates score whatever is ranked."""
+        """The pointers' products with the rows, and what candidates score in every state."""
         pointers, _ = self.pointers(relu(linear(states, self.state.weight[:, 3 * self.hidden :]) + fixed.context))
         return pointers @ fixed.rows.swapaxes(1, 2) + fixed.prior
 

@@ -164,7 +164,7 @@ def orthonormal(count: int, width: int, generator: torch.Generator) -> Tensor:
 
 
 def log_policy(logits: Tensor, allowed: Tensor) -> Tensor:
-    """Log of the softmax over the candidates on offer.
+    """Log of the softmax over the allowed candidates.
 
     Args:
         logits: [..., N].

@@ -45,7 +45,7 @@ class StatePolicy(ABC, nn.Module):
         """The states after these documents: [M, R, H] of states [M, R, H] and candidates [M, R] int64."""
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Draw the first weights: those of linear layers, unless a policy says more."""
+        """Draw the initial weights: those of linear layers, unless a policy says more."""
         initialise(self, generator)
 
     def fit(self, topics: TopicSet) -> None:

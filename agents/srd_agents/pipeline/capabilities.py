@@ -5,7 +5,7 @@
 | `with_diversity(diversity)` | `diversity=` |
 | `with_relevance(relevance)` | `relevance=` |
 | `uses_subtopics = True` | `subtopics=` and `subtopic_scores=` |
-| `copies` and `with_copies(copies)` | `copies=`, and puts near-duplicates last itself |
+| `copies` and `with_copies(copies)` | `near_duplicates=`, and puts near-duplicates last itself |
 | `progress(topic)` (`heuristic.stepwise.StepByStep`) or `score` (`SequentialScorer`) | limits, step by step |
 | `weighs_cosines = True` | the query's vector for relevance where an adapter's documents have no scores |
 
@@ -21,11 +21,11 @@ from srd_gym.checks import check_number, name_of, unknown
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
 
-TAKE_DIVERSITY = ("mmr", "msd", "dpp", "ssd", "xquad", "pm2", "relational-pretrained", "cautious")
+TAKE_DIVERSITY = ("mmr", "msd", "dpp", "ssd", "xquad", "pm2", "relational-pretrained", "safe")
 """Rankers of this package that take a diversity."""
-TAKE_RELEVANCE = ("mmr", "msd", "dpp", "xquad", "cautious")
+TAKE_RELEVANCE = ("mmr", "msd", "dpp", "xquad", "safe")
 """Rankers of this package that take a kind of relevance."""
-USE_SUBTOPICS = ("xquad", "pm2", "cautious")
+USE_SUBTOPICS = ("xquad", "pm2", "safe")
 """Rankers of this package that use subtopics."""
 
 
@@ -58,11 +58,11 @@ class PutsCopiesLast(Protocol):
 
 
 def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diversity") -> Ranker:
-    """The ranker at this point between relevance alone and difference alone.
+    """The ranker at this point between relevance only and difference only.
 
     0 is exactly the order of relevance: by the scores, without scores by the cosine of query and document, and without
     a query (for rankers that need none) as the candidates stand. Above 0: MMR, MSD, DPP, SSD and xQuAD with lambda =
-    1 - diversity; PM-2 and the relational ranker blended with relevance; `cautious` as what ranks the topic, MMR
+    1 - diversity; PM-2 and the relational ranker blended with relevance; `safe` as what ranks the topic, MMR
     where that is the order of the scores.
 
     Args:

@@ -29,6 +29,7 @@ from srd_agents.pipeline.per_cost import PerCost, per_cost_of
 from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of
 from srd_agents.pipeline.words import with_vectors
 from srd_agents.registry import load_ranker
+from srd_agents.training.renamed import takes_former_names
 from srd_gym.checks import check_integer, falling, name_of, refuse_class
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.files import PathLike
@@ -36,7 +37,7 @@ from srd_gym.protocols import Ranker
 from srd_gym.reading import shown as as_text
 from srd_gym.topic import Topic
 
-DEFAULT_RANKER = "cautious"
+DEFAULT_RANKER = "safe"
 """What ranks where no other ranker is named: it needs no labels, and neither a query vector, scores nor subtopics."""
 _NOTHING: IntArray = np.empty(0, np.int64)
 """The ranking of no documents."""
@@ -111,6 +112,7 @@ class Diversified(_Chosen):
         return explained(self.indices, given, texts_of(told), near, self.note)
 
 
+@takes_former_names
 def diversify(
     query_vector: ArrayLike | Sequence[ArrayLike | None] | None = None,
     doc_vectors: ArrayLike | Sequence[ArrayLike | None] | None = None,
@@ -126,13 +128,13 @@ def diversify(
     texts: Sequence[str] | Sequence[Sequence[str] | None] | None = None,
     diversity: float | None = None,
     relevance: str | None = None,
-    copies: float | None = COPIES,
+    near_duplicates: float | None = COPIES,
     groups: Any = None,
     max_per_group: int | None = None,
     costs: ArrayLike | Sequence[ArrayLike | None] | None = None,
     budget: float | None = None,
     per_cost: bool = False,
-    shown: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    already_shown: ArrayLike | Sequence[ArrayLike | None] | None = None,
     fill: bool = False,
 ) -> Diversified:
     """The k documents to show of those retrieved: relevant, and different from one another.
@@ -151,11 +153,11 @@ def diversify(
     | query_text | a text or None | B texts or None, or None |
     | texts | N texts or None | B of N texts or None, or None |
     | groups, costs | [N] or None | B of them, or None |
-    | shown | [P] or None | B of them, or None |
+    | already_shown | [P] or None | B of them, or None |
     | result | [at most min(k, N)] | [B, at most min(k, largest N)] |
 
     Where nothing was retrieved (N = 0), nothing is shown. Fewer than min(k, N) are shown only where `groups`, `costs`
-    or `shown` leave fewer. A batch gives the same rankings as its topics one by one.
+    or `already_shown` leave fewer. A batch gives the same rankings as its topics one by one.
 
     Args:
         query_vector: of the query, in the documents' vector space; None where there is none.
@@ -189,18 +191,18 @@ def diversify(
             on the scale of the cosines with the query), "scores" (as they are), "scaled" (scores scaled to [0, 1] in
             the topic), "cosine" (of query and document), or "rank". None: "matched" for rankers by name and wherever a
             diversity is given; other rankers rank as they were made.
-        copies: cosine from which on a document is a near-duplicate of one shown before it; unless diversity is 0,
-            near-duplicates come last. None: they come wherever the ranker puts them.
+        near_duplicates: cosine from which on a document is a near-duplicate of one shown before it; unless
+            diversity is 0, near-duplicates come last. None: they come wherever the ranker puts them.
         groups: an id (text or whole number) of each document: its site, its author, the text it is a passage of.
-        max_per_group: documents that may be shown of each group, those in `shown` among them.
+        max_per_group: documents that may be shown of each group, those in `already_shown` among them.
         costs: of each document, at least 0, such as its tokens.
         budget: what the documents chosen may cost in all; a document that no longer fits is passed over.
         per_cost: choose what is worth most within the budget, by value per cost, in place of a ranker; diversity says
             how much a document counts for those like it (None: 0.5). See `srd_agents.pipeline.per_cost.PerCost`.
-        shown: positions of documents that were shown before: they are not shown again, what is chosen differs from
-            them as from documents chosen earlier, and they cost nothing.
+        already_shown: positions of documents that were shown before: they are not shown again, what is chosen
+            differs from them as from documents chosen earlier, and they cost nothing.
         fill: where `max_per_group` leaves fewer than k, fill up with the best of the documents above it, within the
-            budget and without those in `shown`; they come last, and `filled` of the result marks them.
+            budget and without those in `already_shown`; they come last, and `filled` of the result marks them.
 
     Returns:
         Indices and scores, best first; `note` says what decided the ranking, and `filled` which documents fill it up.
@@ -211,14 +213,14 @@ def diversify(
         ValueError: k below 1, shapes that do not match, numbers that are not finite, an unknown ranker or kind of
             relevance (near names are suggested), subtopics, relevance or diversity for a ranker that cannot use them, a
             document with neither a vector nor a text or score in its place, subtopics that are texts without embed, a
-            function without a query's text or one that answers with something else, groups, costs or shown that do not
-            fit the documents, or what the ranker itself refuses (vectors of another width, no query vector).
+            function without a query's text or one that answers with something else, groups, costs or already_shown that
+            do not fit the documents, or what the ranker itself refuses (vectors of another width, no query vector).
     """
     if np.ndim(k):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     check_integer("k", k, 1)
     capped: dict[str, Any] = {"groups": groups, "max_per_group": max_per_group, "fill": fill}
-    limits = Limits.asked(copies=copies, costs=costs, budget=budget, **capped)
+    limits = Limits.asked(near_duplicates=near_duplicates, costs=costs, budget=budget, **capped)
     named = subtopics is not None or subtopic_scores is not None
     weighed: dict[str, Any] = {"diversity": diversity, "relevance": relevance, "per_cost": per_cost}
     chooser = Chooser(ranker, limits, subtopics=named, costs=costs, **weighed)
@@ -233,7 +235,13 @@ def diversify(
         "subtopics": told,
     }
     parts |= {"subtopic_weights": subtopic_weights, "subtopic_scores": subtopic_scores}
-    parts |= {"groups": groups, "costs": costs, "shown": shown, "query_text": query_text, "doc_texts": texts}
+    parts |= {
+        "groups": groups,
+        "costs": costs,
+        "already_shown": already_shown,
+        "query_text": query_text,
+        "doc_texts": texts,
+    }
     documents: Any = texts if doc_vectors is None else doc_vectors
     count = 1 if alone else len(documents)
     each: dict[str, Any] = {name: [part] if alone else _each(name, part, count) for name, part in parts.items()}
@@ -259,7 +267,7 @@ def diversify(
         for b, row in zip(kept, chooser.diversified(given, k, alone=alone), strict=True):
             rows[b] = row
     found = rows[0] if alone else _stacked(rows)
-    near = copies or COPIES or 1.0
+    near = near_duplicates or COPIES or 1.0
     asked = {b: (one, told, near) for b, one, told in zip(kept, given, names, strict=True)}
     found._asked = tuple(asked.get(b, (Given(str(b)), None, near)) for b in range(count))
     return found
@@ -288,7 +296,7 @@ class Given(NamedTuple):
     """[N]."""
     costs: Any = None
     """[N]."""
-    shown: Any = None
+    already_shown: Any = None
     """[P]."""
     query_text: str | None = None
     """As typed."""
@@ -335,11 +343,11 @@ class Chooser:
         chosen = with_relevance(as_ranker(ranker), relevance)
         if subtopics:
             check_uses_subtopics(chosen)
-        if limits.copies is None and isinstance(chosen, PutsCopiesLast):
+        if limits.near_duplicates is None and isinstance(chosen, PutsCopiesLast):
             chosen = chosen.with_copies(None)
         self.ranker = with_diversity(chosen, diversity, option)
         # The order of relevance holds copies too.
-        self.limits = replace(limits, copies=None) if diversity == 0 else limits
+        self.limits = replace(limits, near_duplicates=None) if diversity == 0 else limits
 
     def choose(self, given: Iterable[Given], k: int) -> list[IntArray]:
         """The documents to show of each topic, best first: [at most min(k, N)] positions among those given.
@@ -364,7 +372,7 @@ class Chooser:
             notes.append(one.note)
             topics.append(topic)
             orders.append(order)
-            limits.append(self.limits.of(topic, order, one.groups, one.costs, one.shown, alone=alone))
+            limits.append(self.limits.of(topic, order, one.groups, one.costs, one.already_shown, alone=alone))
         rankings = self.show(topics, k, limits)
         explain = getattr(self.ranker, "explain", lambda topic: f"ranked by {name_of(self.ranker)}")
         return [
@@ -539,7 +547,7 @@ def _with_documents(each: dict[str, Any]) -> list[int]:
         if not _is_empty(texts if vectors is None else vectors):
             kept.append(b)
             continue
-        for name in ("scores", "subtopic_scores", "groups", "costs", "shown", "doc_texts"):
+        for name in ("scores", "subtopic_scores", "groups", "costs", "already_shown", "doc_texts"):
             if each[name][b] is not None and np.size(each[name][b]):
                 raise ValueError(f"topic '{b}': there are no documents, got {name}; give doc_vectors, or leave it out")
     return kept

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.pipeline.cautious import EQUAL
+from srd_agents.pipeline.safe import EQUAL
 from srd_gym.checks import array_from
 
 if TYPE_CHECKING:

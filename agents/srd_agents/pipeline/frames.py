@@ -14,6 +14,7 @@ from srd_agents.pipeline.limits import COPIES, Limits
 from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed
 from srd_agents.pipeline.words import with_vectors
+from srd_agents.training.renamed import takes_former_names
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
@@ -51,12 +52,12 @@ class FrameRanker:
         doc_texts: the column that holds each document's text, where such a function asks for them or documents have no
             vectors.
         diversity: as for `srd_agents.diversify`, and so are the following.
-        copies: cosine from which on a document is a near-duplicate of one shown before it.
+        near_duplicates: cosine from which on a document is a near-duplicate of one shown before it.
         groups: the column of ids of each document's group.
         max_per_group: documents that may be shown of a query's group.
         costs: the column of costs.
         budget: what the documents of a query may cost in all.
-        shown: the column that says (True or False) which documents were shown before; they are left out.
+        already_shown: the column that says (True or False) which documents were shown before; they are left out.
         fill: whether to fill up where `max_per_group` leaves fewer than k; a column `filled` says which rows do.
         relevance: as for `srd_agents.diversify`, and so is the following.
         per_cost: whether to choose what is worth most within the budget, in place of a ranker.
@@ -66,6 +67,7 @@ class FrameRanker:
         ValueError: k below 1, an unknown ranker, or what `srd_agents.diversify` refuses of the others.
     """
 
+    @takes_former_names
     def __init__(
         self,
         ranker: PathLike | Ranker | None = None,
@@ -80,12 +82,12 @@ class FrameRanker:
         query_texts: str = "query",
         doc_texts: str | None = None,
         diversity: float | None = None,
-        copies: float | None = COPIES,
+        near_duplicates: float | None = COPIES,
         groups: str | None = None,
         max_per_group: int | None = None,
         costs: str | None = None,
         budget: float | None = None,
-        shown: str | None = None,
+        already_shown: str | None = None,
         fill: bool = False,
         relevance: str | None = None,
         per_cost: bool = False,
@@ -93,7 +95,7 @@ class FrameRanker:
         if k is not None:
             check_integer("k", k, 1)
         capped: dict[str, Any] = {"groups": groups, "max_per_group": max_per_group, "fill": fill}
-        limits = Limits.asked(copies=copies, costs=costs, budget=budget, **capped)
+        limits = Limits.asked(near_duplicates=near_duplicates, costs=costs, budget=budget, **capped)
         named = subtopics is not None or subtopic_scores is not None
         weighed: dict[str, Any] = {"diversity": diversity, "relevance": relevance, "per_cost": per_cost}
         self._chooser = Chooser(ranker, limits, subtopics=named, costs=costs, **weighed)
@@ -104,7 +106,7 @@ class FrameRanker:
         if doc_vectors is None:
             doc_texts, query_vectors = doc_texts or "text", None
         of_documents = {"doc_vectors": doc_vectors, "subtopic_scores": subtopic_scores}
-        of_documents |= {"groups": groups, "costs": costs, "shown": shown, "doc_texts": doc_texts}
+        of_documents |= {"groups": groups, "costs": costs, "already_shown": already_shown, "doc_texts": doc_texts}
         told: dict[str, Any] = {} if callable(subtopics) else {"subtopics": subtopics}
         if callable(subtopics) or doc_vectors is None:
             told["query_text"] = query_texts
@@ -146,8 +148,8 @@ class FrameRanker:
         for number, (query_id, rows) in enumerate(zip(firsts["qid"].tolist(), groups, strict=True)):
             parts = {part: values[number] for part, values in queries.items()}
             parts |= {part: [values[row] for row in rows] for part, values in documents.items()}
-            if "shown" in parts:
-                parts["shown"] = np.flatnonzero(parts["shown"])
+            if "already_shown" in parts:
+                parts["already_shown"] = np.flatnonzero(parts["already_shown"])
             if "doc_vectors" in parts:
                 parts["doc_vectors"] = [None if _missing(each) else each for each in parts["doc_vectors"]]
             ids = tuple([docnos[row] for row in rows])

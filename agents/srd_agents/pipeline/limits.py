@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.stepwise import PartialRanking, progress_of
 from srd_agents.pipeline.capabilities import PutsCopiesLast
-from srd_agents.pipeline.cautious import EQUAL, CautiousConfig, near_copies
+from srd_agents.pipeline.safe import EQUAL, SafeConfig, near_copies
 from srd_gym.checks import (
     array_from,
     check_integer,
@@ -29,7 +29,7 @@ from srd_gym.reading import shown as as_text
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
 
-COPIES = CautiousConfig.copies
+COPIES = SafeConfig.near_duplicates
 """Cosine from which on a document is a near copy, unless another is asked for."""
 
 
@@ -39,7 +39,7 @@ class Limits:
 
     __repr__ = short_repr
 
-    copies: float | None = None
+    near_duplicates: float | None = None
     """Cosine from which on a document is a near copy of one shown before it, and comes last; None: anywhere."""
     max_per_group: int = 0
     """Documents that may be shown of each group, those shown before among them."""
@@ -49,7 +49,7 @@ class Limits:
     """[N] numbers of groups."""
     costs: ScoreArray | None = None
     """[N] at least 0."""
-    shown: tuple[int, ...] = ()
+    already_shown: tuple[int, ...] = ()
     """[P] candidates shown before, which are not shown again."""
     fill: bool = False
     """Whether documents above `max_per_group` come last, where those within it are too few, not at all."""
@@ -58,7 +58,7 @@ class Limits:
     def asked(
         cls,
         *,
-        copies: float | None,
+        near_duplicates: float | None,
         groups: Any,
         max_per_group: int | None,
         costs: Any,
@@ -69,7 +69,7 @@ class Limits:
         """Those of all topics; of `groups` and `costs` it only matters whether there are any.
 
         Args:
-            copies: as for `diversify`, and so are the following.
+            near_duplicates: as for `diversify`, and so are the following.
             groups: None: there are none.
             max_per_group: documents of each group.
             costs: None: there are none.
@@ -98,11 +98,11 @@ class Limits:
             check_integer("max_per_group", max_per_group, 1)
         if budget is not None:
             check_number("budget", budget, 0.0)
-        most, copies = max_per_group or 0, CautiousConfig(copies=copies).copies
-        return cls(copies=copies, max_per_group=most, budget=budget or 0.0, fill=bool(fill))
+        most, near = max_per_group or 0, SafeConfig(near_duplicates=near_duplicates).near_duplicates
+        return cls(near_duplicates=near, max_per_group=most, budget=budget or 0.0, fill=bool(fill))
 
     def of(
-        self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, shown: Any, *, alone: bool = False
+        self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, already_shown: Any, *, alone: bool = False
     ) -> Limits:
         """Limits of a topic, from the caller's arguments about the documents given.
 
@@ -111,14 +111,14 @@ class Limits:
             order: [N] the document given that each candidate is; None: the same.
             groups: [N] ids, or None.
             costs: [N], or None.
-            shown: [P] documents shown before, or None.
+            already_shown: [P] documents shown before, or None.
             alone: whether it is the only topic, which a warning then need not name.
 
         Raises:
             TypeError: something of another type.
             ValueError: other lengths, or a value out of range.
         """
-        if groups is None and costs is None and shown is None:
+        if groups is None and costs is None and already_shown is None:
             return self
         query_id, count = topic.query_id, topic.n_candidates
         order = np.arange(count) if order is None else order
@@ -133,18 +133,21 @@ class Limits:
             self,
             groups=None if groups is None else _group_numbers(query_id, groups, count)[order],
             costs=prices,
-            shown=() if shown is None else _shown(query_id, shown, np.argsort(order)),
+            already_shown=() if already_shown is None else _shown(query_id, already_shown, np.argsort(order)),
         )
 
     def only_copies(self, limit: float | None) -> bool:
         """Whether it asks for nothing but that copies from this cosine on come last."""
-        return self.copies == limit and self.groups is None and self.costs is None and not self.shown
+        return self.near_duplicates == limit and self.groups is None and self.costs is None and not self.already_shown
 
     def kept_by(self, topic: Topic, ranking: IntArray) -> bool:
         """Whether nothing stands in the way of this ranking; a greedy ranker would then choose it stepwise, too."""
-        if self.shown:
+        if self.already_shown:
             return False
-        if self.copies is not None and near_copies(topic.require_vectors("copies=")[ranking], self.copies).any():
+        if (
+            self.near_duplicates is not None
+            and near_copies(topic.require_vectors("near_duplicates=")[ranking], self.near_duplicates).any()
+        ):
             return False
         if self.groups is not None and np.bincount(self.groups[ranking]).max(initial=0) > self.max_per_group:
             return False
@@ -154,10 +157,10 @@ class Limits:
         """[K] documents of a ranking that are above `max_per_group`: with `fill`, its last ones."""
         if self.groups is None or not self.fill:
             return np.zeros(len(ranking), np.bool_)
-        documents = np.array([*self.shown, *ranking.tolist()], np.int64)
+        documents = np.array([*self.already_shown, *ranking.tolist()], np.int64)
         earlier = [
             int((self.groups[documents[:place]] == self.groups[documents[place]]).sum())
-            for place in range(len(self.shown), len(documents))
+            for place in range(len(self.already_shown), len(documents))
         ]
         return np.array(earlier, np.int64) >= self.max_per_group
 
@@ -169,9 +172,9 @@ class Limits:
         n = topic.n_candidates
         groups, most = (np.arange(n), 1) if self.groups is None else (self.groups, self.max_per_group)
         costs, budget = (np.zeros(n), 0.0) if self.costs is None else (self.costs, self.budget)
-        rows = None if self.copies is None else rows_of(topic.require_vectors("copies="))
+        rows = None if self.near_duplicates is None else rows_of(topic.require_vectors("near_duplicates="))
         left, near, counts = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
-        limit, spent, chosen = min(self.copies or 0.0, EQUAL), 0.0, list[int]()
+        limit, spent, chosen = min(self.near_duplicates or 0.0, EQUAL), 0.0, list[int]()
 
         def note(document: int) -> None:
             """It is shown: it comes no more, and its copies and its group's others later."""
@@ -180,7 +183,7 @@ class Limits:
             if rows is not None and not near[document]:
                 near[rows.project(rows.unit(document)) >= limit] = True
 
-        for document in self.shown:
+        for document in self.already_shown:
             note(document)
             progress.add(document)
         while len(chosen) < k:
@@ -280,13 +283,15 @@ def _costs(query_id: str, costs: Any, count: int) -> ScoreArray:
     return prices
 
 
-def _shown(query_id: str, shown: Any, candidate_of: IntArray) -> tuple[int, ...]:
+def _shown(query_id: str, already_shown: Any, candidate_of: IntArray) -> tuple[int, ...]:
     """[P] the candidates that these documents are, each once."""
-    positions = row_of(query_id, "shown", shown, None, "iu", "whole numbers (positions)").astype(np.int64)
+    positions = row_of(query_id, "already_shown", already_shown, None, "iu", "whole numbers (positions)").astype(
+        np.int64
+    )
     wrong = positions[(positions < 0) | (positions >= len(candidate_of))]
     if len(wrong):
         raise ValueError(
-            f"topic {as_text(query_id)}: shown names document {wrong[0]}, where there are {len(candidate_of)}, "
+            f"topic {as_text(query_id)}: already_shown names document {wrong[0]}, where there are {len(candidate_of)}, "
             "numbered from 0; -1 fills up the rows of a batch, topics() leaves it out"
         )
     return tuple(dict.fromkeys(candidate_of[positions].tolist()))

@@ -86,7 +86,7 @@ class PerCost:
     def _value(self, topic: Topic, limits: Limits, chosen: IntArray) -> float:
         """Gains of documents beside those shown before."""
         progress, value = self.progress(topic), 0.0
-        for document in limits.shown:
+        for document in limits.already_shown:
             progress.add(document)
         for document in chosen.tolist():
             value += float(progress.scores()[document])
@@ -152,4 +152,4 @@ def per_cost_of(
         raise ValueError("per_cost chooses by itself, got a ranker, too: leave one of them out")
     if costs is None:
         raise ValueError("per_cost divides by costs=, got none: give costs and budget, or leave per_cost out")
-    return PerCost(diversity, relevance), replace(limits, copies=None) if diversity == 0 else limits
+    return PerCost(diversity, relevance), replace(limits, near_duplicates=None) if diversity == 0 else limits

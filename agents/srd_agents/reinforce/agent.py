@@ -163,7 +163,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
         return self._network.logits(inputs, actions, alone=self._alone)
 
     def _step_size(self) -> float:
-        """The part of the first step size that is left at this update."""
+        """The part of the initial learning rate that is left at this update."""
         if not self.config.decay_epochs:
             return 1.0
         gone = min(1.0, self._updates / (self._updates_an_epoch * self.config.decay_epochs))

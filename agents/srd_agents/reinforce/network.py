@@ -36,7 +36,7 @@ class RelationsAndDirections(nn.Module):
         self.register_buffer("directions_count", torch.ones(()))
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Draw the first weights of the parts that it has."""
+        """Draw the initial weights of the parts that it has."""
         for part in (self.relations, self.directions):
             if part is not None:
                 part.initialise(generator)

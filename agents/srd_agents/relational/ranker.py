@@ -172,7 +172,7 @@ def offered_share(present: BoolArray) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainedConfig(Config):
-    """The relational ranker as it comes."""
+    """The pretrained relational ranker."""
 
     checkpoint: str | None = None
     """A file of weights that `make pretrain` wrote. None: those of the package."""

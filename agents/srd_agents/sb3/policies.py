@@ -102,7 +102,7 @@ class PointerPolicy(CandidatePolicy, ActorCriticPolicy):
 
 
 class PointerQNetwork(QNetwork):
-    """Action values: the candidates' scores, those not on offer one below the least that is."""
+    """Action values: the candidates' scores, masked ones one below the least allowed."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -110,7 +110,7 @@ class PointerQNetwork(QNetwork):
 
 
 class PointerDQNPolicy(CandidatePolicy, DQNPolicy):
-    """The policy for DQN. Neither the greedy action nor the target is ever one that is not on offer.
+    """The policy for DQN. Neither the greedy action nor the target is ever masked.
 
     DQN itself explores with actions drawn blindly from all N: on `SRD-v0` some of them waste their rank.
     """
@@ -181,7 +181,7 @@ class _LogitsOnOffer(_Value):
 
 
 class _ValuesOnOffer(_Value):
-    """Features to action values [B, N]: of what is not on offer one less than the least that is, with no gradient."""
+    """Features to action values [B, N]: masked ones one below the least allowed, with no gradient."""
 
     def forward(self, features: Tensor) -> Tensor:
         values, mask = features[:, : 2 * self.candidates].chunk(2, dim=1)

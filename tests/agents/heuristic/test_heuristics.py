@@ -100,8 +100,8 @@ def test_random_order_is_uniform() -> None:
 
 def test_what_a_ranker_looks_at_improves_on_the_order() -> None:
     words = Validation(load_topics("words"), "alpha_nDCG@10")
-    engine, mmr, cautious = (words.mean(make_ranker(name)) for name in ("retrieval-order", "mmr", "cautious"))
-    assert engine < mmr < cautious < 1
+    engine, mmr, safe = (words.mean(make_ranker(name)) for name in ("retrieval-order", "mmr", "safe"))
+    assert engine < mmr < safe < 1
     web = Validation(generate("web", n_topics=30, seed=1, candidates=(60, 60)), "alpha_nDCG@10")
     assert min(web.mean(make_ranker(name)) for name in EXPLICIT) > web.mean(make_ranker("mmr")) + 0.03
 

@@ -121,7 +121,7 @@ def test_the_order_of_subtopics_decides_nothing(name: str) -> None:
 
 # Scores of subtopics, beside vectors or in their place
 
-RATED = ("xquad", "pm2", "cautious")
+RATED = ("xquad", "pm2", "safe")
 NAN = np.nan
 
 

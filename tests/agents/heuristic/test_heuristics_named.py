@@ -18,7 +18,7 @@ from srd_gym.data import load_ambient, load_texts
 from srd_gym.measures import evaluate
 from srd_gym.topic import Topic, TopicSet
 
-NAMED = ("cautious", "xquad", "pm2")
+NAMED = ("safe", "xquad", "pm2")
 WIDTH = 24
 needs_data = pytest.mark.skipif("SRD_DATA_DIR" not in os.environ, reason="SRD_DATA_DIR names no folder of data sets")
 
@@ -191,7 +191,7 @@ def test_a_name_that_says_no_more_than_the_query_counts_little() -> None:
 @needs_data
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize(
-    ("collection", "least"), [("ambient", {"cautious": 0.80}), ("key-points", {"cautious": 0.50, "xquad": 0.50})]
+    ("collection", "least"), [("ambient", {"safe": 0.80}), ("key-points", {"safe": 0.50, "xquad": 0.50})]
 )
 def test_real_texts_gain_by_the_subtopics_that_judges_wrote(
     collection: str, least: dict[str, float], name: str

@@ -23,8 +23,8 @@ from srd_agents.integrations.ranking import (
     marked,
     named,
 )
-from srd_agents.pipeline.cautious import Cautious
 from srd_agents.pipeline.naming import Namer
+from srd_agents.pipeline.safe import Safe
 
 VECTORS = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
 QUERY = np.random.default_rng(1).normal(size=4).astype(np.float32)
@@ -34,7 +34,7 @@ ALL: dict[str, Any] = {"vectors": VECTORS, "names": named("document", range(9)),
 def test_mmr_ranks_where_only_a_weight_is_given_and_without_it_the_default() -> None:
     ranked = make_ranker("mmr", lambda_=0.1)
     assert chooser_of(ranked).ranker is ranked
-    assert type(chooser_of(None).ranker).__name__ == "Cautious"
+    assert type(chooser_of(None).ranker).__name__ == "Safe"
     for weight in ({"diversity": 0.25}, {"lambda_": 0.75}):
         made: Any = chooser_of(None, **weight).ranker
         assert made.config == MMRConfig(lambda_=0.75, relevance="matched")
@@ -104,8 +104,8 @@ def test_odd_sources_of_subtopics_are_named(options: Any, error: type[Exception]
 
 
 def test_subtopics_need_a_ranker_that_uses_them_and_a_weight_alone_is_no_mmr_then() -> None:
-    assert isinstance(chooser_of(None, 0.5, named=True).ranker, Cautious)
-    refused(lambda: chooser_of("mmr", 0.5, named=True), "'mmr' cannot use subtopics; .*: xquad, pm2, cautious")
+    assert isinstance(chooser_of(None, 0.5, named=True).ranker, Safe)
+    refused(lambda: chooser_of("mmr", 0.5, named=True), "'mmr' cannot use subtopics; .*: xquad, pm2, safe")
     for held in (7, [7], {"cat": 1}):
         refused(
             lambda held=held: Subtopics("about", None, "").of("", [""], [{"about": held}]), "must hold a t", TypeError
@@ -123,7 +123,7 @@ def test_subtopics_need_a_ranker_that_uses_them_and_a_weight_alone_is_no_mmr_the
     ({"vectors": [[1, 2], [[1], [2]]]}, ValueError, "'jaguar': doc_vectors cannot be read as an array"),
     ({"query_vector": [1]}, ValueError, "'jaguar': query_vector has shape"),
 ])  # fmt: skip
-@pytest.mark.parametrize("ranker", ["mmr", "cautious"])
+@pytest.mark.parametrize("ranker", ["mmr", "safe"])
 def test_odd_documents_are_told_of_the_query(given: Any, error: type[Exception], message: str, ranker: str) -> None:
     rest = {"vectors": [[1, 2], [2, 1]], "query_vector": [1, 2], "names": named("document", ["a", None])}
     asked: dict[str, Any] = {**rest, **given, "query": "jaguar", "remedy": "do this"}
@@ -145,7 +145,7 @@ def test_limits_come_from_the_metadata(ranker: Any, scores: Any) -> None:
     )
     relevance = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1) if ranker and scores is None else range(9, 0, -1)
     given: dict[str, Any] = {"groups": ["a", "b"] * 4 + ["a"], "max_per_group": 1, "costs": [1] * 9, "budget": 3}
-    wanted = diversify(QUERY, VECTORS, 4, ranker, relevance, **given, shown=[0], fill=True)
+    wanted = diversify(QUERY, VECTORS, 4, ranker, relevance, **given, already_shown=[0], fill=True)
     assert (places.tolist(), filled.tolist()) == (wanted.indices.tolist(), wanted.filled.tolist())
     assert filled.tolist() == [False, True, True]
     assert LimitKeys(**keys.limit_options()).limits() == keys.limits()

@@ -82,11 +82,11 @@ SITES: dict[str, Any] = {"groups": [1, 1, 2, 2, 2], "max_per_group": 1}
     (Named(), {"subtopics": DOCUMENTS[3:4]}, [3, 0, 2, 4, 1]),
     (Named(), {}, [0, 2, 3, 4, 1]),
     (LastItself(), {}, [0, 1, 2, 4, 3]),  # as it says, not as cosines say
-    (LastItself(), {"copies": None}, [0, 1, 2, 3, 4]),
-    (LastItself(), {"copies": 0.5}, [0, 2, 4, 3, 1]),  # of another limit nothing is its own
+    (LastItself(), {"near_duplicates": None}, [0, 1, 2, 3, 4]),
+    (LastItself(), {"near_duplicates": 0.5}, [0, 2, 4, 3, 1]),  # of another limit nothing is its own
     (Steps(), {}, [4, 0, 2, 3, 1]),
     (Steps(), SITES, [4, 0]),
-    (Steps(), {"shown": [4]}, [0, 2, 3, 1]),  # asked in the light of what was shown
+    (Steps(), {"already_shown": [4]}, [0, 2, 3, 1]),  # asked in the light of what was shown
     (backwards, SITES, [4, 1]),  # its whole ranking is filtered
 ])  # fmt: skip
 def test_they_take_what_they_say(ranker: Any, given: Any, expected: list[int]) -> None:
@@ -95,7 +95,7 @@ def test_they_take_what_they_say(ranker: Any, given: Any, expected: list[int]) -
 
 @pytest.mark.parametrize(("given", "message"), [
     ({"diversity": 0.5}, "'Own' does not: leave diversity out, or take one that does: mmr, .* with_diversity"),
-    ({"subtopics": np.eye(5)[:2]}, "'Own' cannot use subtopics; .*: xquad, pm2, cautious .*uses_subtopics = True"),
+    ({"subtopics": np.eye(5)[:2]}, "'Own' cannot use subtopics; .*: xquad, pm2, safe .*uses_subtopics = True"),
 ])  # fmt: skip
 def test_one_that_does_not_say_so_gets_an_error(given: Any, message: str) -> None:
     refused(lambda: diversify(None, DOCUMENTS, 3, backwards, **given), message)

@@ -60,7 +60,7 @@ def test_it_is_the_ranker_and_scores_may_come_in_any_order(name: str, n: int, k:
     options = {"relevance": "matched"} if name == "mmr" else {}
     wanted = order[make_ranker(name, **options).rank(given_, k)]
     copies = 0.9999 if name == DEFAULT_RANKER else None
-    found = diversify(query, documents, k, name, scores=scores, copies=copies)
+    found = diversify(query, documents, k, name, scores=scores, near_duplicates=copies)
     assert found.indices.tolist() == wanted.tolist()
     assert len(found.indices) == min(k, n)
     assert sorted(set(found.indices.tolist())) == sorted(found.indices.tolist())
@@ -94,7 +94,7 @@ RATINGS = np.where((ratings := np.random.default_rng(0).integers(-1, 6, (9, 2)))
     {"ranker": "pm2", "subtopics": [["a"], None, ["b", "c"], None, ["a"]], "embed": None,
      "subtopic_scores": [[[1], [2], [NAN]], RATINGS, RATINGS[:5], RATINGS, [[0]]]},
     {"scores": SCORES, "diversity": 0.5, "groups": [[0, 0, 0], None, ["a", "b", "a", "a", "a"], None, None]},
-    {"costs": [[1, 2, 3], None, None, range(9), None], "shown": [[0], None, [], [3, 4], None]},
+    {"costs": [[1, 2, 3], None, None, range(9), None], "already_shown": [[0], None, [], [3, 4], None]},
 ])  # fmt: skip
 def test_a_batch_is_its_topics_one_by_one(given: dict[str, Any]) -> None:
     shared: dict[str, Any] = {"ranker": "mmr", "embed": embed, "diversity": None}
@@ -133,7 +133,7 @@ def test_subtopics_are_covered_in_turn() -> None:
         topic(query, documents[order], scores[order]), subtopic_ids=("a", "b", "c"), subtopic_vectors=subtopics
     )
     found = diversify(query, documents, 6, scores=scores, subtopics=subtopics)
-    assert found.indices.tolist() == order[make_ranker("cautious").rank(named, 6)].tolist()
+    assert found.indices.tolist() == order[make_ranker("safe").rank(named, 6)].tolist()
     assert found.indices.tolist() != diversify(query, documents, 6, scores=scores).indices.tolist()
     for ranker in ("pm2", "xquad"):
         alone = diversify(query, documents, 6, ranker, scores=scores, subtopics=subtopics.tolist())
@@ -166,14 +166,14 @@ def test_subtopics_may_be_texts() -> None:
 def test_subtopics_may_weigh() -> None:
     senses = np.eye(4)[:2]
     documents = np.eye(4)[[3, 0, 1, 0, 1, 0, 1]] + 0.1 * np.random.default_rng(0).random((7, 4))
-    given: dict[str, Any] = {"k": 3, "ranker": "pm2", "copies": None, "scores": [1] * 7}
+    given: dict[str, Any] = {"k": 3, "ranker": "pm2", "near_duplicates": None, "scores": [1] * 7}
     heavy = diversify(None, documents, **given, subtopics=senses, subtopic_weights=[9, 1]).indices.tolist()
     assert sorted(heavy) == [1, 3, 5]
     alike = diversify(None, documents, **given, subtopics=senses, subtopic_weights=[1, 1]).indices
     np.testing.assert_array_equal(alike, diversify(None, documents, **given, subtopics=senses).indices)
 
 
-@pytest.mark.parametrize("ranker", ["cautious", "pm2", "xquad"])
+@pytest.mark.parametrize("ranker", ["safe", "pm2", "xquad"])
 def test_subtopics_may_come_with_scores_of_the_documents(ranker: str) -> None:
     query, documents, scores = vectors()
     order, senses = np.argsort(-scores), np.eye(4)[:2]
@@ -184,7 +184,7 @@ def test_subtopics_may_come_with_scores_of_the_documents(ranker: str) -> None:
         "k": 6,
         "ranker": ranker,
         "scores": scores,
-        "copies": 0.9999 if ranker == "cautious" else None,
+        "near_duplicates": 0.9999 if ranker == "safe" else None,
     }
     wanted = order[make_ranker(ranker).rank(rated, 6)].tolist()
     for named in ({}, {"subtopics": []}, {"subtopics": ["cat", "car"]}):
@@ -379,7 +379,7 @@ def test_scores_are_sorted_in_the_callers_own_type(way: Any) -> None:
 
 
 @pytest.mark.parametrize("scores", RISING, ids=str)
-@pytest.mark.parametrize("ranker", ["cautious", "mmr", "msd", "dpp"])
+@pytest.mark.parametrize("ranker", ["safe", "mmr", "msd", "dpp"])
 def test_rankers_see_scores_of_any_size_in_their_order(ranker: str, scores: Any) -> None:
     seen: list[Any] = []
 
@@ -426,7 +426,7 @@ HIDDEN = np.ma.masked_array(np.eye(4), mask=np.eye(4))  # type: ignore[no-untype
     ({"scores": [1, 2, 3, np.ma.masked]}, ValueError, "scores cannot be read .*some values are masked"),
     ({"costs": HALF_MASKED, "budget": 3}, ValueError, "costs cannot be read .*some values are masked"),
     ({"groups": HALF_MASKED.astype(int), "max_per_group": 1}, ValueError, "groups cannot be read .*are masked"),
-    ({"shown": HALF_MASKED.astype(int)}, ValueError, "shown cannot be read .*some values are masked"),
+    ({"already_shown": HALF_MASKED.astype(int)}, ValueError, "shown cannot be read .*some values are masked"),
     ({"query_vector": HALF_MASKED}, ValueError, "query_vector is no array: some values are masked"),
     ({"doc_vectors": HIDDEN}, ValueError, "doc_vectors cannot be read .*some values are masked"),
     ({"doc_vectors": list(HIDDEN)}, ValueError, "doc_vectors cannot be read .*some values are masked"),

@@ -47,7 +47,7 @@ def case(seed: int, n: int = 12) -> dict[str, Any]:
 
 
 def asked(seed: int, ranker: Any) -> dict[str, Any]:
-    named = ranker in EXPLICIT or (ranker == "cautious" and seed % 2)
+    named = ranker in EXPLICIT or (ranker == "safe" and seed % 2)
     return {**case(seed), "ranker": ranker, "subtopics": np.eye(4)[:3] if named else None}
 
 
@@ -68,7 +68,7 @@ def test_zero_is_the_order_of_relevance_copies_included(ranker: str, seed: int, 
     np.testing.assert_allclose(cosines[by_cosine], np.sort(cosines)[::-1][:k], atol=1e-6)
 
 
-@pytest.mark.parametrize("ranker", ["pm2", "relational-pretrained", "cautious"])
+@pytest.mark.parametrize("ranker", ["pm2", "relational-pretrained", "safe"])
 def test_without_scores_and_query_candidates_stand_as_they_came(ranker: str) -> None:
     given = {**asked(1, ranker), "scores": None, "query_vector": None}
     assert diversify(**given, k=12, diversity=0).indices.tolist() == list(range(12))
@@ -76,19 +76,19 @@ def test_without_scores_and_query_candidates_stand_as_they_came(ranker: str) -> 
         assert diversify(**given, k=12, diversity=0.5).indices.tolist() != list(range(12))
 
 
-def test_mmr_with_lambda_one_less_and_cautious_as_mmr() -> None:
+def test_mmr_with_lambda_one_less_and_safe_as_mmr() -> None:
     given = asked(0, "mmr")
     wanted = diversify(
         **{**given, "ranker": make_ranker("mmr", lambda_=0.25, relevance="matched")}, k=9
     ).indices.tolist()
-    for ranker in ("mmr", "cautious", make_ranker("mmr", lambda_=0.9), None):
+    for ranker in ("mmr", "safe", make_ranker("mmr", lambda_=0.9), None):
         assert diversify(**{**given, "ranker": ranker}, k=9, diversity=0.75).indices.tolist() == wanted
 
 
 def test_rankers_that_take_no_diversity_name_those_that_do() -> None:
     assert set(TAKE_DIVERSITY) <= set(RANKERS)
     for ranker in ("random", Own(backwards)):
-        with pytest.raises(ValueError, match=r"does not: leave diversity out, or take one that does: mmr, .*cautious"):
+        with pytest.raises(ValueError, match=r"does not: leave diversity out, or take one that does: mmr, .*safe"):
             diversify(**{**case(0), "ranker": ranker}, k=3, diversity=0.5)
     refused(lambda: diversify(**case(0), k=3, diversity=float("nan")), "diversity must be between 0 and 1")
     refused(lambda: diversify(**case(0), k=3, diversity="much"), "diversity", TypeError)  # type: ignore[arg-type]
@@ -107,7 +107,7 @@ def test_limits_hold(ranker: Any, seed: int, k: int, data: st.DataObject) -> Non
     shown = data.draw(st.lists(st.integers(0, n - 1), max_size=5, unique=True))
     most, budget = data.draw(st.integers(1, 3)), data.draw(st.sampled_from([0.3, 2.0, 5.0])) + min(costs or [0])
     limits = {"groups": groups, "max_per_group": groups and most, "costs": costs, "budget": costs and budget}
-    found = diversify(**given, k=k, diversity=diversity, **limits, shown=shown).indices.tolist()
+    found = diversify(**given, k=k, diversity=diversity, **limits, already_shown=shown).indices.tolist()
     assert len(set(found)) == len(found) <= k
     assert not set(found) & set(shown)
     counts = {group: sum(groups[i] == group for i in (*shown, *found)) for group in "abc"} if groups else {}
@@ -126,14 +126,14 @@ def test_by_hand() -> None:
     documents, scores = [[1, 0, 0], [1, 0, 0.01], [0, 1, 0], [0, 0, 1], [0.6, 0.8, 0]], [5, 4, 3, 2, 1]
     given: dict[str, Any] = {"query_vector": None, "doc_vectors": documents, "k": 5, "scores": scores}
     assert diversify(**given).indices.tolist() == [0, 2, 3, 4, 1]
-    assert diversify(**given, copies=None).indices.tolist() == [0, 1, 2, 3, 4]
+    assert diversify(**given, near_duplicates=None).indices.tolist() == [0, 1, 2, 3, 4]
     assert diversify(**given, ranker="retrieval-order").indices.tolist() == [0, 2, 3, 4, 1]
     assert diversify(**given, groups=["x", "y", "x", "x", "y"], max_per_group=1).indices.tolist() == [0, 4]
     assert diversify(**given, costs=[4, 1, 3, 2, 0], budget=6).indices.tolist() == [0, 3, 4]
-    assert diversify(**given, shown=[0, 3]).indices.tolist() == [2, 4, 1]
-    assert diversify(**given, shown=[0, 3], groups=[1, 2, 1, 3, 4], max_per_group=1).indices.tolist() == [4, 1]
+    assert diversify(**given, already_shown=[0, 3]).indices.tolist() == [2, 4, 1]
+    assert diversify(**given, already_shown=[0, 3], groups=[1, 2, 1, 3, 4], max_per_group=1).indices.tolist() == [4, 1]
     # Scores fall to 1, 3/4, 1/2, 1/4, 0: MMR takes 3 before 4, whose cosine with 2 is 0.8, though 1 stands before.
-    assert diversify(**given, ranker="mmr", shown=[2]).indices.tolist() == [0, 3, 4, 1]
+    assert diversify(**given, ranker="mmr", already_shown=[2]).indices.tolist() == [0, 3, 4, 1]
     given["scores"] = [1, 2, 3, 4, 5]
     assert diversify(**given, costs=[1, 1, 1, 1, 9], budget=2).indices.tolist() == [3, 2]
 
@@ -142,7 +142,7 @@ def test_by_hand() -> None:
     ({"groups": "xyxxy", "max_per_group": 1}, [0, 4, 2, 3, 1], [0, 0, 1, 1, 1]),  # a copy of what is shown comes last
     ({"groups": "xyxxy", "max_per_group": 2}, [0, 2, 4, 1, 3], [0, 0, 0, 0, 1]),  # copies within the cap come first
     ({"groups": "abcde", "max_per_group": 1}, [0, 2, 3, 4, 1], [0] * 5),
-    ({"groups": "xyxxy", "max_per_group": 1, "shown": [0]}, [4, 2, 3, 1], [0, 1, 1, 1]),
+    ({"groups": "xyxxy", "max_per_group": 1, "already_shown": [0]}, [4, 2, 3, 1], [0, 1, 1, 1]),
     ({"groups": "xyxxy", "max_per_group": 1, "costs": [1, 1, 3, 1, 1], "budget": 3}, [0, 4, 3], [0, 0, 1]),
     ({"groups": "xyxxy", "max_per_group": 1, "k": 2}, [0, 4], [0, 0]),
 ])  # fmt: skip
@@ -182,12 +182,12 @@ def test_fill_in_a_batch(per_cost: bool) -> None:
 @pytest.mark.parametrize("ranker", TAKE_DIVERSITY)
 def test_page_after_page_shows_everything_once(ranker: str) -> None:
     given, pages = asked(3, ranker), list[int]()
-    # Copies that `cautious` moves to the end have had seats of PM-2; on pages they are passed over, and have none.
-    given["copies"] = None if ranker == "cautious" else 0.9999
+    # Copies that `safe` moves to the end have had seats of PM-2; on pages they are passed over, and have none.
+    given["near_duplicates"] = None if ranker == "safe" else 0.9999
     for _ in range(4):
-        pages += diversify(**given, k=3, shown=pages).indices.tolist()
+        pages += diversify(**given, k=3, already_shown=pages).indices.tolist()
     assert pages == diversify(**given, k=12).indices.tolist()
-    assert diversify(**given, k=3, shown=pages).indices.tolist() == []
+    assert diversify(**given, k=3, already_shown=pages).indices.tolist() == []
 
 
 @pytest.mark.parametrize("ranker", [None, *EXPLICIT])
@@ -196,7 +196,9 @@ def test_what_was_shown_has_covered_its_subtopics(ranker: str | None, seed: int)
     """Of two subtopics with two alike documents each, the next one shown is of the other."""
     documents = np.eye(3)[[0, 0, 1, 1]] + np.random.default_rng(seed).normal(scale=0.05, size=(4, 3))
     for shown in range(4):
-        found = diversify(None, documents, 3, ranker, [1] * 4, subtopics=np.eye(3)[:2], shown=[shown], copies=None)
+        found = diversify(
+            None, documents, 3, ranker, [1] * 4, subtopics=np.eye(3)[:2], already_shown=[shown], near_duplicates=None
+        )
         assert found.indices[0] // 2 != shown // 2
 
 
@@ -220,10 +222,10 @@ def test_a_budget_below_every_cost_is_told() -> None:
     ({"costs": [1] * 12, "budget": -1}, ValueError, "budget must be finite and at least 0"),
     ({"fill": True}, ValueError, "fill=True fills up with documents above max_per_group, got none: give groups and"),
     ({"groups": ["a"] * 12, "max_per_group": 1, "fill": 3}, TypeError, "fill must be True or False, got 3"),
-    ({"shown": [12]}, ValueError, "shown names document 12, where there are 12, numbered from 0"),
-    ({"shown": [0, -1]}, ValueError, r"shown names document -1, .*topics\(\) leaves it out"),
-    ({"shown": [[0]]}, ValueError, r"shown have shape \(1, 1\), expected \[P\]"),
-    ({"shown": [0.0]}, TypeError, "shown must hold whole numbers"),
+    ({"already_shown": [12]}, ValueError, "shown names document 12, where there are 12, numbered from 0"),
+    ({"already_shown": [0, -1]}, ValueError, r"shown names document -1, .*topics\(\) leaves it out"),
+    ({"already_shown": [[0]]}, ValueError, r"shown have shape \(1, 1\), expected \[P\]"),
+    ({"already_shown": [0.0]}, TypeError, "shown must hold whole numbers"),
 ])  # fmt: skip
 def test_bad_input_is_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     refused(lambda: diversify(**case(0), k=3, **arguments), message, error)

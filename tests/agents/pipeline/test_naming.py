@@ -295,7 +295,7 @@ def test_functions_for_asynchronous_code() -> None:
     (lambda query: NAMES, {"query_text": 7}, TypeError, r"query_text must be text, got 7 \(int\)"),
     (lambda query: NAMES, {"embed": None}, ValueError, r"subtopics are texts \('jaguar big cat', ...\): give embed="),
     (Namer(Llm(RAISES)), {"embed": None}, ValueError, "subtopics are texts that a model names: give embed="),
-    (Namer(Llm(RAISES)), {"ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad, pm2, cautious"),
+    (Namer(Llm(RAISES)), {"ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad, pm2, safe"),
     (lambda query: NAMES, {"subtopic_scores": np.ones((6, 2))}, ValueError, r"shape \(6, 2\), expected \(6, 3\)"),
     (lambda query: NAMES, {"subtopic_scores": np.ones(6)}, ValueError, r"scores have shape \(6,\), expected \(6, S\)"),
 ])  # fmt: skip
@@ -322,7 +322,7 @@ def test_odd_names_rank_all_documents(names: list[str]) -> None:
     np.where(np.arange(6)[:, None] == 1, np.nan, np.eye(6)[:, :3]),
 ])  # fmt: skip
 def test_odd_scores_of_names_rank_all_documents(scores: Any) -> None:
-    for ranker in ("cautious", "pm2", "xquad"):
+    for ranker in ("safe", "pm2", "xquad"):
         for lookup in (embed, None):
             shown = show(Namer(Llm(LISTED)), subtopic_scores=scores, ranker=ranker, embed=lookup)
             assert sorted(shown) == list(range(6))

@@ -39,7 +39,7 @@ def test_the_value_is_near_the_optimum(diversity: float | None, least: float) ->
         vectors, scores = generator.normal(size=(8, 3)), generator.uniform(size=8)
         costs = np.ceil(np.exp(generator.normal(scale=1.5, size=8)) * 10)  # a few are dear
         budget = float(generator.uniform(costs.min(), costs.sum()))
-        given: dict[str, Any] = {"scores": scores, "costs": costs, "budget": budget, "copies": None}
+        given: dict[str, Any] = {"scores": scores, "costs": costs, "budget": budget, "near_duplicates": None}
         found = diversify(None, vectors, 8, diversity=diversity, per_cost=True, **given).indices
         assert costs[found].sum() <= budget
         weight = 0.5 if diversity is None else diversity
@@ -63,14 +63,19 @@ def test_a_large_document_that_is_worth_more_comes_before_a_small_dense_one() ->
 
 def test_one_of_like_documents_stands_for_the_others() -> None:
     vectors = [[1, 0, 0.3], [1, 0, 0.2], [1, 0, 0.1], [0, 1, 0], [0, 0, 1]]
-    given: dict[str, Any] = {"scores": [5, 4.9, 4.8, 4, 0], "costs": [10] * 5, "budget": 20, "copies": None}
+    given: dict[str, Any] = {"scores": [5, 4.9, 4.8, 4, 0], "costs": [10] * 5, "budget": 20, "near_duplicates": None}
     assert sorted(diversify(None, vectors, 5, per_cost=True, diversity=0, **given).indices.tolist()) == [0, 1]
     assert 3 in diversify(None, vectors, 5, per_cost=True, diversity=0.9, **given).indices
 
 
 def test_subtopics_are_covered_for_their_cost() -> None:
     vectors = np.eye(3)[[0, 0, 1, 1, 2]]
-    given: dict[str, Any] = {"scores": [5, 4, 3, 2, 1], "costs": [60, 20, 60, 20, 20], "budget": 60, "copies": None}
+    given: dict[str, Any] = {
+        "scores": [5, 4, 3, 2, 1],
+        "costs": [60, 20, 60, 20, 20],
+        "budget": 60,
+        "near_duplicates": None,
+    }
     found = diversify(None, vectors, 5, subtopics=np.eye(3), per_cost=True, diversity=0.9, **given).indices
     assert set(found.tolist()) == {1, 3, 4}, "the cheaper document of each subtopic"
 
@@ -79,7 +84,7 @@ def test_other_limits_and_batches_hold() -> None:
     generator = np.random.default_rng(0)
     vectors, scores, costs = generator.normal(size=(30, 8)), generator.uniform(size=30), generator.integers(1, 9, 30)
     given: dict[str, Any] = {"max_per_group": 2, "budget": 20, "per_cost": True}
-    parts: dict[str, Any] = {"scores": scores, "costs": costs, "groups": np.arange(30) % 4, "shown": [3, 7]}
+    parts: dict[str, Any] = {"scores": scores, "costs": costs, "groups": np.arange(30) % 4, "already_shown": [3, 7]}
     found = diversify(None, vectors, 6, **given, **parts).indices
     assert costs[found].sum() <= 20
     assert not {3, 7} & set(found.tolist())

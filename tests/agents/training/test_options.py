@@ -40,7 +40,7 @@ def test_options_hold_to_the_ranges_and_words_of_their_annotations(name: str) ->
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
-    ("cautious", {"copies": 0.0}, "copies must be above 0"),
+    ("safe", {"near_duplicates": 0.0}, "near_duplicates must be above 0"),
     ("daletor", {"alpha": 1}, "alpha must be below 1, where a second document"),
     ("maskable-ppo", {"batch_size": 1}, "batch_size must be at least 2"),
     ("mcts", {"simulation": 3}, "Did you mean simulations"),

@@ -115,7 +115,7 @@ def test_limits_are_those_of_diversify(adapter: str, limits: Any) -> None:
     values = {
         "group_key": ("groups", [each["site"] for each in META]),
         "cost_key": ("costs", [each["tokens"] for each in META]),
-        "shown_key": ("shown", [2]),
+        "shown_key": ("already_shown", [2]),
     }
     given = dict(values.get(name, (name, value)) for name, value in limits.items())
     ranker = None if "per_cost" in limits else "mmr"

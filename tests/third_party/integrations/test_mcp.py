@@ -78,7 +78,7 @@ def test_results_are_those_of_diversify() -> None:
         ),
         (
             {"doc_vectors": VECTORS, "query_vector": VECTORS[0], "k": 3, "already_shown": [2], **limits},
-            diversify(VECTORS[0], VECTORS, 3, shown=[2], **limits),
+            diversify(VECTORS[0], VECTORS, 3, already_shown=[2], **limits),
         ),
         (
             {"doc_vectors": VECTORS, "subtopic_scores": [[1, None], [1, 0], [0, 1], [None, 1], [0, 0]], "k": 2},

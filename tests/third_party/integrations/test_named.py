@@ -194,7 +194,7 @@ def test_a_function_names_subtopics(adapter: str, later: bool) -> None:
 
 
 @LATER
-@pytest.mark.parametrize("ranker", ["pm2", "xquad", "cautious"])
+@pytest.mark.parametrize("ranker", ["pm2", "xquad", "safe"])
 @pytest.mark.parametrize("diversity", [None, 0.0, 0.5])
 def test_a_weight_and_rankers_that_use_subtopics(adapter: str, later: bool, ranker: str, diversity: Any) -> None:
     show, model = ADAPTERS[adapter]
@@ -202,7 +202,7 @@ def test_a_weight_and_rankers_that_use_subtopics(adapter: str, later: bool, rank
     weight = {} if diversity is None else {WEIGHT[adapter]: 1 - diversity if relevance else diversity}
     wanted = expected(ranker=ranker, diversity=diversity)
     assert show(later, namer=model(LISTED), ranker=ranker, **weight) == wanted
-    if ranker == "cautious":  # which is what ranks where subtopics are named and no ranker is
+    if ranker == "safe":  # which is what ranks where subtopics are named and no ranker is
         assert show(later, namer=model(LISTED), **weight) == wanted
 
 
@@ -233,7 +233,7 @@ ASKED_WITHOUT = "no query text"
     ({"namer": ""}, ValueError, "expected a JSON list of subtopics"),
     ({"namer": 7}, TypeError, "llm must be a LangChain chat model"),
     ({"namer": LISTED, "subtopics": names_of}, ValueError, "subtopics and namer were both given"),
-    ({"namer": LISTED, "ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad, pm2, cautious"),
+    ({"namer": LISTED, "ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad, pm2, safe"),
     ({"namer": LISTED, "query": None}, ValueError, ASKED_WITHOUT),
     ({"namer": LISTED, "query": " "}, ValueError, ASKED_WITHOUT),
     ({"subtopics": lambda query: 1 / 0}, ZeroDivisionError, "division by zero"),

@@ -67,7 +67,14 @@ def test_groups_budgets_and_what_was_shown() -> None:
         cosines = DOCUMENTS @ query / np.linalg.norm(DOCUMENTS, axis=1) / np.linalg.norm(query)
         limits: dict[str, Any] = {"groups": groups, "max_per_group": 2, "costs": costs, "budget": 7.0, "fill": True}
         wanted = diversify(
-            query, DOCUMENTS, 8, "mmr", scores=cosines, diversity=0.4, **limits, shown=np.array(seen[row] or [], int)
+            query,
+            DOCUMENTS,
+            8,
+            "mmr",
+            scores=cosines,
+            diversity=0.4,
+            **limits,
+            already_shown=np.array(seen[row] or [], int),
         )
         assert rows[row].tolist() == [*wanted.indices, -1]
         assert filled[row].tolist() == [*wanted.filled, False]

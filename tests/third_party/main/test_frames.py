@@ -30,7 +30,7 @@ def frame(**columns: Any) -> pd.DataFrame:
     return mixed.set_index(np.arange(100, 112))
 
 
-COLUMNS = ("groups", "costs", "shown", "subtopics")
+COLUMNS = ("groups", "costs", "already_shown", "subtopics")
 
 
 def expected(
@@ -63,12 +63,14 @@ def test_each_query_is_ranked_as_diversify_ranks_it(k: int, ranker: str | None) 
 def test_diversity_and_what_may_be_shown_are_those_of_diversify() -> None:
     given = frame()
     given = given.assign(site=given["docno"].str[1:].astype(int) % 2, tokens=1.0, seen=given["docno"] == "d5")
-    ranker = FrameRanker("mmr", diversity=0.5, groups="site", max_per_group=2, costs="tokens", budget=3.0, shown="seen")
+    ranker = FrameRanker(
+        "mmr", diversity=0.5, groups="site", max_per_group=2, costs="tokens", budget=3.0, already_shown="seen"
+    )
     found = ranker.transform(given)
     limits: dict[str, Any] = {
         "groups": lambda rows: rows["site"].to_numpy(),
         "costs": lambda rows: rows["tokens"].to_numpy(),
-        "shown": lambda rows: np.flatnonzero(rows["seen"]),
+        "already_shown": lambda rows: np.flatnonzero(rows["seen"]),
     }
     for qid, rows in found.groupby("qid"):
         assert 0 < len(rows) <= 3
@@ -161,7 +163,9 @@ def test_scores_of_subtopics_are_a_column_of_documents_and_may_be_missing() -> N
     found = FrameRanker("pm2", k=5, subtopic_scores="ratings").transform(given)
     for qid, rows in found.groupby("qid"):
         table = [[np.nan] * 2 if row is None else row for row in given[given["qid"] == qid]["ratings"]]
-        assert rows["docno"].tolist() == expected(given, str(qid), 5, "pm2", subtopic_scores=table, copies=0.9999)
+        assert rows["docno"].tolist() == expected(
+            given, str(qid), 5, "pm2", subtopic_scores=table, near_duplicates=0.9999
+        )
     none = frame().assign(ratings=pd.Series([None] * 12, index=frame().index, dtype=object))
     found = FrameRanker(k=5, subtopic_scores="ratings").transform(none)
     pd.testing.assert_frame_equal(found.drop(columns="ratings"), FrameRanker(k=5).transform(frame()))

@@ -117,7 +117,7 @@ def test_a_bad_line_is_named_and_those_before_it_answered(srd: Srd, feed: Any, l
 
 
 def test_lines_say_all_that_diversify_takes(srd: Srd, feed: Any) -> None:
-    """Each line is ranked as `diversify` ranks it, but for near-duplicates, which only `cautious` moves."""
+    """Each line is ranked as `diversify` ranks it, but for near-duplicates, which only `safe` moves."""
     generator = np.random.default_rng(0)
     query, vectors = generator.normal(size=6).tolist(), generator.normal(size=(8, 6)).tolist()
     scores, senses = generator.normal(size=8).tolist(), generator.normal(size=(3, 6)).tolist()
@@ -141,10 +141,10 @@ def test_lines_say_all_that_diversify_takes(srd: Srd, feed: Any) -> None:
     for answer, case in zip(answers, cases, strict=True):
         given = {name: value for name, value in case.items() if name != "already_shown"}
         if "already_shown" in case:
-            given["shown"] = [ids.index(each) for each in case["already_shown"]]
+            given["already_shown"] = [ids.index(each) for each in case["already_shown"]]
         if "subtopic_scores" in case:
             given["subtopic_scores"] = [[np.nan if one is None else one for one in row] for row in ratings]
-        expected = diversify(query, vectors, 4, "pm2", scores, copies=None, **given)
+        expected = diversify(query, vectors, 4, "pm2", scores, near_duplicates=None, **given)
         assert answer == {"query_id": 4, "ranking": [ids[i] for i in expected.indices]}, case
 
 
@@ -324,7 +324,7 @@ def test_a_weight_means_what_it_means_to_diversify(srd: Srd, feed: Any, data_dir
         done = srd.works("rank", *words, "--k", "10")
         assert [json.loads(line)["ranking"] for line in done.out.splitlines()] == wanted
     feed(*[line | {"diversity": 0.5} for line in lines[1::2]])
-    done = srd.works("rank", "cautious", "--k", "10")
+    done = srd.works("rank", "safe", "--k", "10")
     assert [json.loads(line)["ranking"] for line in done.out.splitlines()] == wanted[1::2]
 
 
@@ -343,7 +343,16 @@ def test_a_line_may_ask_for_the_most_value_per_cost_and_fill_up(srd: Srd, feed: 
     found = [json.loads(answer)["ranking"] for answer in done.out.splitlines()]
     for keys, ranking in zip(asked, found, strict=True):
         ranker = None if "per_cost" in keys else "mmr"
-        assert ranking == diversify(query, vectors, 5, ranker, scores, copies=None, **keys).indices.tolist()
+        assert ranking == diversify(query, vectors, 5, ranker, scores, near_duplicates=None, **keys).indices.tolist()
     for keys, said in (({"fill": 1}, "fill must be True or False"), ({"relevance": "scord"}, "Did you mean scores")):
         feed(line | keys)
         assert said in srd.fails("rank", "mmr")
+
+
+def test_an_option_by_its_former_name_does_as_by_its_new_one(srd: Srd, feed: Any) -> None:
+    line = {"query_id": "q", "doc_ids": [0, 1, 2], "doc_vectors": [[1, 0], [1, 0], [0, 1]]}
+    for flag, told in (("--near-duplicates", 0), ("--copies", 1)):
+        feed({**line, "retrieval_scores": [3, 2, 1]})
+        done = srd.works("rank", "safe", flag, "None")
+        assert json.loads(done.out)["ranking"] == [0, 1, 2]
+        assert done.err.count("'copies' is now called 'near_duplicates'") == told

@@ -33,6 +33,7 @@ from typing import (
 
 import tyro
 
+from srd_agents.training.renamed import renamed
 from srd_gym.checks import check_integer, unknown
 from srd_gym.core.own import notation
 from srd_gym.reading import shown_text
@@ -176,10 +177,21 @@ def parsed_with_ranker(
         made.append((entry.name, Annotated[field, option], dataclasses.field(default=default)))
     both = dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
     both.__doc__ = kind.__doc__
-    options: Any = parsed(both, args, prog)
+    options: Any = parsed(both, _by_new_names(args, [*own, *(name for name, *_ in made)]), prog)
     values = {name: getattr(options, name) for name, *_ in made}
     given = {name: value for name, value in values.items() if value is not None or name not in tuned}
     return options, {name: value for name, value in given.items() if value != objects.get(name, object())}
+
+
+def _by_new_names(args: Sequence[str], names: Collection[str]) -> list[str]:
+    """The words of a command line, options of former names by their new ones."""
+    words = list(args)
+    for place, word in enumerate(words):
+        flag, *value = word.split("=", 1)
+        former = flag.removeprefix("--").replace("-", "_")
+        if flag.startswith("--") and (name := next(iter(renamed({former: None}, names, "")))) != former:
+            words[place] = "=".join(["--" + name.replace("_", "-"), *value])
+    return words
 
 
 def _in_words(hint: Any) -> Any:

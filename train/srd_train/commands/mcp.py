@@ -84,7 +84,6 @@ def diversify_results(arguments: Mapping[str, Any]) -> list[int]:
     if isinstance(rated := given.get("subtopic_scores"), list):
         rows = [row if isinstance(row, list) else [row] for row in rated]
         given["subtopic_scores"] = [[np.nan if one is None else one for one in row] for row in rows]
-    given["shown"] = given.pop("already_shown", None)
     indices: list[int] = diversify(**given).indices.tolist()
     return indices
 

@@ -42,7 +42,7 @@ class Rank:
       srd rank model --rank-by value --topics topics.parquet --out value.run
       srd rank model --all --topics 'parts/*.parquet' --out parts.run --engine ray
       srd rank model --k 10 < candidates.jsonl > rankings.jsonl
-      srd rank cautious --on-error record --pass-through user < candidates.jsonl > rankings.jsonl
+      srd rank safe --on-error record --pass-through user < candidates.jsonl > rankings.jsonl
     """
 
     topics: Annotated[str | None, tyro.conf.arg(metavar="FILE|synthetic:PRESET")] = None

@@ -433,8 +433,7 @@ def _entry(kind: type[Entry], table: Mapping[str, Any], where: str, **made: Any)
     """
     try:
         values = {**_frozen(table), **made}
-        check_fields(kind, values, "the table")
-        return kind(**values)
+        return kind(**check_fields(kind, values, "the table"))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from error
 

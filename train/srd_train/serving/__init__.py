@@ -1,1 +1,1 @@
-"""Serving: trained rankers read from their folders, ranking topics as they come."""
+"""Serving: trained rankers read from their folders, ranking topics one after the other."""

@@ -157,7 +157,7 @@ class _LineRanker:
         copies = ranker.copies if isinstance(ranker, PutsCopiesLast) else None
         named = ("groups", "max_per_group", "costs", "budget")
         fill = limits["fill"] is not None and limits["fill"]
-        return Limits.asked(copies=copies, fill=fill, **{key: limits[key] for key in named})
+        return Limits.asked(near_duplicates=copies, fill=fill, **{key: limits[key] for key in named})
 
     def _known(self, content: Mapping[str, Any]) -> dict[str, Any]:
         """Fields of a line, without nulls and those passed through.

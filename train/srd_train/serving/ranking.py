@@ -1,4 +1,4 @@
-"""Ranking topics as they come, of one file, of many or generated, in memory that does not grow; here or on Ray Data."""
+"""Ranking topics of one file, of many or generated, in memory that does not grow; here or on Ray Data."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def relational_batch(candidates: int, k: int, size: float) -> Work:
 
 def without_scores(candidates: int, k: int, query: bool, size: float) -> Work:
     """The default, a topic at a time, on topics without scores."""
-    ranker, rng = make_ranker("cautious"), np.random.default_rng(1)
+    ranker, rng = make_ranker("safe"), np.random.default_rng(1)
     topics = [replace(topic, retrieval_scores=None) for topic in alike(2, candidates, _F)]
     if query:
         topics = [replace(topic, query_vector=rng.standard_normal(_F, dtype=np.float32)) for topic in topics]

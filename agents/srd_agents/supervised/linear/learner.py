@@ -133,7 +133,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
         return {"loss": float(np.mean([loss for loss, _ in losses])), **figures}
 
     def _adams_direction(self, gradient: ScoreArray) -> ScoreArray:
-        """[W], what the step size multiplies, with one more gradient taken into the running means."""
+        """[W], what the learning rate multiplies, with one more gradient taken into the running means."""
         adam = self._adam
         adam["first"] = _FIRST_DECAY * adam["first"] + (1 - _FIRST_DECAY) * gradient
         adam["second"] = _SECOND_DECAY * adam["second"] + (1 - _SECOND_DECAY) * gradient**2

@@ -46,7 +46,7 @@ class NtnNetwork(ShiftAndScale):
 
     @torch.no_grad()
     def initialise(self, *, similarity: bool, generator: torch.Generator) -> None:
-        """Draw the first weights.
+        """Draw the initial weights.
 
         Args:
             similarity: the first slice begins as the similarity of two documents and counts against a candidate, the

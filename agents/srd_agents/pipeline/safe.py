@@ -22,6 +22,7 @@ from srd_agents.heuristic.stepwise import PartialRanking, progress_of
 from srd_agents.heuristic.trade_off import DPP, MMR
 from srd_agents.pipeline.capabilities import with_diversity, with_relevance
 from srd_agents.relational.ranker import Pretrained, PretrainedConfig
+from srd_agents.training.options import Config
 from srd_gym.checks import check_integer, check_number, check_positive
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.protocols import Ranker
@@ -38,22 +39,22 @@ EQUAL = 1 - 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class CautiousConfig:
-    """Options of the cautious ranker."""
+class SafeConfig(Config):
+    """Options of the safe ranker."""
 
-    copies: float | None = 0.9999
+    near_duplicates: float | None = 0.9999
     """Cosine from which on a document is a near-duplicate of one shown before it; above 0, at most 1. None: off. By
     default only documents with the same vector are, such as the same text twice: passages that differ in one fact may
     have a cosine above 0.99 (docs/results/texts.md)."""
 
     def __post_init__(self) -> None:
-        if self.copies is None:
+        if self.near_duplicates is None:
             return
-        check_number("copies", self.copies, 0.0, 1.0)
-        check_positive("copies", self.copies)
+        check_number("near_duplicates", self.near_duplicates, 0.0, 1.0)
+        check_positive("near_duplicates", self.near_duplicates)
 
 
-class Cautious:
+class Safe:
     """Ranks topics without judgments by what did no harm on the real texts tried, the same document twice last.
 
     A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
@@ -63,8 +64,8 @@ class Cautious:
     all of its candidates up to 700, else a sample of 350, which changes no ranking on five of the six text collections
     and alpha_nDCG@10 by less than 0.002 on the other.
 
-    Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all
-    others, in their order. A zero vector is no near-duplicate of anything.
+    Of that ranking, documents whose cosine with an earlier one that is shown is at least `near_duplicates` come after
+    all others, in their order. A zero vector is no near-duplicate of anything.
 
     Args:
         config: what a near-duplicate is.
@@ -73,34 +74,34 @@ class Cautious:
         relevance: kind of relevance of what ranks a topic, if it takes one; None: its own.
     """
 
-    name = "cautious"
+    name = "safe"
     uses_subtopics = True
 
     def __init__(
         self,
-        config: CautiousConfig | None = None,
+        config: SafeConfig | None = None,
         diversity: float | None = None,
         relevance: Relevance | None = None,
     ) -> None:
-        self.config = config or CautiousConfig()
+        self.config = config or SafeConfig()
         self._diversity, self._relevance = diversity, relevance
 
     @property
     def copies(self) -> float | None:
         """Cosine from which on a document is a near-duplicate."""
-        return self.config.copies
+        return self.config.near_duplicates
 
     def with_copies(self, copies: float | None) -> Ranker:
         """With another cosine."""
-        return Cautious(replace(self.config, copies=copies), self._diversity, self._relevance)
+        return Safe(replace(self.config, near_duplicates=copies), self._diversity, self._relevance)
 
     def with_diversity(self, diversity: float) -> Ranker:
         """At another diversity."""
-        return Cautious(self.config, diversity, self._relevance) if diversity else ByRelevance(self._relevance)
+        return Safe(self.config, diversity, self._relevance) if diversity else ByRelevance(self._relevance)
 
     def with_relevance(self, relevance: Relevance) -> Ranker:
         """With another kind of relevance."""
-        return Cautious(self.config, self._diversity, relevance)
+        return Safe(self.config, self._diversity, relevance)
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic, without copies moved."""
@@ -160,11 +161,11 @@ class Cautious:
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near-duplicates last; where some are moved, it is ranked on."""
         vectors = topic.require_vectors(f"ranker {self.name!r}")
-        if self.config.copies is None:
+        if self.config.near_duplicates is None:
             return ranking
         wanted = len(ranking)
         while True:
-            copies = near_copies(vectors[ranking], self.config.copies)
+            copies = near_copies(vectors[ranking], self.config.near_duplicates)
             shown = ranking[~copies]
             if len(shown) >= wanted or len(ranking) == topic.n_candidates:
                 return np.concatenate([shown, ranking[copies]])[:wanted]

@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents import diversify, make_ranker
-from srd_agents.pipeline import cautious
-from srd_agents.pipeline.cautious import near_copies
+from srd_agents.pipeline import safe
+from srd_agents.pipeline.safe import near_copies
 from srd_gym.data import load_texts
 from srd_gym.measures import evaluate
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
-RANKER = make_ranker("cautious")
+RANKER = make_ranker("safe")
 KINDS = {
     "scores": make_ranker("retrieval-order"),
     "query": make_ranker("dpp"),
@@ -92,10 +92,10 @@ def test_what_a_near_copy_is_can_be_chosen() -> None:
     # Cosines with the first: 1, 0.8, 0; of the second and third 0.6.
     topic = replace(drawn(4, 0, width=2), doc_vectors=[[1, 0], [3, 0], [0.8, 0.6], [0, 1]])
     assert RANKER.rank(topic, 4).tolist() == [0, 2, 3, 1]
-    assert make_ranker("cautious", copies=1.0).rank(topic, 4).tolist() == [0, 2, 3, 1]
-    assert make_ranker("cautious", copies=0.7).rank(topic, 4).tolist() == [0, 3, 1, 2]
+    assert make_ranker("safe", near_duplicates=1.0).rank(topic, 4).tolist() == [0, 2, 3, 1]
+    assert make_ranker("safe", near_duplicates=0.7).rank(topic, 4).tolist() == [0, 3, 1, 2]
     # The third is a copy of the second, which is not shown itself: only what is shown counts.
-    assert make_ranker("cautious", copies=0.6).rank(topic, 2).tolist() == [0, 3]
+    assert make_ranker("safe", near_duplicates=0.6).rank(topic, 2).tolist() == [0, 3]
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_what_a_near_copy_is_can_be_chosen() -> None:
         (0.99995, {}, True),
         (0.9995, {}, False),  # such as two passages that differ in one fact
         (0.995, {}, False),
-        (0.995, {"copies": 0.99}, True),
-        (1.0, {"copies": None}, False),
+        (0.995, {"near_duplicates": 0.99}, True),
+        (1.0, {"near_duplicates": None}, False),
     ],
 )
 def test_by_default_only_the_same_vector_comes_last(cosine: float, copies: dict[str, float], last: bool) -> None:
     topic = replace(drawn(3, 0, width=2), doc_vectors=[[1, 0], [cosine, (1 - cosine**2) ** 0.5], [0, 1]])
     wanted = [0, 2, 1] if last else [0, 1, 2]
-    assert make_ranker("cautious", **copies).rank(topic, 3).tolist() == wanted
+    assert make_ranker("safe", **copies).rank(topic, 3).tolist() == wanted
     assert diversify(None, topic.doc_vectors, 3, scores=[3, 2, 1], **copies).indices.tolist() == wanted
 
 
@@ -121,7 +121,7 @@ def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> N
     topic = drawn(40, 5, copied=60)
     wanted = near_copies(topic.doc_vectors, 0.98)
     assert wanted.any()
-    monkeypatch.setattr(cautious, "_BLOCK", block)
+    monkeypatch.setattr(safe, "_BLOCK", block)
     np.testing.assert_array_equal(near_copies(topic.doc_vectors, 0.98), wanted)
 
 

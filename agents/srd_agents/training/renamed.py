@@ -1,0 +1,66 @@
+"""Former names of options and parameters: they work for one release, with a warning that names the new one."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+RENAMED: Mapping[str, str] = {
+    "copies": "near_duplicates",
+    "shown": "already_shown",
+}
+"""Former name -> new name. It holds for whatever has the new name and has nothing by the former one."""
+_PACKAGES = ("srd_gym", "srd_agents", "srd_train", "studies")
+
+
+def renamed(values: Mapping[str, Any], names: Collection[str], owner: str) -> dict[str, Any]:
+    """Values by their new names.
+
+    Args:
+        values: name -> value.
+        names: of the fields or parameters there are.
+        owner: whose these are, for the error.
+
+    Raises:
+        TypeError: a value by both its former and its new name.
+    """
+    given: dict[str, Any] = {}
+    for name, value in values.items():
+        new = RENAMED.get(name, name)
+        if new != name and new in names and name not in names:
+            if new in values:
+                raise TypeError(f"{owner}: {name} is now called {new}, got both; give {new} alone")
+            warn_renamed(name, new)
+            given[new] = value
+        else:
+            given[name] = value
+    return given
+
+
+def takes_former_names(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that takes its keyword parameters by their former names, too."""
+    names, owner = inspect.signature(function).parameters, function.__qualname__.removesuffix(".__init__")
+
+    @functools.wraps(function)
+    def taking(*args: P.args, **kwargs: P.kwargs) -> R:
+        return function(*args, **(kwargs if RENAMED.keys().isdisjoint(kwargs) else renamed(kwargs, names, owner)))
+
+    return taking
+
+
+def warn_renamed(former: str, new: str) -> None:
+    """Warn at the first caller outside these packages, so that Python shows it there once."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(
+        f"{former!r} is now called {new!r}; the former name goes with the next release",
+        DeprecationWarning,
+        stacklevel=level,
+    )

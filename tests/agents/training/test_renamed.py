@@ -1,0 +1,54 @@
+"""Former names of options and parameters."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srd_agents import diversify, make_ranker
+from srd_agents.frames import FrameRanker
+from srd_agents.pipeline.safe import SafeConfig
+from srd_agents.registry import load_ranker
+from srd_agents.training.options import CONFIG_FILE, model_config
+from srd_agents.training.renamed import RENAMED
+
+VECTORS = np.float32([[1, 0], [1, 0], [0, 1]])
+GIVEN: dict[str, Any] = {"query_vector": None, "doc_vectors": VECTORS, "scores": [3, 2, 1]}
+
+
+@pytest.mark.parametrize(("former", "value", "expected"), [("copies", None, [0, 1, 2]), ("shown", [0], [2, 1])])
+def test_parameters_by_their_former_names_warn_and_do_as_by_the_new_ones(
+    former: str, value: Any, expected: list[int]
+) -> None:
+    with pytest.warns(DeprecationWarning, match=f"'{former}' is now called '{RENAMED[former]}'") as caught:
+        assert diversify(**GIVEN, **{former: value}).indices.tolist() == expected
+    assert (len(caught), caught[0].filename) == (1, __file__)
+    assert diversify(**GIVEN, **{RENAMED[former]: value}).indices.tolist() == expected
+    with pytest.raises(TypeError, match=f"diversify: {former} is now called {RENAMED[former]}, got both"):
+        diversify(**GIVEN, **{former: value, RENAMED[former]: value})
+
+
+@pytest.mark.parametrize("make", [
+    lambda **given: SafeConfig(**given).near_duplicates,
+    lambda **given: make_ranker("safe", **given).config.near_duplicates,  # type: ignore[attr-defined]
+    lambda **given: FrameRanker(**given)._chooser.limits.near_duplicates,
+])  # fmt: skip
+def test_options_have_their_former_names_too(make: Any) -> None:
+    with pytest.warns(DeprecationWarning, match="'copies' is now called 'near_duplicates'"):
+        assert make(copies=0.5) == 0.5
+    with pytest.raises(TypeError, match="copies is now called near_duplicates, got both"):
+        make(copies=0.5, near_duplicates=0.5)
+
+
+def test_a_saved_ranker_with_former_names_loads(tmp_path: Path) -> None:
+    (tmp_path / CONFIG_FILE).write_text(json.dumps(model_config("safe", {"copies": 0.5}, None, {})))
+    with pytest.warns(DeprecationWarning, match="near_duplicates"):
+        loaded: Any = load_ranker(tmp_path)
+    assert loaded.config.near_duplicates == 0.5
+
+
+@pytest.mark.filterwarnings("error")
+def test_packaged_weights_load_without_a_warning() -> None:
+    load_ranker("relational-pretrained").rank_batch([], 3)

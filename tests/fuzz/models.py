@@ -13,7 +13,7 @@ from fuzz.damage import SMALL_TOPICS, damage_json, damage_npz, mutated_value
 from srd_agents.registry import make_ranker
 from srd_gym.data import LsaVectorizer
 
-_RECIPE = files("srd_train").joinpath("recipes", "reinforce.toml").read_bytes()
+_RECIPE = files("srd_train").joinpath("recipes", "simulated.toml").read_bytes()
 RECIPE = {"r.toml": _RECIPE}
 
 

@@ -116,7 +116,7 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
     (ranker("mmr", grid={"lambda_": 0.5}), r"'lambda_' in grid must be a list, got 0.5 \(float\)"),
     (view("mmr", lambda_=0.3), "unknown option of ranking in view 'v' of 'x': 'lambda_'"),
     (view(rank_bye="value"), "Did you mean rank_by"),
-    (view(hidden=4), "unknown option of ranking in view 'v' of 'x': 'hidden'.*needs an entry of its own"),
+    (view(hidden_size=4), "unknown option of ranking in view 'v' of 'x': 'hidden_size'.*needs an entry of its own"),
     (view(rank_by="search", rank_simulations=-1), "rank_simulations must be at least 0"),
 ])  # fmt: skip
 def test_what_no_benchmark_can_have_is_refused(change: dict[str, object], message: str) -> None:

@@ -21,6 +21,7 @@ RENAMED: Mapping[str, str] = {
     "average": "ema_decay",
     "alone": "relations_only",
     "exploration": "c_puct",
+    "without": "drop",
 }
 """Former name -> new name. It holds for whatever has the new name and has nothing by the former one."""
 _PACKAGES = ("srd_gym", "srd_agents", "srd_train", "studies")

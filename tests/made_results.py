@@ -49,7 +49,7 @@ seeds = [0]
 [[rankers]]
 ranker = "reinforce"
 name = "<i>learner</i>"
-config = {{ epochs = 2, rollouts = 2, hidden = 4 }}
+config = {{ epochs = 2, rollouts = 2, hidden_size = 4 }}
 [[rankers]]
 ranker = "oracle"
 seeds = [0]

@@ -22,7 +22,7 @@ NTN: dict[str, Any] = {"epochs": 8, "features": False, "learning_rate": 0.01, "t
 @pytest.mark.parametrize(("name", "count", "options", "than", "margin"), [
     ("reinforce", 200, {"epochs": 8}, "mmr", 0.03),
     ("qmix", 500, {"epochs": 25, "epsilon_episodes": 20_000, "validate_every": 5}, "mmr", 0.02),
-    ("maskable-ppo", 200, {"epochs": 1, "rollouts": 4, "hidden": 32, "batch_size": 160}, "mmr", 0.02),
+    ("maskable-ppo", 200, {"epochs": 1, "rollouts": 4, "hidden_size": 32, "batch_size": 160}, "mmr", 0.02),
     ("daletor", 150, SMOOTH, "mmr", 0.0),
     ("mo4srd", 150, SMOOTH, "mmr", 0.0),
     ("desa", 150, SMOOTH | {"subtopics": False}, "mmr", 0.0),
@@ -54,8 +54,8 @@ def test_relations_that_were_learned_hold_for_topics_of_other_subtopics() -> Non
 
 
 @pytest.mark.parametrize(("name", "options", "margin"), [
-    ("reinforce", {"hidden": 128}, 0.1),
-    ("mcts", {"hidden": 64, "simulations": 1}, 0.05),
+    ("reinforce", {"hidden_size": 128}, 0.1),
+    ("mcts", {"hidden_size": 64, "simulations": 1}, 0.05),
 ])  # fmt: skip
 def test_similar_first_weights_already_look_for_new_documents_near_the_query(
     name: str, options: dict[str, Any], margin: float

@@ -91,7 +91,7 @@ def test_reprs_are_short() -> None:
 
 @pytest.mark.parametrize(("name", "option", "meant"), [
     ("mmr", "lambd", "lambda_"), ("daletor", "lr", "learning_rate"), ("reinforce", "lr", "learning_rate"),
-    ("reinforce", "hid", "hidden"), ("qmix", "bs", "batch_size"), ("listmle", "n_epochs", "epochs"),
+    ("reinforce", "hid", "hidden_size"), ("qmix", "bs", "batch_size"), ("listmle", "n_epochs", "epochs"),
 ])  # fmt: skip
 def test_near_options_are_suggested(name: str, option: str, meant: str) -> None:
     refused(

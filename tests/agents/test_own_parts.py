@@ -28,7 +28,7 @@ PAID: Mapping[str, dict[str, Any]] = {
     "mdp-div": {},
     "mdp-div-batched": {"batch_topics": 2, "rollouts": 2},
     "mcts": {"batch_topics": 2, "simulations": 4},
-    "maskable-ppo": {"batch_topics": 2, "rollouts": 2, "hidden": 8, "batch_size": 20},
+    "maskable-ppo": {"batch_topics": 2, "rollouts": 2, "hidden_size": 8, "batch_size": 20},
 }
 MEASURED = {"qmix": "reward", "ntn-div": "measure", "r-ltr": "measure", "structsvm": "measure"}
 
@@ -132,7 +132,7 @@ def test_the_oracle_maximises_a_measure_of_ones_own() -> None:
 
 
 def test_the_laws_hold_for_learners_with_parts_of_ones_own() -> None:
-    options = {"epochs": 2, **PAID["reinforce"], "hidden": 8, "reward": Gains(), "pruning": First(8)}
+    options = {"epochs": 2, **PAID["reinforce"], "hidden_size": 8, "reward": Gains(), "pruning": First(8)}
     check_learner("reinforce", options=options, without=["toy", "refusals", "permutation"])
 
 

@@ -57,7 +57,7 @@ def test_specs_are_complete(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "published"), [
-    ("mdp-div", {"batch_topics": 1, "update": "step", "hidden": 5, "standardize": False, "return_only": False}),
+    ("mdp-div", {"batch_topics": 1, "update": "step", "hidden_size": 5, "standardize": False, "return_only": False}),
     ("mdp-div-return-only", {"return_only": True, "update": "episode", "reward": "alpha_DCG"}),
     ("mdp-div-s-recall", {"reward": "StRecall", "validation_measure": "StRecall@10", "update": "step"}),
     ("ntn-div", {"init": "random", "features": False, "tensor_rate": 1.0, "optimizer": "sgd", "loss": "margin",

@@ -21,13 +21,13 @@ from srd_gym.topic import Topic, TopicSet
 
 NAMES = [spec.name for spec in RANKERS.values() if spec.learns]
 # Whole scores tie, and candidate order then decides: only ties broken by value follow a permutation.
-SCORES: dict[str, Any] = {"attention_width": 8, "hidden": 8, "n_scores": 6, "epsilon_episodes": 20}
+SCORES: dict[str, Any] = {"attention_width": 8, "hidden_size": 8, "n_scores": 6, "epsilon_episodes": 20}
 SCORES |= {"rollouts": 2, "batch_topics": 2, "replay_capacity": 8, "tie_break": "q"}
 SMOOTH: dict[str, Any] = {"batch_topics": 2, "width": 8, "heads": 2, "blocks": 1}
 SMALL: dict[str, dict[str, Any]] = {
     "relational": {"batch_topics": 2},
     "mdp-div-batched": {"batch_topics": 2, "rollouts": 3},
-    "reinforce": {"batch_topics": 2, "rollouts": 3, "hidden": 8},
+    "reinforce": {"batch_topics": 2, "rollouts": 3, "hidden_size": 8},
     "mcts": {"batch_topics": 2, "simulations": 8, "rank_simulations": 8},
     "m2div": {"simulations": 8, "rank_simulations": 8},
     **{name: {"batch_topics": 2, "slices": 2} for name in ("ntn", "ntn-div")},
@@ -38,7 +38,7 @@ SMALL: dict[str, dict[str, Any]] = {
     **{name: {"ntn_epochs": 2, "ntn_slices": 2} for name in ("mdp-div-ntn-d", "mdp-div-ntn-e")},
     **dict.fromkeys(("qmix", "vdn", "iql"), SCORES),
     "ma4div": SCORES | {"state": "documents", "max_candidates": None},  # as published it takes lists of one length
-    "maskable-ppo": {"batch_topics": 2, "hidden": 8, "rollouts": 2, "batch_size": 20, "n_epochs": 2, "horizon": 5},
+    "maskable-ppo": {"batch_topics": 2, "hidden_size": 8, "rollouts": 2, "batch_size": 20, "n_epochs": 2, "horizon": 5},
 }
 """What makes a learner fast besides two epochs; without an entry its own options do."""
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -56,7 +56,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "reinforce of directions": ("reinforce", {"parts": "directions"}),
     "reinforce pruned": ("reinforce", {"pruning": "knn:0.3"}),
     "vdn three rollouts, two updates": ("vdn", {"rollouts": 3, "updates": 2}),
-    "relational from the start": ("relational", {"init": "random", "average": 0.9, "units": 4, "second": 4}),
+    "relational from the start": ("relational", {"init": "random", "ema_decay": 0.9, "units": 4, "second": 4}),
     "ntn margin": ("ntn", {"loss": "margin", "negative_below": 0.95}),
     "mo4srd correlated": ("mo4srd", {"correlated": True}),
 }
@@ -67,7 +67,7 @@ LIKELY: dict[str, Any] = {"epochs": 60, "learning_rate": 0.01}
 FILTER: dict[str, Any] = RETURNS | {"ntn_epochs": 60, "ntn_learning_rate": 0.03}
 AGENTS: dict[str, Any] = {"epochs": 150, "epsilon_episodes": 1200, "updates": 1, "batch_topics": 4}
 AGENTS |= {"learning_rate": 3e-3, "reward": "alpha_nDCG@5"}
-PPO: dict[str, Any] = {"hidden": 32, "epochs": 12, "rollouts": 8, "batch_size": 80, "n_epochs": 4}
+PPO: dict[str, Any] = {"hidden_size": 32, "epochs": 12, "rollouts": 8, "batch_size": 80, "n_epochs": 4}
 TOY: dict[str, tuple[dict[str, Any], float]] = {
     "relational": ({"epochs": 40, "learning_rate": 0.02}, 0.999),
     "relational random": ({"epochs": 40, "learning_rate": 0.02, "init": "random"}, 0.999),
@@ -79,8 +79,8 @@ TOY: dict[str, tuple[dict[str, Any], float]] = {
     "mdp-div-knn10": (RETURNS, 0.9),
     **dict.fromkeys(("mdp-div-ntn-d", "mdp-div-ntn-e"), (FILTER, 0.9)),
     "mdp-div-batched": ({"epochs": 100, "learning_rate": 0.02}, 0.999),
-    "reinforce": ({"epochs": 40, "learning_rate": 0.02, "decay_epochs": 0}, 0.999),
-    "reinforce directions": ({"epochs": 40, "learning_rate": 0.01, "parts": "directions", "hidden": 32}, 0.999),
+    "reinforce": ({"epochs": 40, "learning_rate": 0.02, "lr_decay_epochs": 0}, 0.999),
+    "reinforce directions": ({"epochs": 40, "learning_rate": 0.01, "parts": "directions", "hidden_size": 32}, 0.999),
     "mcts": (TREES, 0.95),
     "mcts search": (TREES | {"rank_by": "search", "rank_simulations": 50}, 0.95),
     "m2div": (TREES | {"epochs": 20, "rank_simulations": 60}, 0.9),
@@ -94,7 +94,7 @@ TOY: dict[str, tuple[dict[str, Any], float]] = {
     **dict.fromkeys(("pamm", "sgdmm-log", "sgdmm-exp"), ({"epochs": 60}, 0.95)),
     "svm-div": ({"epochs": 60, "depth": 3}, 0.999),
     "qmix": (AGENTS, 0.94),
-    "ma4div": (AGENTS | {"attention_width": 16, "hidden": 16}, 0.93),
+    "ma4div": (AGENTS | {"attention_width": 16, "hidden_size": 16}, 0.93),
     "vdn": (AGENTS, 0.95),
     # Independent agents take each other's exploring for their own doing, and may settle on less than the best.
     "iql": (AGENTS, 0.9),

@@ -84,7 +84,7 @@ class Mcts(NetworkLearner[MctsConfig]):
     # Weights.
 
     def _build(self, vector_width: int) -> None:
-        self._network = SearchNetwork(vector_width, self.config.hidden)
+        self._network = SearchNetwork(vector_width, self.config.hidden_size)
 
     # Training.
 
@@ -131,7 +131,7 @@ class Mcts(NetworkLearner[MctsConfig]):
         of_policy = (policy_loss(log_pi, target) * active).sum()
         self._optimizer.zero_grad()
         ((of_value + of_policy) / len(topics)).backward()  # type: ignore[no-untyped-call]
-        norm = torch.nn.utils.clip_grad_norm_(network.parameters(), self.config.clip_norm or math.inf)
+        norm = torch.nn.utils.clip_grad_norm_(network.parameters(), self.config.max_grad_norm or math.inf)
         self._optimizer.step()
         ranks, log_pi = int(played.active.sum()), log_pi.detach()
         by_value, by_policy = float(of_value.detach()) / ranks, float(of_policy.detach()) / ranks

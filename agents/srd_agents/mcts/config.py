@@ -25,11 +25,11 @@ class MctsConfig(LearnerConfig):
     """Ranks of an episode, and how deep a search looks. Ranks behind it are filled by the policy."""
     simulations: Count = 64
     """Simulations at each rank in training, those inherited with a kept subtree included; the paper's is 5,000."""
-    exploration: NotNegative = 3.0
+    c_puct: NotNegative = 3.0
     """Lambda, the weight of the priors in the selection rule."""
     root: Literal["puct", "gumbel"] = "gumbel"
     """How training tries the root's documents: by the paper's rule, or Gumbel sampling of 16 and sequential halving."""
-    hidden: Count = 16
+    hidden_size: Count = 16
     """Width of the LSTM's cell; the paper's is 5."""
     init: Literal["similarity", "uniform"] = "similarity"
     """First weights: "similarity" starts as a rough MMR (see `SearchNetwork`), "uniform" in [-1, 1] / sqrt(inputs)."""
@@ -37,7 +37,7 @@ class MctsConfig(LearnerConfig):
     """What steps the weights; the paper's is Adagrad."""
     learning_rate: Positive = 0.002
     """Its step size; the paper's is 0.01."""
-    clip_norm: NotNegative = 5.0
+    max_grad_norm: NotNegative = 5.0
     """Largest norm of the gradient of an update; larger ones are shortened. 0 never does."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation; the paper does not."""

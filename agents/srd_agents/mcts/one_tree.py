@@ -31,7 +31,7 @@ def run_one(search: Search, which: IntArray, simulations: int) -> None:
     trees, entries, tree = search.trees, _Entries(search.trees), int(which[0])
     root, length = trees.root.item(tree), trees.length.item(tree)
     while entries.visits[root] <= simulations:
-        node, action = _simulate(entries, root, search.config.exploration)
+        node, action = _simulate(entries, root, search.config.c_puct)
         if action >= 0 or trees.depth.item(node) < length:
             leaf = np.array([node])
             if action < 0:

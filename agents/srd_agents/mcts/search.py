@@ -100,7 +100,7 @@ def step(search: Search, which: IntArray, forced: IntArray | None = None) -> Non
         forced: [A] the root's edge to take instead of the best; the root must have edges, and no edge before it may be
             untried.
     """
-    nodes = expand(search, which, *simulate(search.trees, which, search.config.exploration, forced))
+    nodes = expand(search, which, *simulate(search.trees, which, search.config.c_puct, forced))
     backward(search.trees, nodes, search.trees.value[nodes].astype(np.float64))
 
 

@@ -50,7 +50,7 @@ class PolicyLearner(PolicyGradient[C]):
 
     def _policy(self, vector_width: int) -> StatePolicy:
         """The policy, with any weights."""
-        return RecurrentPolicy(vector_width, self.config.hidden)
+        return RecurrentPolicy(vector_width, self.config.hidden_size)
 
     def _build(self, vector_width: int) -> None:
         self._network, self._acting = self._policy(vector_width), None
@@ -183,7 +183,7 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
 
     def _policy(self, vector_width: int) -> StatePolicy:
         order = self._order_features()
-        return RecurrentPolicy(vector_width, self.config.hidden, order_features=order, resembles_mmr=True)
+        return RecurrentPolicy(vector_width, self.config.hidden_size, order_features=order, resembles_mmr=True)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)

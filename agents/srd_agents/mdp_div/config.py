@@ -22,7 +22,7 @@ class PolicyConfig(EpisodesConfig):
     """Pay the whole return at the end instead of each document's gain (the paper's ReturnOnly)."""
     prune_ranking: bool = False
     """Prune the rankings too, as the training episodes were; the paper (Liu et al. 2018) prunes those alone."""
-    hidden: Count = 16
+    hidden_size: Count = 16
     """Width of the user state."""
     learning_rate: Positive = 0.002
     """Adam's step size."""
@@ -45,9 +45,9 @@ class MdpDivConfig(PolicyConfig):
     """MDP-DIV as published: one topic, one episode, plain gradient ascent after each of its ranks."""
 
     rollouts: ClassVar[int] = 1
-    entropy: ClassVar[float] = 0.0
-    clip_norm: ClassVar[float] = math.inf
-    hidden: Count = 5
+    entropy_coef: ClassVar[float] = 0.0
+    max_grad_norm: ClassVar[float] = math.inf
+    hidden_size: Count = 5
     """Width of the user state."""
     learning_rate: Positive = 0.01
     """Step size eta, which the paper tunes on validation; it depends on the length of the vectors."""
@@ -74,9 +74,9 @@ class MdpDivBatchedConfig(PolicyConfig):
     """Topics per update."""
     rollouts: Rollouts = 8
     """Episodes of each topic per update, at least 2: each is compared with the mean of the others."""
-    entropy: NotNegative = 0.03
+    entropy_coef: NotNegative = 0.03
     """Weight of the policy's entropy (nats a rank) beside advantages of unit size; keeps it exploring."""
-    clip_norm: Positive = 1.0
+    max_grad_norm: Positive = 1.0
     """Largest norm of the gradient of an update; larger ones are shortened."""
     retrieval_order: bool = True
     """Also look at the rank and score of the first stage, where topics have them."""

@@ -211,7 +211,7 @@ class ScoringLearner(NetworkLearner[C]):
         loss = self._loss(chosen_values(values, actions, index), rewards, inputs, index)
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        norm = nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
+        norm = nn.utils.clip_grad_norm_(self._network.parameters(), self.config.max_grad_norm)
         self._optimizer.step()
         return float(loss.detach()), float(norm)
 

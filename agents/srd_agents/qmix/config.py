@@ -35,13 +35,13 @@ class ScoringConfig(LearnerConfig):
     """Width of the self-attention, a multiple of `heads`."""
     heads: Count = 4
     """Heads of the self-attention."""
-    hidden: Count = 64
+    hidden_size: Count = 64
     """Width of the hidden layers of the agents' MLP."""
     layers: Count = 2
     """Hidden layers of the agents' MLP."""
     learning_rate: Positive = 1e-3
     """Adam's step size."""
-    clip_norm: Positive = 10.0
+    max_grad_norm: Positive = 10.0
     """Largest norm of the gradient of an update; larger ones are shortened."""
     epsilon_start: Share = 1.0
     """How often each agent takes a random score at first."""

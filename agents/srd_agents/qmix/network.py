@@ -36,7 +36,7 @@ class ScoreNetwork(nn.Module):
 
     def __init__(self, width: int, config: ScoringConfig) -> None:
         super().__init__()
-        hidden = config.hidden
+        hidden = config.hidden_size
         # `from_attention` mixes the heads.
         self.attention = SelfAttention(width, config.attention_width, config.heads, project=False)
         # One layer on [q, d_i, e_i] in three parts: the query's is computed once a topic, and nothing is concatenated.

@@ -87,7 +87,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
         if config.init == "pretrained":
             units, second = pretrained_weights()["hidden"].shape
         relations = None if config.parts == "directions" else RelationalNetwork(units, second)
-        directions = None if config.parts == "relations" else directions_of(vector_width, config.hidden)
+        directions = None if config.parts == "relations" else directions_of(vector_width, config.hidden_size)
         self._network = RelationsAndDirections(relations, directions)
         self._mean = self._policy = None
 
@@ -128,7 +128,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
         )
         self._set_inputs = InputsOfSet(topics)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
-        self._mean = self._parameters() if self.config.average else None
+        self._mean = self._parameters() if self.config.ema_decay else None
         self._updates, self._updates_an_epoch = 0, -(-len(topics) // self.config.batch_topics)
 
     def _parameters(self) -> dict[str, NDArray[Any]]:
@@ -137,13 +137,13 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         self._acting, self._policy = acting(self._network), None
-        self._alone = self.config.parts == "both" and self._generator.random() < self.config.alone
+        self._alone = self.config.parts == "both" and self._generator.random() < self.config.relations_only
         for group in self._optimizer.param_groups:
             group["lr"] = self.config.learning_rate * self._step_size()
         figures = super()._update(batch)
         self._updates += 1
         if self._mean is not None:
-            keep = np.float32(min(self.config.average, 1 - 1 / self._updates))
+            keep = np.float32(min(self.config.ema_decay, 1 - 1 / self._updates))
             for name, array in self._parameters().items():
                 self._mean[name] = keep * self._mean[name] + (1 - keep) * array
         return figures
@@ -164,9 +164,9 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
 
     def _step_size(self) -> float:
         """The part of the initial learning rate that is left at this update."""
-        if not self.config.decay_epochs:
+        if not self.config.lr_decay_epochs:
             return 1.0
-        gone = min(1.0, self._updates / (self._updates_an_epoch * self.config.decay_epochs))
+        gone = min(1.0, self._updates / (self._updates_an_epoch * self.config.lr_decay_epochs))
         return max(0.05, 0.5 * (1 + math.cos(math.pi * gone)))
 
     def _training_state(self) -> Tree:
@@ -176,5 +176,5 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
         super()._restore_training(state)
         weights = self._weights()
         load_module(self._network, state["network"], "network in training")
-        self._mean = {name: weights[name] for name in self._parameters()} if self.config.average else None
+        self._mean = {name: weights[name] for name in self._parameters()} if self.config.ema_decay else None
         self._updates = state["updates"]

@@ -51,7 +51,7 @@ class ReinforceConfig(EpisodesConfig):
     parts: Literal["both", "relations", "directions"] = "both"
     """What the policy is made of. "relations" knows no vectors, only how candidates relate: it serves vectors of any
     width. "directions" knows the space of the vectors alone."""
-    alone: Annotated[float, partial(check_number, least=0.0, most=0.99)] = 0.5
+    relations_only: Annotated[float, partial(check_number, least=0.0, most=0.99)] = 0.5
     """Share of the updates in which relations act and learn without directions, where the policy has both: so that they
     can stand alone where validation says that directions do not transfer."""
     init: Literal["pretrained", "random"] = "pretrained"
@@ -60,18 +60,18 @@ class ReinforceConfig(EpisodesConfig):
     """Units of the relations' first layer; of "pretrained" weights it is what they have."""
     second: Count = 32
     """Units of the relations' second layer."""
-    hidden: Count = 64
+    hidden_size: Count = 64
     """H, width of the directions' rows and states."""
     rollouts: Rollouts = 8
     """R, episodes of a topic an update; each is compared with the mean of the others."""
     learning_rate: Positive = 0.003
     """Adam's first step size."""
-    decay_epochs: CountFromZero = 20
+    lr_decay_epochs: CountFromZero = 20
     """Epochs over which the step size falls along half a cosine, to a twentieth; 0: it stays."""
-    entropy: NotNegative = 0.02
+    entropy_coef: NotNegative = 0.02
     """Weight of the policy's entropy (nats a rank) beside advantages of unit size; keeps it exploring."""
-    clip_norm: Positive = 1.0
+    max_grad_norm: Positive = 1.0
     """Largest length of a gradient."""
-    average: Annotated[float, partial(check_number, least=0.0, most=0.9999)] = 0.0
+    ema_decay: Annotated[float, partial(check_number, least=0.0, most=0.9999)] = 0.0
     """Decay of the running mean of the weights, an update at a time: that mean validates and is kept. It begins as
     a plain mean, so that it forgets where training began. 0: no mean."""

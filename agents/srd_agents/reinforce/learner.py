@@ -22,7 +22,7 @@ C = TypeVar("C", bound=EpisodesConfig)
 
 
 class PolicyGradient(NetworkLearner[C]):
-    """A learner of sampled episodes; its options say how many `rollouts` of a topic, `entropy` and `clip_norm`.
+    """A learner of sampled episodes; its options say how many `rollouts` of a topic, `entropy_coef`, `max_grad_norm`.
 
     A policy is what begins rankings for acting (`_draft`) and scores known ones for learning (`_logits`).
     """
@@ -63,10 +63,10 @@ class PolicyGradient(NetworkLearner[C]):
         self._optimizer.zero_grad()
         total, spread = 0.0, 0.0
         for (inputs, each), worth in zip(played, worths, strict=True):
-            loss, entropies = policy_loss(self._logits(inputs, each.actions), each, worth, how.entropy / filled)
+            loss, entropies = policy_loss(self._logits(inputs, each.actions), each, worth, how.entropy_coef / filled)
             loss.backward()  # type: ignore[no-untyped-call]
             total, spread = total + float(loss.detach()), spread + float(entropies) / filled
-        norm = torch.nn.utils.clip_grad_norm_(self._network.parameters(), how.clip_norm)
+        norm = torch.nn.utils.clip_grad_norm_(self._network.parameters(), how.max_grad_norm)
         self._optimizer.step()
         paid = sum(float(each.rewards.sum()) for each in episodes)
         return {

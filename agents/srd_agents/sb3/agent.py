@@ -44,7 +44,7 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_model", "_env")
 
     def _build(self, vector_width: int) -> None:
-        self._network = CandidateNetwork(vector_width, self.config.hidden)
+        self._network = CandidateNetwork(vector_width, self.config.hidden_size)
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         return [rank_greedily(self._network, topic, k) for topic in topics]
@@ -112,7 +112,7 @@ def _trainer(
     from srd_agents.sb3.vec_env import RolloutVecEnv
 
     env = RolloutVecEnv(core, episodes, users)
-    extractor = {"topics": core.arrays, "hidden": config.hidden}
+    extractor = {"topics": core.arrays, "hidden": config.hidden_size}
     model = MaskablePPO(
         MaskablePointerPolicy,
         env,
@@ -122,7 +122,7 @@ def _trainer(
         learning_rate=config.learning_rate,
         gamma=1.0,  # the return is then the measure
         gae_lambda=config.gae_lambda,
-        ent_coef=config.entropy,
+        ent_coef=config.entropy_coef,
         policy_kwargs={"features_extractor_kwargs": extractor},
         device=config.device,
     )

@@ -24,7 +24,7 @@ class MaskablePpoConfig(LearnerConfig):
     "module:NAME"."""
     horizon: Count = 10
     """Ranks of a training episode."""
-    hidden: Count = 64
+    hidden_size: Count = 64
     """Width of the network's layers."""
     learning_rate: Positive = 1e-3
     """Adam's step size."""
@@ -34,7 +34,7 @@ class MaskablePpoConfig(LearnerConfig):
     """Passes over what was played, for each update."""
     gae_lambda: Share = 0.9
     """0: advantages lean on the value network alone; 1: on the rewards alone."""
-    entropy: NotNegative = 0.01
+    entropy_coef: NotNegative = 0.01
     """Weight of the policy's entropy; keeps it exploring. What is no option here is as SB3 has it."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation."""

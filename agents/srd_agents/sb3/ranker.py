@@ -116,7 +116,7 @@ class SB3Ranker:
                 f"a folder can hold our policies only, and this {self.algorithm} has a stock one "
                 f"({type(self.model.policy).__name__}): keep it with model.save(path)"
             )
-        learner = MaskablePpo(MaskablePpoConfig(hidden=self._network.hidden, horizon=self.shapes.horizon))
+        learner = MaskablePpo(MaskablePpoConfig(hidden_size=self._network.hidden, horizon=self.shapes.horizon))
         learner.metadata = {**(metadata or {}), "algorithm": self.algorithm, "steps": self.model.num_timesteps}
         learner.vector_width, learner._network = self._network.width, self._network
         learner.save(folder)

@@ -260,7 +260,7 @@ def enough_memory(name: str) -> Iterator[None]:
             raise
         raise ValueError(
             f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); make what its "
-            "options count (hidden, rollouts, replay_capacity) smaller, or take fewer topics or shorter vectors"
+            "options count (hidden_size, rollouts, replay_capacity) smaller, or take fewer topics or shorter vectors"
         ) from error
 
 

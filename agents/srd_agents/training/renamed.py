@@ -14,6 +14,14 @@ R = TypeVar("R")
 RENAMED: Mapping[str, str] = {
     "copies": "near_duplicates",
     "shown": "already_shown",
+    "hidden": "hidden_size",
+    "decay_epochs": "lr_decay_epochs",
+    "entropy": "entropy_coef",
+    "clip_norm": "max_grad_norm",
+    "average": "ema_decay",
+    "alone": "relations_only",
+    "exploration": "c_puct",
+    "without": "drop",
 }
 """Former name -> new name. It holds for whatever has the new name and has nothing by the former one."""
 _PACKAGES = ("srd_gym", "srd_agents", "srd_train", "studies")

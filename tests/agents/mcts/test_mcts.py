@@ -16,7 +16,7 @@ from srd_agents.registry import make_ranker
 from srd_agents.training.validation import Validation
 from srd_gym.data.synthetic import generate
 
-SMALL: dict[str, Any] = {"hidden": 5, "simulations": 12, "rank_simulations": 12, "horizon": 5, "epochs": 3}
+SMALL: dict[str, Any] = {"hidden_size": 5, "simulations": 12, "rank_simulations": 12, "horizon": 5, "epochs": 3}
 
 
 def learner(**options: Any) -> Any:
@@ -25,7 +25,7 @@ def learner(**options: Any) -> Any:
 
 def test_on_held_out_topics_it_beats_chance_and_search_is_no_worse_than_the_raw_policy() -> None:
     fold = generate("serp", n_topics=80, seed=0).folds(5, 0)[0]
-    ranker = learner(hidden=16, simulations=16)
+    ranker = learner(hidden_size=16, simulations=16)
     ranker.fit(fold.train, fold.validation, seed=0)
     test = Validation(fold.test, "alpha_nDCG@5")
     raw = test.mean(ranker.ranking_with(rank_by="policy"))

@@ -110,7 +110,7 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
     worst = np.inf
     for simulations in (500, 4000, 32_000, 128_000):
         root = "gumbel" if gumbel else "puct"
-        config = MctsConfig(horizon=horizon, root=root, exploration=1.0)
+        config = MctsConfig(horizon=horizon, root=root, c_puct=1.0)
         planner = Planner(config=config, simulations=simulations, rng=np.random.default_rng(seed))
         played, found = play_episodes(core, batch, ordered, planner, network)
         assert played.active.sum() == 3 * length

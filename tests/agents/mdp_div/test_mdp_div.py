@@ -107,7 +107,7 @@ def test_mean_and_deviation_by_hand() -> None:
 
 
 def test_ties_go_to_the_first_candidate_and_constant_vectors_keep_the_order() -> None:
-    ranker: Any = make_ranker("mdp-div", hidden=2)
+    ranker: Any = make_ranker("mdp-div", hidden_size=2)
     ranker._build(3)
     ranker.vector_width = 3
     for parameter in ranker._network.parameters():
@@ -130,7 +130,7 @@ def test_the_gradients_by_hand_are_those_of_automatic_differentiation(query: boo
     # Each document covers a subtopic of its own, so that rank t earns the discount of t.
     covered: dict[str, Any] = {"judgments": np.eye(5, dtype=np.int8), "subtopic_ids": tuple("abcde")}
     topic = judged_topic(5, width=3, **covered, **({} if query else {"query_vector": None}))
-    options: dict[str, Any] = {"hidden": 3, "horizon": 4, "standardize": True}
+    options: dict[str, Any] = {"hidden_size": 3, "horizon": 4, "standardize": True}
     ranker = MdpDiv(MdpDivConfig(**options, epochs=1, learning_rate=0.5))
     ranker.prepare(TopicSet([topic], name="one"), 3)
     twin, played = copy.deepcopy(ranker._network), copy.deepcopy(ranker)
@@ -148,7 +148,7 @@ def test_the_gradients_by_hand_are_those_of_automatic_differentiation(query: boo
 def test_one_update_per_episode_is_the_gradient_of_automatic_differentiation(options: dict[str, Any]) -> None:
     covered: dict[str, Any] = {"judgments": np.eye(5, dtype=np.int8), "subtopic_ids": tuple("abcde")}
     topics = TopicSet([judged_topic(5, width=3, **covered)], name="one")
-    ranker = MdpDiv(MdpDivConfig(hidden=3, horizon=4, learning_rate=0.5, update="episode", **options))
+    ranker = MdpDiv(MdpDivConfig(hidden_size=3, horizon=4, learning_rate=0.5, update="episode", **options))
     ranker.prepare(topics, 3)
     twin, first = copy.deepcopy(ranker), ranker._weights()
     figures, expected = ranker._update(np.array([0])), PolicyGradient._update(twin, np.array([0]))

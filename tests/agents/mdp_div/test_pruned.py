@@ -60,10 +60,10 @@ def test_ranking_with_nothing_pruned_is_plain_ranking(strategy: Any) -> None:
 
 @pytest.mark.parametrize("name", PRUNED)
 def test_rankings_obey_the_pruning_of_training_where_asked_for_and_none_else(name: str) -> None:
-    ranker, plain = make_ranker(name, epochs=2, hidden=3), make_ranker("mdp-div", epochs=1)
+    ranker, plain = make_ranker(name, epochs=2, hidden_size=3), make_ranker("mdp-div", epochs=1)
     evaluations = [each.fit(RAGGED, seed=1).records[-1]["evaluations"] for each in (ranker, plain)]
     assert evaluations[0] < evaluations[1]
-    alone: Any = make_ranker("mdp-div", hidden=3)
+    alone: Any = make_ranker("mdp-div", hidden_size=3)
     alone._build(8)
     alone._network.load_state_dict(ranker._network.state_dict())
     alone.vector_width = 8

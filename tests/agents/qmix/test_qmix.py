@@ -15,7 +15,7 @@ from srd_gym.core import ScoringCore, TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic
 
-SMALL: dict[str, Any] = {"attention_width": 8, "hidden": 8, "n_scores": 5, "epochs": 3, "epsilon_episodes": 20}
+SMALL: dict[str, Any] = {"attention_width": 8, "hidden_size": 8, "n_scores": 5, "epochs": 3, "epsilon_episodes": 20}
 
 
 def best_scores(ranker: Any, topic: Topic) -> Any:

@@ -46,7 +46,7 @@ def padded(given_: Inputs, more: int) -> Inputs:
 
 
 def network() -> ScoreNetwork:
-    config = ScoringConfig(n_scores=SCORES, attention_width=8, heads=2, hidden=6)
+    config = ScoringConfig(n_scores=SCORES, attention_width=8, heads=2, hidden_size=6)
     made = ScoreNetwork(WIDTH, config).double()
     initialise(made, torch.Generator().manual_seed(0))
     return made

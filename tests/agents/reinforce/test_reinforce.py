@@ -87,7 +87,7 @@ def test_wasted_ranks_leave_no_trace_but_their_discount() -> None:
 
 def test_what_ranks_is_chosen_and_set_without_training() -> None:
     topics = wide_topics(24, seed=5, width=32, largest=20)
-    ranker: Any = make_ranker("reinforce", epochs=2, hidden=8)
+    ranker: Any = make_ranker("reinforce", epochs=2, hidden_size=8)
     ranker.fit(topics[:16], topics[16:], seed=0)
     best = ranker.history.best_validation
     value = Validation(topics[16:], ranker.config.validation_measure)
@@ -114,7 +114,7 @@ def test_directions_learn_what_relations_cannot_see() -> None:
     value = Validation(topics[40:], "alpha_nDCG@3")
     found = {}
     for parts in ("both", "relations"):
-        options: dict[str, Any] = {"epochs": 10, "hidden": 16, "learning_rate": 0.03, "batch_topics": 4}
+        options: dict[str, Any] = {"epochs": 10, "hidden_size": 16, "learning_rate": 0.03, "batch_topics": 4}
         ranker: Any = make_ranker("reinforce", parts=parts, **options)
         ranker.fit(topics[:40], seed=0)
         found[parts] = value.mean(ranker)

@@ -14,7 +14,14 @@ from srd_gym.data.synthetic import generate
 
 pytest.importorskip("sb3_contrib")
 
-SMALL: dict[str, Any] = {"hidden": 8, "batch_topics": 4, "rollouts": 2, "batch_size": 20, "n_epochs": 2, "horizon": 5}
+SMALL: dict[str, Any] = {
+    "hidden_size": 8,
+    "batch_topics": 4,
+    "rollouts": 2,
+    "batch_size": 20,
+    "n_epochs": 2,
+    "horizon": 5,
+}
 TRAIN = generate("serp", n_topics=10, seed=1, candidates=(4, 8), width=6)
 VALIDATION = generate("serp", n_topics=14, seed=1, candidates=(4, 8), width=6)[10:]
 

@@ -126,7 +126,7 @@ def test_pair_losses_by_hand() -> None:
 
 def test_pamms_update_is_its_equations() -> None:
     options = {"positives": 2, "negatives": 4, "negative_below": 0.95}
-    learner, given_ = prepared("pamm", toy(0), optimizer="sgd", clip_norm=1e9, learning_rate=0.1, **options)
+    learner, given_ = prepared("pamm", toy(0), optimizer="sgd", max_grad_norm=1e9, learning_rate=0.1, **options)
     samples, before = given_.samples, np.array(list(learner.weights_by_name.values()))
     rankings = samples.rankings[:, : samples.counted[0].sum()].tolist()
     found = [equations(given_, ranking, before, "min") for ranking in rankings]

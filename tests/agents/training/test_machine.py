@@ -75,10 +75,11 @@ def test_vectors_of_any_size_give_distinct_documents_or_an_error(name: str) -> N
 
 HUGE = 2**40
 ASKED = [
-    ("relational", "units"), ("mdp-div", "hidden"), ("mdp-div-ntn-e", "ntn_slices"), ("reinforce", "hidden"),
-    ("mcts", "hidden"), ("m2div", "hidden"), ("ntn-div", "slices"), ("daletor", "width"), ("mo4srd", "blocks"),
-    ("qmix", "hidden"), ("ma4div", "mixing_width"), ("vdn", "layers"), ("iql", "attention_width"),
-    ("maskable-ppo", "hidden"),
+    ("relational", "units"), ("mdp-div", "hidden_size"), ("mdp-div-ntn-e", "ntn_slices"), ("reinforce", "hidden_size"),
+    ("mcts", "hidden_size"), ("m2div", "hidden_size"), ("ntn-div", "slices"), ("daletor", "width"),
+    ("mo4srd", "blocks"), ("qmix", "hidden_size"),
+    ("ma4div", "mixing_width"), ("vdn", "layers"), ("iql", "attention_width"),
+    ("maskable-ppo", "hidden_size"),
 ]  # fmt: skip
 
 
@@ -103,22 +104,22 @@ def test_vectors_too_long_for_memory_are_named() -> None:
 
 
 def test_what_fits_is_counted_in_bytes_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = make_ranker("reinforce", hidden=100)
+    made = make_ranker("reinforce", hidden_size=100)
     monkeypatch.setattr(torch_learner, "_MOST_TENSORS", 10**12)
     made._build(100)
     needed = 4 * sum(parameter.nbytes for parameter in made._network.parameters())
     monkeypatch.setattr(torch_learner, "_memory", lambda: needed)
     made.check_size(100)
     monkeypatch.setattr(torch_learner, "_memory", lambda: needed - 4)
-    refused(lambda: made.check_size(100), "make hidden = 100 smaller")
+    refused(lambda: made.check_size(100), "make hidden_size = 100 smaller")
 
 
 def test_a_config_that_was_changed_is_refused_before_its_network_is_built(tmp_path: Path) -> None:
     made = make_ranker("reinforce", epochs=1)
     made.fit(TOPICS[:3], out=tmp_path)
     content = json.loads((tmp_path / "config.json").read_text())
-    content["config"]["hidden"] = 10**6
+    content["config"]["hidden_size"] = 10**6
     (tmp_path / "config.json").write_text(json.dumps(content))
     weights, _ = read_arrays(tmp_path / "model.safetensors", "model")
     write_arrays(tmp_path / "model.safetensors", weights, {"fingerprint": _fingerprint(content)})
-    refused(lambda: load_ranker(tmp_path), r"needs more memory than there is: .* make hidden = 1000000 smaller")
+    refused(lambda: load_ranker(tmp_path), r"needs more memory than there is: .* make hidden_size = 1000000 smaller")

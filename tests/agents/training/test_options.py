@@ -51,10 +51,10 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("mo4srd", {"width": 10}, "width must be a multiple of heads, got width 10 and 4 heads"),
     ("qmix", {"n_scores": 1}, "n_scores must be at least 2, got 1"),
     ("qmix", {"attention_width": 10}, "attention_width must be a multiple of heads, got width 10 and 4 heads"),
-    ("qmix", {"hidden": 10**30}, "hidden must be at most 9,223,372,036,854,775,807"),
+    ("qmix", {"hidden_size": 10**30}, "hidden_size must be at most 9,223,372,036,854,775,807"),
     ("qmix", {"state": "flat"}, "state='flat' needs max_candidates"),
     ("reinforce", {"rollouts": 1}, "rollouts must be at least 2"),
-    ("reinforce", {"alone": 1.0}, "alone must be"),
+    ("reinforce", {"relations_only": 1.0}, "relations_only must be"),
 ]
 
 
@@ -92,10 +92,10 @@ def test_errors_say_where_a_value_is_wrong_and_values_of_their_type_pass(value: 
 
 
 @pytest.mark.parametrize(("name", "settings"), [
-    ("m2div", {"horizon": 5, "simulations": 5000, "hidden": 5, "exploration": 3.0, "root": "puct", "batch_topics": 1}),
+    ("m2div", {"horizon": 5, "simulations": 5000, "hidden_size": 5, "c_puct": 3.0, "root": "puct", "batch_topics": 1}),
     ("m2div", {"optimizer": "adagrad", "learning_rate": 0.01}),
     ("ma4div", {"n_scores": 15, "attention_width": 256, "heads": 4, "state": "flat", "batch_size": 256}),
-    ("ma4div", {"learning_rate": 1e-4, "clip_norm": 10.0, "epsilon_start": 1.0, "epsilon_end": 0.05}),
+    ("ma4div", {"learning_rate": 1e-4, "max_grad_norm": 10.0, "epsilon_start": 1.0, "epsilon_end": 0.05}),
     ("ma4div", {"rewards": ("alpha_nDCG@5", "alpha_nDCG@15")}),
 ])  # fmt: skip
 def test_a_papers_name_has_its_settings_and_takes_others(name: str, settings: dict[str, Any]) -> None:

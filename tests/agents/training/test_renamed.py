@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srd_agents import diversify, make_ranker
+from srd_agents import RANKERS, diversify, make_ranker
 from srd_agents.frames import FrameRanker
 from srd_agents.pipeline.safe import SafeConfig
 from srd_agents.registry import load_ranker
@@ -40,6 +40,21 @@ def test_options_have_their_former_names_too(make: Any) -> None:
         assert make(copies=0.5) == 0.5
     with pytest.raises(TypeError, match="copies is now called near_duplicates, got both"):
         make(copies=0.5, near_duplicates=0.5)
+
+
+@pytest.mark.parametrize(("ranker", "former", "value"), [
+    ("mdp-div", "hidden", 7),
+    ("m2div", "exploration", 2.0),
+    ("reinforce", "decay_epochs", 3),
+    ("reinforce", "entropy", 0.5),
+    ("reinforce", "clip_norm", 2.0),
+    ("reinforce", "average", 0.5),
+    ("reinforce", "alone", 0.25),
+])  # fmt: skip
+def test_options_of_learners_have_their_former_names_too(ranker: str, former: str, value: float) -> None:
+    """Where the name stands for a value of its own, too."""
+    with pytest.warns(DeprecationWarning, match=f"'{former}' is now called '{RENAMED[former]}'"):
+        assert getattr(RANKERS[ranker].configure(**{former: value}), RENAMED[former]) == value
 
 
 def test_a_saved_ranker_with_former_names_loads(tmp_path: Path) -> None:

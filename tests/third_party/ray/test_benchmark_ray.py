@@ -20,7 +20,7 @@ from srd_train.experiment.engines import on_ray
 from srd_train.experiment.recipe import RankerEntry
 from srd_train.experiment.sources import TopicsEntry
 
-LEARNER = RankerEntry(ranker="reinforce", config={"epochs": 3, "horizon": 5, "hidden": 4})
+LEARNER = RankerEntry(ranker="reinforce", config={"epochs": 3, "horizon": 5, "hidden_size": 4})
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

@@ -96,7 +96,7 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
     (topics(source="ambient", catalogue=25), "nothing uses catalogue"),
     (topics(source="ambient", years=[2009]), "nothing uses years"),
     (topics(candidates=0), "candidates must be at least 1, got 0"),
-    (topics(without=["retrieval_score"]), "entry 1 of without: 'retrieval_score'. Did you mean"),
+    (topics(drop=["retrieval_score"]), "entry 1 of drop: 'retrieval_score'. Did you mean"),
     (topics(retrieve="bm25"), "nothing uses retrieve"),
     (topics(source="texts/key-points", retrieve="bm52"), "Did you mean bm25"),
     (topics(published={"random": "0.5"}), "'random' in published must be a number, got '0.5'"),
@@ -116,7 +116,7 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
     (ranker("mmr", grid={"lambda_": 0.5}), r"'lambda_' in grid must be a list, got 0.5 \(float\)"),
     (view("mmr", lambda_=0.3), "unknown option of ranking in view 'v' of 'x': 'lambda_'"),
     (view(rank_bye="value"), "Did you mean rank_by"),
-    (view(hidden=4), "unknown option of ranking in view 'v' of 'x': 'hidden'.*needs an entry of its own"),
+    (view(hidden_size=4), "unknown option of ranking in view 'v' of 'x': 'hidden_size'.*needs an entry of its own"),
     (view(rank_by="search", rank_simulations=-1), "rank_simulations must be at least 0"),
 ])  # fmt: skip
 def test_what_no_benchmark_can_have_is_refused(change: dict[str, object], message: str) -> None:
@@ -188,7 +188,7 @@ def test_topics_can_be_made_smaller_and_to_lack_what_rankers_read() -> None:
     assert [topic.doc_ids for topic in first] == [topic.doc_ids[:15] for topic in whole]
     assert first[0].retrieval_scores is not None
     assert load_entry(TopicsEntry(name="t", source="synthetic:web:4:3", candidates=900))[1].doc_ids == whole[1].doc_ids
-    lacking = TopicsEntry(name="t", source="synthetic:web:4:3", without=("retrieval_scores", "query_vector"))
+    lacking = TopicsEntry(name="t", source="synthetic:web:4:3", drop=("retrieval_scores", "query_vector"))
     bare = load_entry(lacking)
     assert not bare.has_retrieval_order
     for topic, same in zip(whole, bare, strict=True):
@@ -209,7 +209,7 @@ def test_rows_can_need_what_some_topics_lack() -> None:
         return {cell.row for task in tasks(recipe) for cell in task.cells}
 
     assert rows() == {"random", "mmr"}
-    assert rows(without=["query_vector"]) == rows(without=["retrieval_scores"]) == {"random"}
+    assert rows(drop=["query_vector"]) == rows(drop=["retrieval_scores"]) == {"random"}
 
 
 @pytest.mark.data

@@ -57,7 +57,7 @@ def test_a_first_stage_makes_topics_of_a_collection(root: Path) -> None:
 
 
 def test_topics_can_do_without_subtopics_and_pool(root: Path) -> None:
-    (topic,) = load_entry(entry(without=("subtopics", "pool", "retrieval_scores")))
+    (topic,) = load_entry(entry(drop=("subtopics", "pool", "retrieval_scores")))
     assert topic.query_id == "q1", "q2 has no relevant candidate"
     assert topic.pool is topic.pool_ids is topic.subtopic_vectors is topic.subtopic_texts is None
     assert topic.retrieval_scores is None
@@ -68,3 +68,8 @@ def test_missing_files_are_named(root: Path) -> None:
     ambient, other = TopicsEntry(name="a", source="ambient"), entry(vectors="texts/key-points/e5.npz")
     refused(lambda: check_files(ambient), "needs ambient, but there is no such file below", FileNotFoundError)
     refused(lambda: check_files(other), r"needs texts/key-points/e5\.npz", FileNotFoundError)
+
+
+def test_what_is_dropped_has_its_former_name_too() -> None:
+    with pytest.warns(DeprecationWarning, match="'without' is now called 'drop'"):
+        assert TopicsEntry(name="t", source="words", without=("pool",)).drop == ("pool",)  # type: ignore[call-arg]

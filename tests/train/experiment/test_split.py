@@ -10,7 +10,7 @@ import pytest
 from small_topics import alone, refused, small_topic
 
 from srd_gym.data.synthetic import generate
-from srd_train.experiment.recipe import recipe_from, tasks
+from srd_train.experiment.recipe import RankerEntry, recipe_from, tasks
 from srd_train.experiment.sources import TopicsEntry, load_entry
 from srd_train.experiment.split import Parts, in_parts, with_subtopics
 
@@ -84,7 +84,7 @@ def recipe(**options: Any) -> dict[str, Any]:
 
 
 def test_topic_sets_have_their_own_split_rows_and_epochs() -> None:
-    rankers = [{"ranker": "random"}, {"ranker": "reinforce", "config": {"epochs": 3, "decay_epochs": 0}}]
+    rankers = [{"ranker": "random"}, {"ranker": "reinforce", "config": {"epochs": 3, "lr_decay_epochs": 0}}]
     changes: dict[str, Any] = {"train_queries": 4, "rankers": ["reinforce"], "epochs_factor": 2.5}
     few = recipe(**changes)["topics"][0] | {"name": "few"}
     made = recipe_from({**recipe(), "topics": [*recipe()["topics"], few], "rankers": rankers}, "r", "r.toml")
@@ -92,7 +92,7 @@ def test_topic_sets_have_their_own_split_rows_and_epochs() -> None:
     assert made.cells == 3
     assert [cell.row for cell in (first, second, third)] == ["random", "reinforce", "reinforce"]
     assert (second.fold, third.fold) == (1, 1)
-    epochs = [[cell.options["config"][name] for name in ("epochs", "decay_epochs")] for cell in (second, third)]
+    epochs = [[cell.options["config"][name] for name in ("epochs", "lr_decay_epochs")] for cell in (second, third)]
     assert epochs == [[3, 0], [8, 0]]
     assert second.id.rpartition(".")[2] != third.id.rpartition(".")[2]
 
@@ -128,3 +128,10 @@ def test_types_of_medical_questions_recur_across_the_parts(data_dir: Path, monke
     assert "treatment" in types[1]
     assert not types[0] & types[1]
     assert sum("treatment" in topic.subtopic_ids for topic in topics) > 1700
+
+
+def test_a_recipe_with_former_names_of_options_trains_longer_too() -> None:
+    with pytest.warns(DeprecationWarning, match="'decay_epochs' is now called 'lr_decay_epochs'"):
+        entry = RankerEntry(ranker="reinforce", config={"epochs": 3, "decay_epochs": 4}).trained_longer(2.0)
+    options = entry.resolved.configured({})
+    assert (options.epochs, options.lr_decay_epochs) == (6, 8)

@@ -19,7 +19,7 @@ from srd_train.experiment.sources import load_entry
 from srd_train.report.markup import notes
 
 TOPICS = replace(TINY, run_folds=(1, 2))
-OPTIONS = {"epochs": 1, "simulations": 4, "hidden": 3, "horizon": 3}
+OPTIONS = {"epochs": 1, "simulations": 4, "hidden_size": 3, "horizon": 3}
 WAYS: dict[str, dict[str, Any]] = {
     "by value": {"rank_by": "value"},
     "search 0": {"rank_by": "search", "rank_simulations": 0},

@@ -43,7 +43,7 @@ _NOT_HASHED = {
 fingerprint of the topics or the ranker's options tell as well: other values make no other cell."""
 _HASHED_IF_SET = ("shares", "train_queries", "train_subtopics", "test_subtopics")
 """Options of topic sets that are newer than the cells of stored results."""
-_EPOCHS = ("epochs", "decay_epochs")
+_EPOCHS = ("epochs", "lr_decay_epochs")
 """Options of learners that a topic set can multiply."""
 _LONGEST_PART = 80
 """Letters of a name that a file name takes over: file systems allow 255 in all, and the hash tells cells apart."""
@@ -107,7 +107,7 @@ class RankerEntry(Config):
         options: Any = self.resolved.configured({})
         own = {name: getattr(options, name, 0) for name in _EPOCHS}
         longer = {name: max(1, round(factor * epochs)) for name, epochs in own.items() if epochs}
-        return replace(self, config={**self.config, **longer})
+        return replace(self, config={**self.resolved.config, **longer})
 
     @property
     def rows(self) -> tuple[str, ...]:

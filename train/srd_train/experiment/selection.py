@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, cast
@@ -13,6 +13,7 @@ from srd_agents.registry import RANKERS, RankerSpec
 from srd_agents.training.learner import Learner
 from srd_agents.training.options import as_values
 from srd_agents.training.progress import OnProgress
+from srd_agents.training.renamed import renamed
 from srd_agents.training.validation import Validation
 from srd_gym.protocols import Ranker
 from srd_gym.showing import short_repr
@@ -48,7 +49,8 @@ class ResolvedRanker:
         Raises:
             ValueError: an unknown name, or as for any other.
         """
-        spec, config = RANKERS.find(name), config or {}
+        spec = RANKERS.find(name)
+        config = renamed(config or {}, [option.name for option in fields(spec.config_class)], f"ranker {name!r}")
         own = {option: values for option, values in spec.parameters_to_tune.items() if option not in config}
         return cls(spec=spec, config=config, grid=dict(grid or own))
 

@@ -66,7 +66,7 @@ class TopicsEntry(Config):
     """Keep this many topics, drawn at random (always the same)."""
     candidates: Annotated[int | None, at_least(1)] = None
     """Keep only this many candidates of each topic, the first ones; a smaller topic stays whole."""
-    without: tuple[Lacking, ...] = ()
+    drop: tuple[Lacking, ...] = ()
     """What to remove from the topics, to see who needs it: "retrieval_scores" (the candidates are shuffled then, as of
     any set without a retrieval order), "query_vector", "subtopics" (their texts and vectors), "pool" (the ideal is then
     the candidates'; topics without a relevant one go)."""
@@ -115,7 +115,7 @@ class TopicsEntry(Config):
                 for name in ("source", "vectors", "qrels", "years", "retrieve", "width", "noise", "catalogue", "limit")
             },
             candidates=self.candidates,
-            without=self.without,
+            drop=self.drop,
         )
 
     @property
@@ -208,9 +208,9 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
         topics = topics.replace(topics[int(i)] for i in sorted(chosen))
     if entry.vectors == "simulated":
         topics = simulated(topics, entry.width, entry.noise, entry.catalogue, seed=0)
-    if entry.candidates is not None or entry.without:
+    if entry.candidates is not None or entry.drop:
         topics = topics.replace(_reduced(topic, entry, index) for index, topic in enumerate(topics))
-    if "pool" in entry.without:
+    if "pool" in entry.drop:
         topics = topics.trainable()
     return topics
 
@@ -279,11 +279,11 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
 def _reduced(topic: Topic, entry: TopicsEntry, topic_index: int) -> Topic:
     """The topic with the candidates that the entry keeps, without what it removes."""
     topic = topic.take(np.arange(min(topic.n_candidates, entry.candidates or topic.n_candidates)))
-    if "retrieval_scores" in entry.without:
+    if "retrieval_scores" in entry.drop:
         order = np.random.default_rng([0, topic_index]).permutation(topic.n_candidates)  # another for each topic
         topic = replace(topic.take(order), retrieval_scores=None)
-    if "subtopics" in entry.without:
+    if "subtopics" in entry.drop:
         topic = replace(topic, subtopic_texts=None, subtopic_vectors=None, subtopic_scores=None)
-    if "pool" in entry.without:
+    if "pool" in entry.drop:
         topic = replace(topic, pool=None, pool_ids=None)
-    return replace(topic, query_vector=None) if "query_vector" in entry.without else topic
+    return replace(topic, query_vector=None) if "query_vector" in entry.drop else topic

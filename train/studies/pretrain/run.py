@@ -52,8 +52,9 @@ class Plan:
 
     def config(self) -> ReinforceConfig:
         """The learner's options."""
-        own = {name: getattr(self, name) for name in ("epochs", "learning_rate", "average", "units", "second")}
-        return ReinforceConfig(parts="relations", init="random", patience=0, decay_epochs=0, entropy=0.01, **own)
+        own = {name: getattr(self, name) for name in ("epochs", "learning_rate", "units", "second")}
+        own |= {"ema_decay": self.average, "lr_decay_epochs": 0, "entropy_coef": 0.01}
+        return ReinforceConfig(parts="relations", init="random", patience=0, **own)
 
 
 @dataclass(frozen=True, kw_only=True)

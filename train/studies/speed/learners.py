@@ -38,7 +38,7 @@ def training(name: str, epochs: int, size: float) -> Work:
     products = _REINFORCE_PRODUCTS
     if name != "reinforce":
         # Candidates by two matrices, once for all episodes of a topic; each state by them. The gradient: twice.
-        products = 3.0 * _N * config.hidden * (2 * _F / rollouts + _HORIZON)
+        products = 3.0 * _N * config.hidden_size * (2 * _F / rollouts + _HORIZON)
 
     def work() -> None:
         learner(name, epochs=epochs, horizon=_HORIZON).fit(topics, None, seed=0)

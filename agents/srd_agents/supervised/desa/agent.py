@@ -135,7 +135,7 @@ class Desa(NetworkLearner[DesaConfig]):
         loss = list_pairwise_loss(self._network(inputs), torch.from_numpy(weights).to(inputs.documents.device))
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        norm = nn.utils.clip_grad_norm_(self._network.parameters(), config.clip_norm)
+        norm = nn.utils.clip_grad_norm_(self._network.parameters(), config.max_grad_norm)
         self._optimizer.step()
         return {"loss": float(loss.detach()), "learning_rate": config.learning_rate, "grad_norm": float(norm)}
 

@@ -36,7 +36,7 @@ class DesaConfig(LearnerConfig):
     """Step size of Adam."""
     weight_decay: NotNegative = 0.0005
     """What Adam adds to the gradient, in shares of the weights."""
-    clip_norm: Positive = 1.0
+    max_grad_norm: Positive = 1.0
     """Length that gradients are cut to."""
     device: str = "cpu"
     """Where it is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""

@@ -39,7 +39,7 @@ class LinearConfig(LearnerConfig):
     """"sgd" is the papers' plain gradient descent."""
     learning_rate: Positive = 0.03
     """Step size."""
-    clip_norm: Positive = 10.0
+    max_grad_norm: Positive = 10.0
     """Length that a step's gradient is cut to."""
     depth: Count = 20
     """Ranks that it learns from: rankings and likelihoods are truncated here."""
@@ -125,7 +125,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
         losses = [self._loss(self._topics[index]) for index in batch]
         gradient = np.mean([gradient for _, gradient in losses], axis=0)
         length = float(np.sqrt(gradient @ gradient))
-        gradient = gradient * min(1.0, self.config.clip_norm / max(length, 1e-300))
+        gradient = gradient * min(1.0, self.config.max_grad_norm / max(length, 1e-300))
         if self.config.optimizer == "adam":
             gradient = self._adams_direction(gradient)
         self._values = self._values - self.config.learning_rate * gradient

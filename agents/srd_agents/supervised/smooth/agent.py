@@ -126,7 +126,7 @@ class SmoothLearner(NetworkLearner[C]):
         loss = self._loss(batch)
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        norm = nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
+        norm = nn.utils.clip_grad_norm_(self._network.parameters(), self.config.max_grad_norm)
         self._optimizer.step()
         figures = {"learning_rate": self.config.learning_rate, "grad_norm": float(norm)}
         return {"loss": float(loss.detach()), **figures}

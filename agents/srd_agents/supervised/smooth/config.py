@@ -29,7 +29,7 @@ class SmoothConfig(LearnerConfig):
     """Shift and scale the vectors by the training documents' mean and deviation."""
     learning_rate: Positive = 0.001
     """Step size of Adam."""
-    clip_norm: Positive = 1.0
+    max_grad_norm: Positive = 1.0
     """Length that gradients are cut to."""
     device: str = "cpu"
     """Where it is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""

@@ -229,6 +229,7 @@ class Cell:
         for key in _HASHED_IF_SET:
             if not content["topics"][key]:
                 del content["topics"][key]
+        content["topics"]["without"] = content["topics"].pop("drop")  # its former name, which stored cells have
         digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=list).encode()).hexdigest()[:10]
         parts = (self.topics.name, self.row, f"fold{self.fold}", f"seed{self.seed}", digest)
         return ".".join(re.sub(r"[^A-Za-z0-9_+-]+", "-", part)[:_LONGEST_PART] for part in parts)

@@ -33,7 +33,6 @@ from typing import (
 
 import tyro
 
-from srd_agents.training.renamed import renamed
 from srd_gym.checks import check_integer, unknown
 from srd_gym.core.own import notation
 from srd_gym.reading import shown_text
@@ -185,6 +184,8 @@ def parsed_with_ranker(
 
 def _by_new_names(args: Sequence[str], names: Collection[str]) -> list[str]:
     """The words of a command line, options of former names by their new ones."""
+    from srd_agents.training.renamed import renamed  # commands without a ranker start faster
+
     words = list(args)
     for place, word in enumerate(words):
         flag, *value = word.split("=", 1)

@@ -91,7 +91,7 @@ $(FRESH)/.ready:
 	@mkdir -p $(FRESH)
 	$(PYTHON) -m venv $(FRESH)
 	$(FRESH)/bin/pip install --quiet -c constraints.txt torch
-	$(FRESH)/bin/pip install --quiet -c constraints.txt '.[train]' pytest
+	$(FRESH)/bin/pip install --quiet -c constraints.txt '.[train,text]' pytest
 	@touch $@
 
 test-wheel: $(FRESH)/.ready wheel

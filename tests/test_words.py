@@ -131,6 +131,15 @@ def test_sentences_begin_with_their_subject(page: Path) -> None:
     assert not [" ".join(one.split()) for one in starts if not one.rstrip().endswith("?")]
 
 
+def test_the_readme_shows_what_its_code_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who tries the first lines and gets something else tries nothing more."""
+    for block in re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL):
+        exec(compile(block, "README.md", "exec"), {})
+        printed = capsys.readouterr().out.strip()
+        assert printed
+        assert re.sub(r"\n#\s*", " ", block).rstrip().endswith(printed)
+
+
 def test_the_readme_is_short() -> None:
     """A newcomer decides within a minute."""
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 120

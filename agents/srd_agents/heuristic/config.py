@@ -46,7 +46,7 @@ class SSDConfig(TradeOffConfig):
     """Options of SSD."""
 
     gamma: Positive = 1.0
-    """What a unit of novelty is worth beside a standard deviation of relevance."""
+    """Weight of a unit of novelty beside a standard deviation of relevance."""
     window: int | None = None
     """A document must differ from so many ranked last; None: from all of them."""
 

@@ -33,7 +33,7 @@ LAZY_FROM = BLOCK // 2
 _AT_ONCE = 32
 """Candidates whose gains are computed together."""
 _DOUBT = 1e-4
-"""How far below the best a bound must be, in shares of the first gain, for rounding not to matter."""
+"""Least distance of a bound from the best, in shares of the first gain, at which rounding does not matter."""
 
 
 class Covering(Weighing):

@@ -28,7 +28,7 @@ Numbers = NDArray[np.floating]
 
 
 class Told(NamedTuple):
-    """Inputs of an explicit ranker for a topic, float64 or float32 alike."""
+    """Inputs of an explicit ranker for a topic, in float64 or float32."""
 
     coverage: Numbers
     """[S, N], 0 to 1."""

@@ -18,7 +18,7 @@ from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
 _ROUNDING = 1e-6
-"""What cosines may be off by."""
+"""Largest rounding error of cosines."""
 _SAME = 1e-3
 """Difference up to which scores are taken for the cosines, which vector stores often round."""
 

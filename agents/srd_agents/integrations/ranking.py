@@ -84,7 +84,7 @@ class LimitKeys:
     cost_key: str | None = None
     """Key of each document's cost, at least 0, such as its tokens."""
     budget: float | None = None
-    """What the documents shown may cost in all; a document that no longer fits is passed over."""
+    """Largest sum of the costs of the documents shown; a document that no longer fits is passed over."""
     shown_key: str | None = None
     """Key that is true for documents shown before: they are not shown again, and what is shown differs from them."""
     fill: bool = False

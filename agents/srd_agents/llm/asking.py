@@ -48,7 +48,7 @@ class LanguageModelRanker(ABC, Generic[C]):
 
     name: ClassVar[str]
     parts: ClassVar[tuple[str, ...]]
-    """What a prompt must hold, in braces."""
+    """Fields that a prompt must hold, in braces."""
 
     def __init__(self, config: C) -> None:
         self.config = config

@@ -30,8 +30,8 @@ class VRiskerConfig(ExplicitConfig):
     """Options of VRisker."""
 
     source: Literal["estimates", "judgments"] = "estimates"
-    """Source of coverage: estimates of coverage, as xQuAD and PM-2 have them (`coverage`, `sharpness`, `ordered`), or, as in
-    the paper, the judgments themselves, which no ranker has in use."""
+    """Source of coverage: estimates, as xQuAD and PM-2 have them (`coverage`, `sharpness`, `ordered`), or, as in the
+    paper, the judgments themselves, which no ranker has in use."""
     lambda_: Share = 0.0
     """Weight of the order beside the risk, where estimates count it; 0, as in the paper: the risk alone."""
     beta: Share = 0.1

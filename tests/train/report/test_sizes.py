@@ -75,6 +75,7 @@ def test_a_benchmark_of_several_sizes_gets_its_table_and_its_picture(srd: Srd, s
     srd.works("benchmark", recipe, "--out", tmp_path / "results", "--scores", scores, "--markdown", page)
     text = page.read_text()
     assert text.index("alpha_nDCG@5 by training queries**") < text.index("**tiny: 10 test topics")
+    assert "**tiny, 5: 10 test topics" not in text
     drawn = []
     for name in ("one.svg", "two.svg"):
         study.works("training-queries", recipe, "--scores", scores, "--out", tmp_path / name, "--hide", "random")

@@ -19,7 +19,7 @@ import numpy as np
 from srd_train.experiment.recipe import Recipe
 from srd_train.report.markup import as_markdown, markdown, p_text
 from srd_train.report.significance import Scores, adjusted_tests, difference_interval
-from srd_train.report.sizes import sizes_markdown
+from srd_train.report.sizes import sizes_markdown, sizes_of
 from srd_train.report.tables import ResultTable
 
 LEGEND = (
@@ -128,9 +128,14 @@ def origin(tables: Sequence[ResultTable], name: str) -> str:
 
 
 def page_markdown(tables: Sequence[ResultTable], recipe: Recipe) -> str:
-    """All tables of a page: learning curves, macro-averages with the means of their sets, then the other sets."""
+    """All tables of a page: learning curves, macro-averages with the means of their sets, then the other sets.
+
+    Of a learning curve only the largest size has a table of its own; scores of the others are in the file of scores.
+    """
     averages = macro_tables(tables, recipe)
     within = [table.topics for one in averages for several in one.collections.values() for table in several]
+    made = {table.topics for table in tables}
+    within += [name for one in sizes_of(recipe) for name in [name for name in one.topics.values() if name in made][:-1]]
     apart = [table for table in tables if table.topics not in within]
     first = [sizes_markdown(tables, recipe), macro_markdown(averages), *map(set_markdown, averages)]
     parts = [*first, as_markdown(apart) if apart else ""]

@@ -78,17 +78,16 @@ class Explicit(Greedy):
         told = subtopics if query is None else np.vstack([subtopics, query])
         unit = rows_of(told).unit(slice(None))
         evidence = _rated(topic, _cosines(rows, told, topic.n_candidates))
-        ranked = topic.retrieval_scores is not None
         estimated = estimate(
             evidence[: len(subtopics)],
             None if query is None else evidence[-1],
             about=None if query is None else np.vecdot(unit[:-1], unit[-1]),
-            ranked=ranked,
+            scores=topic.retrieval_scores,
             weights=topic.subtopic_weights,
             ordered=config.ordered,
         )
         coverage = estimated.coverage if config.sharpness == 1 else estimated.coverage**config.sharpness
-        novelty = 0.0 if ranked or rows is None else 1.0 - estimated.trust
+        novelty = 0.0 if topic.retrieval_scores is not None or rows is None else 1.0 - estimated.trust
         return Told(coverage, estimated.weights, estimated.order, novelty)
 
     def _subtopics(self, topic: Topic) -> FloatArray:

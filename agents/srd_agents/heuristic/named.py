@@ -39,7 +39,9 @@ _BESIDE, _RANK, _RANK_COVERED = 0.37, -0.2, -0.05
 _TRUSTED, _TRUSTED_COVERED = 0.5, 0.2
 """What each standard score of the query's cosine below the best takes from both where it is trusted, in powers of e."""
 _SHORT, _LONG = 0.5, 1.2
-"""Skewness of the query's cosines below which no candidate stands out, and above which some do."""
+"""Skewness of scores, or of the query's cosines, below which no candidate stands out, and above which some do."""
+_UNASKED = 3.0
+"""Doubt of a name that is not about the query, however near candidates come to it, where the scores are trusted."""
 _IDLE = 0.75
 """Share of its weight that an order loses if it only repeats the query's cosines and no candidate stands out."""
 
@@ -54,7 +56,7 @@ class Named(NamedTuple):
     order: FloatArray
     """[N] float32: what a candidate's place in the order is worth, beside a subtopic of weight 1."""
     trust: float
-    """How far the cosines with the query tell the relevant candidates, 0 to 1."""
+    """How far the scores, or the cosines with the query, tell the relevant candidates, 0 to 1."""
 
 
 def estimate(
@@ -62,7 +64,7 @@ def estimate(
     query: FloatArray | None = None,
     *,
     about: FloatArray | None = None,
-    ranked: bool,
+    scores: FloatArray | None = None,
     weights: FloatArray | None = None,
     ordered: bool = True,
 ) -> Named:
@@ -74,13 +76,15 @@ def estimate(
     nobody speaks of it. So does one whose evidence is the query's alone. The order counts a little, and the more, the
     better it follows the query's cosines, if these have a long tail: where few candidates stand out, they are what was
     asked for. Where none stands out, an order that follows them tells nothing: it counts less, and names are believed.
+    Scores with a long tail, which an engine computed of more than the vectors show (say, of words, or by a better
+    encoder), take the place of the query's cosines if they tell more; then the order counts up to twice as much.
 
     Args:
         evidence: [S, N] how near each candidate is to each name: cosines, or ratings standardised for each name. NaN:
             not known, taken as the name's mean.
         query: [N] how near each candidate is to the query, in the same unit; None: not known.
         about: [S] cosine of each name with the query, where `query` are cosines; None: not known.
-        ranked: whether the candidates stand in an order of relevance.
+        scores: [N] of relevance, in whose order the candidates stand; None: they stand in no order.
         weights: [S] of the names, above 0; None: by position, or all alike.
         ordered: without weights: whether names are listed likeliest first.
     """
@@ -89,7 +93,7 @@ def estimate(
     spread = float(np.sqrt(np.mean(deviations.astype(np.float64) ** 2))) or 1.0
     given = np.arange(1, len(near) + 1) ** (_POSITION if ordered else 0.0) if weights is None else weights
     counts = np.asarray(given, dtype=np.float64) / np.mean(given, dtype=np.float64)
-    ranks = np.log(np.arange(1, near.shape[1] + 1)) * ranked
+    ranks = np.log(np.arange(1, near.shape[1] + 1)) * (scores is not None)
     # At most 0, so that the best of all is worth 1.
     order, covered, beside, trust = _RANK * ranks, _RANK_COVERED * ranks, _BESIDE, 0.0
     near /= spread
@@ -98,14 +102,21 @@ def estimate(
     else:
         known = _filled(query[None]) / np.float32(spread)
         relevance = _standardised(known)[0][0]
-        trust, idle = _trust(relevance, ranks if ranked else None)
+        trust, idle = _trust(relevance, None if scores is None else ranks)
+        told, scored = relevance, 0.0
+        if scores is not None and _more_than_ranks(scores):
+            told = _standardised(np.asarray(scores, dtype=np.float32)[None])[0][0]
+            scored = _trust(told, ranks)[0]
         nearest = float(_nearest(known)[0])
         gaps = nearest - _nearest(near).astype(np.float64)
         alien = np.zeros(1) if about is None or nearest <= 0 else np.maximum(_ABOUT - about / (spread * nearest), 0.0)
-        counts *= np.exp(-(_DOUBT * (1.0 - idle) + _FOREIGN * alien) * np.maximum(gaps, 0.0)) * _own(apart, relevance)
+        doubt = (_DOUBT * (1.0 - idle) + _FOREIGN * alien) * np.maximum(gaps, 0.0) + _UNASKED * scored * alien
+        counts *= np.exp(-doubt) * _own(apart, relevance)
         allowed = float(np.clip(np.percentile(gaps, 10), 0.0, _ALLOWED))
         shares = _softmax(np.vstack([near, known - np.float32(allowed)]))[:-1]
-        below = trust * (relevance - relevance.max())
+        beside *= 1.0 + max(scored - trust, 0.0)
+        trust = max(scored, trust)
+        below = trust * (told - told.max())
         order, covered = order + _TRUSTED * below, covered + _TRUSTED_COVERED * below
         beside *= 1.0 - _IDLE * idle
     apart -= np.float32(min(_PEAK, np.sqrt(near.shape[1] - 1)))
@@ -166,10 +177,16 @@ def _own(apart: FloatArray, relevance: FloatArray) -> FloatArray:
     return left
 
 
-def _trust(relevance: FloatArray, ranks: NDArray[np.float64] | None) -> tuple[float, float]:
-    """Trust in the query's standardised cosines, and idleness of the order, 0 to 1 each.
+def _more_than_ranks(scores: FloatArray) -> bool:
+    """Whether scores tell more than ranks; those made of ranks, such as 1 / rank, fall by ever smaller steps."""
+    bends = np.diff(scores.astype(np.float64), n=2)
+    return bool(bends.min(initial=0.0) < -1e-6 * np.ptp(scores))
 
-    Cosines are trusted if they have a long tail and the order follows them. The order is idle if it follows them where
+
+def _trust(relevance: FloatArray, ranks: NDArray[np.float64] | None) -> tuple[float, float]:
+    """Trust in standardised scores or cosines, and idleness of the order, 0 to 1 each.
+
+    They are trusted if they have a long tail and the order follows them. The order is idle if it follows them where
     they have no tail.
     """
     wide = relevance.astype(np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -108,11 +109,16 @@ def evidence(seed: int, names: int = 3, n: int = 40) -> tuple[Any, Any]:
     return query + rng.standard_normal((names, n)), query
 
 
+def by_rank(cosines: Any) -> Any:
+    """Scores that tell ranks alone."""
+    return 1.0 / np.arange(1, cosines.shape[1] + 1, dtype=np.float32)
+
+
 @given(seed=SEEDS, scale=st.sampled_from([1e-3, 0.1, 7.0]), shift=st.sampled_from([-1.0, 0.0, 0.8]))
 def test_the_scale_of_evidence_says_nothing(seed: int, scale: float, shift: float) -> None:
     cosines, query = evidence(seed)
-    found = estimate(cosines, query, ranked=True)
-    other = estimate(scale * (cosines + shift), scale * (query + shift), ranked=True)
+    found = estimate(cosines, query, scores=by_rank(cosines))
+    other = estimate(scale * (cosines + shift), scale * (query + shift), scores=by_rank(cosines))
     for one, two in zip(found, other, strict=True):
         np.testing.assert_allclose(one, two, atol=2e-3)
 
@@ -127,7 +133,7 @@ def test_estimates_stay_in_their_ranges(seed: int) -> None:
     if seed % 5 == 0:
         cosines[0] = np.nan
     for known in (None, query):
-        found = estimate(cosines, known, ranked=bool(seed % 2))
+        found = estimate(cosines, known, scores=by_rank(cosines) if seed % 2 else None)
         assert (found.coverage >= 0).all()
         assert (found.coverage.sum(axis=0) <= 1 + 1e-6).all()
         assert (found.weights >= 0).all()
@@ -137,43 +143,72 @@ def test_estimates_stay_in_their_ranges(seed: int) -> None:
 
 def test_a_listed_name_counts_more_than_a_later_one() -> None:
     cosines, _ = evidence(0)
-    falling = estimate(cosines, ranked=True).weights
+    falling = estimate(cosines, scores=by_rank(cosines)).weights
     assert (np.diff(falling) < 0).all()
-    np.testing.assert_allclose(estimate(cosines, ranked=True, ordered=False).weights, 1)
-    given = estimate(cosines, ranked=True, weights=np.array([1, 2, 3], dtype=np.float32)).weights
+    np.testing.assert_allclose(estimate(cosines, scores=by_rank(cosines), ordered=False).weights, 1)
+    given = estimate(cosines, scores=by_rank(cosines), weights=np.array([1, 2, 3], dtype=np.float32)).weights
     np.testing.assert_allclose(given, [0.5, 1, 1.5])
 
 
 def test_the_query_is_trusted_as_an_order_follows_it_and_few_candidates_stand_out() -> None:
     few = np.linspace(0.1, 0, 50) + 0.6 * (np.arange(50) < 5)
     cosines = np.random.default_rng(0).random((3, 50))
-    trusted = estimate(cosines, few, ranked=True)
+    trusted = estimate(cosines, few, scores=by_rank(cosines))
     assert trusted.trust > 0.5
     assert trusted.order[0] > 2 * trusted.order[10]
-    assert estimate(cosines, few[::-1], ranked=True).trust == 0
-    assert estimate(cosines, few[::-1], ranked=False).trust == 1
-    assert estimate(cosines, np.linspace(1, 0, 50), ranked=True).trust == 0
+    assert estimate(cosines, few[::-1], scores=by_rank(cosines)).trust == 0
+    assert estimate(cosines, few[::-1]).trust == 1
+    assert estimate(cosines, np.linspace(1, 0, 50), scores=by_rank(cosines)).trust == 0
+
+
+def test_scores_with_a_long_tail_are_trusted_whatever_the_query_says() -> None:
+    rng = np.random.default_rng(0)
+    cosines, query = rng.random((3, 50)), rng.random(50)
+    engine = np.sort(rng.exponential(size=50))[::-1]
+    few, ranks = (estimate(cosines, query, scores=scores) for scores in (engine, by_rank(cosines)))
+    assert few.trust > 0.9
+    assert ranks.trust < 0.1
+    assert few.order[0] > 1.5 * ranks.order[0]
+    assert few.order[0] > 2 * few.order[10]
+    about = np.array([2, 0, 2])
+    doubted, kept = (estimate(cosines + 2, query, about=about, scores=scores) for scores in (engine, by_rank(cosines)))
+    assert doubted.weights[1] < 0.3 * kept.weights[1]
+
+
+@pytest.mark.parametrize("n", [5, 100, 2000])
+@pytest.mark.parametrize(
+    "of",
+    [lambda rank: 1 / rank, lambda rank: 1 / (60 + rank), lambda rank: -rank, lambda rank: -np.log(rank), np.ones_like],
+)
+def test_scores_made_of_ranks_are_not_trusted(of: Callable[[Any], Any], n: int) -> None:
+    cosines, query = np.random.default_rng(0).random((3, n)), np.random.default_rng(1).random(n)
+    scores = of(np.arange(1, n + 1, dtype=np.float64)).astype(np.float32)
+    found, plain = (estimate(cosines, query, scores=one) for one in (scores, -np.arange(n)))
+    for one, other in zip(found, plain, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_an_order_that_only_repeats_the_querys_cosines_counts_less_and_names_more() -> None:
     cosines = np.random.default_rng(0).random((3, 50))
     falling = 3 + np.linspace(1, 0, 50)  # nearer to the query than to any name, and no candidate stands out
-    repeats, other = (estimate(cosines, query, ranked=True) for query in (falling, falling[::-1]))
+    repeats, other = (estimate(cosines, query, scores=by_rank(cosines)) for query in (falling, falling[::-1]))
     assert repeats.order[0] < 0.7 * other.order[0]
     assert (repeats.weights > 2 * other.weights).all()
-    assert estimate(cosines, falling, ranked=False).order[0] == pytest.approx(other.order[0])
+    assert estimate(cosines, falling).order[0] == pytest.approx(other.order[0])
 
 
 def test_a_name_that_is_not_about_the_query_is_doubted_more_where_no_candidate_is_near_it() -> None:
     rng = np.random.default_rng(0)
     cosines, query = rng.random((3, 50)), 1 + rng.random(50)
     about, foreign = (
-        estimate(cosines, query, about=np.array(cosine), ranked=True).weights for cosine in ([2, 2, 2], [2, 0, 2])
+        estimate(cosines, query, about=np.array(cosine), scores=by_rank(cosines)).weights
+        for cosine in ([2, 2, 2], [2, 0, 2])
     )
     np.testing.assert_allclose(foreign[[0, 2]], about[[0, 2]])
     assert foreign[1] < 0.5 * about[1]
     spoken_of = [
-        estimate(cosines + 2, query, about=np.array(cosine), ranked=True).weights for cosine in ([2, 2, 2], [2, 0, 2])
+        estimate(cosines + 2, query, about=np.array(cosine), scores=by_rank(cosines)).weights
+        for cosine in ([2, 2, 2], [2, 0, 2])
     ]
     np.testing.assert_allclose(*spoken_of)
 
@@ -181,11 +216,13 @@ def test_a_name_that_is_not_about_the_query_is_doubted_more_where_no_candidate_i
 def test_a_name_that_says_no_more_than_the_query_counts_little() -> None:
     rng = np.random.default_rng(0)
     query, noise = rng.random(100), rng.random((2, 100))
-    weights = estimate(np.stack([query + 0.05 * noise[0], query + noise[1]]), query, ranked=True, ordered=False).weights
+    weights = estimate(
+        np.stack([query + 0.05 * noise[0], query + noise[1]]), query, scores=by_rank(noise), ordered=False
+    ).weights
     assert weights[0] < 0.1
     assert weights[1] > 0.9
     for few in (1, 2):
-        assert (estimate(noise[:, :few], query[:few], ranked=True).weights > 0).all()
+        assert (estimate(noise[:, :few], query[:few], scores=by_rank(noise[:, :few])).weights > 0).all()
 
 
 @needs_data

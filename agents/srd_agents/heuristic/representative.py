@@ -1,0 +1,90 @@
+"""Documents that stand for all candidates, by their vectors alone.
+
+Shapes: N candidates, M of them that are compared, F vector width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from srd_agents.heuristic.blend import Blend
+from srd_agents.heuristic.greedy import rows_of
+from srd_agents.heuristic.relevance import ByRelevance
+from srd_agents.heuristic.stepwise import PartialRanking, Stepwise, greedily
+from srd_gym.checks import check_integer
+from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.protocols import Ranker
+from srd_gym.topic import FloatArray, Topic
+
+
+class Representative(Stepwise):
+    """Facility location without relevance: each document stands for candidates that no earlier one resembles as much.
+
+    The next document raises the mean over candidates i of max_{s in S} w_is most (Lin & Bilmes, ACL-HLT 2011); w is the
+    cosine, below 0 taken as 0. Neither a query nor scores are looked at. Of more than `sample` candidates that many are
+    compared and ranked, spread evenly over the order by closeness to the centroid; the others follow in that order.
+    Ties go to the earlier candidate. O(N F + M^2 (F + k)).
+
+    Args:
+        sample: M, candidates compared at most.
+
+    Raises:
+        ValueError: `sample` is below 1.
+    """
+
+    name = "representative"
+
+    def __init__(self, sample: int = 350) -> None:
+        check_integer("sample", sample, 1)
+        self.sample = sample
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic, one after the other."""
+        check_integer("k", k, 1)
+        return [greedily(self.progress(topic), topic.n_candidates, k) for topic in topics]
+
+    def progress(self, topic: Topic) -> PartialRanking:
+        """An empty ranking of the topic."""
+        return _Represented(topic.require_vectors(f"ranker {self.name!r}"), self.sample)
+
+    def with_diversity(self, diversity: float) -> Ranker:
+        """Blended with relevance and the distance to what is chosen."""
+        return Blend(self, diversity, novel=True) if diversity else ByRelevance(None)
+
+
+class _Represented(PartialRanking):
+    """How far the documents chosen stand for each of the candidates compared.
+
+    Args:
+        vectors: [N, F] float32.
+        most: M.
+    """
+
+    def __init__(self, vectors: FloatArray, most: int) -> None:
+        self._rows, n = rows_of(vectors), len(vectors)
+        self._scores: ScoreArray = np.empty(n)
+        if n > most:
+            order = np.argsort(-self._rows.project(self._rows.scale @ vectors), kind="stable")
+            compared = np.zeros(n, np.bool_)
+            compared[np.arange(most) * n // most] = True
+            self._scores[order[~compared]] = -np.linspace(1.0, 2.0, n - most)
+            self._inside = np.sort(order[compared])
+        else:
+            self._inside = np.arange(n)
+        self._units = self._rows.unit(self._inside)
+        self._likeness: FloatArray = self._units @ self._units.T
+        self._raised = np.empty_like(self._likeness)
+        self._most_alike = np.zeros(len(self._inside), np.float32)
+
+    def scores(self) -> ScoreArray:
+        """[N] mean likeness of the candidates with the nearest document; below 0 for those that are not compared."""
+        np.maximum(self._likeness, self._most_alike[:, None], out=self._raised)
+        # Added row by row: equal columns have equal sums.
+        self._scores[self._inside] = np.add.reduce(self._raised, axis=0) / len(self._raised)
+        return self._scores
+
+    def add(self, document: int) -> None:
+        """Choose a candidate, one that is not compared as well."""
+        np.maximum(self._most_alike, self._units @ self._rows.unit(document), out=self._most_alike)

@@ -92,18 +92,19 @@ WITH_QUERY: dict[str, Ranker] = {
     "DPP, lambda 0.3": make_ranker("dpp", lambda_=0.3),
     "MMR": make_ranker("mmr"),
     "MMR, lambda 0.7": make_ranker("mmr", lambda_=0.7),
-    "MMR, lambda 0.9": make_ranker("mmr", lambda_=0.9),
     "facility location": make_ranker("facility-location"),
     "relational": RELATIONAL,
-    "DPP or representative": Either(DPP, Representative()),
-    "DPP, lambda 0.3, or representative": Either(make_ranker("dpp", lambda_=0.3), Representative()),
+    "representative": Representative(),
     "DPP or relational": Either(DPP, WithoutQuery(RELATIONAL)),
+    "DPP or representative": Either(DPP, Representative()),
+    "the same, lambda 0": Either(DPP, Representative(0.0)),
+    "the same, lambda 0.03": Either(DPP, Representative(0.03)),
 }
 DOCUMENTS_ALONE: dict[str, Ranker] = {
     "DPP": WithoutQuery(DPP),
     "MMR": WithoutQuery(make_ranker("mmr")),
     "relational": WithoutQuery(RELATIONAL),
-    "representative": Representative(),
+    "representative": WithoutQuery(Representative()),
 }
 WITH_SCORES: dict[str, Ranker] = {
     "order": make_ranker("retrieval-order"),

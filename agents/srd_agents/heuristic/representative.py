@@ -1,4 +1,4 @@
-"""Documents that stand for all candidates, by their vectors alone.
+"""Documents that stand for all candidates, on a sample of many.
 
 Shapes: N candidates, M of them that are compared, F vector width.
 """
@@ -11,34 +11,38 @@ import numpy as np
 
 from srd_agents.heuristic.blend import Blend
 from srd_agents.heuristic.greedy import rows_of
-from srd_agents.heuristic.relevance import ByRelevance
+from srd_agents.heuristic.relevance import ByRelevance, cosines
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise, greedily
-from srd_gym.checks import check_integer
+from srd_gym.checks import check_integer, check_number
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
 
 
 class Representative(Stepwise):
-    """Facility location without relevance: each document stands for candidates that no earlier one resembles as much.
+    """Facility location: each document stands for the candidates that no earlier one resembles as much.
 
-    The next document raises the mean over candidates i of max_{s in S} w_is most (Lin & Bilmes, ACL-HLT 2011); w is the
-    cosine, below 0 taken as 0. Neither a query nor scores are looked at. Of more than `sample` candidates that many are
-    compared and ranked, spread evenly over the order by closeness to the centroid; the others follow in that order.
-    Ties go to the earlier candidate. O(N F + M^2 (F + k)).
+    The greedy choice by lambda * rel(d) + (1 - lambda) * (C(S + d) - C(S)), C(S) being the mean over candidates i of
+    max_{s in S} w_is (Lin & Bilmes, ACL-HLT 2011); w is the cosine, below 0 taken as 0, and rel the cosine with the
+    query, 0 where there is none. Of more than `sample` candidates that many are compared and ranked, spread evenly over
+    the order by closeness to the centroid; the others follow in that order. Ties go to the earlier candidate but for
+    rounding. O(N F + M^2 (F + k)). The ranker `facility-location` compares all and may weigh scores.
 
     Args:
+        lambda_: weight of the cosine with the query, 0 to 1.
         sample: M, candidates compared at most.
 
     Raises:
-        ValueError: `sample` is below 1.
+        TypeError: not numbers.
+        ValueError: numbers outside these ranges.
     """
 
     name = "representative"
 
-    def __init__(self, sample: int = 350) -> None:
+    def __init__(self, lambda_: float = 0.01, sample: int = 350) -> None:
+        check_number("lambda_", lambda_, 0.0, 1.0)
         check_integer("sample", sample, 1)
-        self.sample = sample
+        self.lambda_, self.sample = lambda_, sample
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic, one after the other."""
@@ -47,7 +51,7 @@ class Representative(Stepwise):
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
-        return _Represented(topic.require_vectors(f"ranker {self.name!r}"), self.sample)
+        return _Represented(topic.require_vectors(f"ranker {self.name!r}"), topic.query_vector, self)
 
     def with_diversity(self, diversity: float) -> Ranker:
         """Blended with relevance and the distance to what is chosen."""
@@ -59,17 +63,18 @@ class _Represented(PartialRanking):
 
     Args:
         vectors: [N, F] float32.
-        most: M.
+        query: [F] float32.
+        ranker: whose choice it is.
     """
 
-    def __init__(self, vectors: FloatArray, most: int) -> None:
-        self._rows, n = rows_of(vectors), len(vectors)
+    def __init__(self, vectors: FloatArray, query: FloatArray | None, ranker: Representative) -> None:
+        self._rows, n, most = rows_of(vectors), len(vectors), ranker.sample
         self._scores: ScoreArray = np.empty(n)
         if n > most:
             order = np.argsort(-self._rows.project(self._rows.scale @ vectors), kind="stable")
             compared = np.zeros(n, np.bool_)
             compared[np.arange(most) * n // most] = True
-            self._scores[order[~compared]] = -np.linspace(1.0, 2.0, n - most)
+            self._scores[order[~compared]] = -np.linspace(1.1, 2.0, n - most)
             self._inside = np.sort(order[compared])
         else:
             self._inside = np.arange(n)
@@ -77,12 +82,14 @@ class _Represented(PartialRanking):
         self._likeness: FloatArray = self._units @ self._units.T
         self._raised = np.empty_like(self._likeness)
         self._most_alike = np.zeros(len(self._inside), np.float32)
+        self._share = (1 - ranker.lambda_) / len(self._inside)
+        self._value = 0.0 if query is None else ranker.lambda_ * cosines(query, self._units)
 
     def scores(self) -> ScoreArray:
-        """[N] mean likeness of the candidates with the nearest document; below 0 for those that are not compared."""
+        """[N] relevance, and likeness of the candidates with the nearest document; least for those not compared."""
         np.maximum(self._likeness, self._most_alike[:, None], out=self._raised)
         # Added row by row: equal columns have equal sums.
-        self._scores[self._inside] = np.add.reduce(self._raised, axis=0) / len(self._raised)
+        self._scores[self._inside] = self._share * np.add.reduce(self._raised, axis=0) + self._value
         return self._scores
 
     def add(self, document: int) -> None:

@@ -60,9 +60,9 @@ class Safe:
     A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
     irrelevant and repeated subtopics and weigh the order of the scores beside them (docs/results/named.md). Else one
     with retrieval scores keeps its order: no rule tried gains enough on all collections to leave it. Else DPP ranks it
-    by the cosine with the query, if few candidates stand out by it: if the mean cosine is not above the middle between
-    the lowest and the highest. Where most candidates are near the query, or there is no query vector, documents that
-    stand for all candidates come first (`srd_agents.heuristic.representative`): docs/results/without-scores.md.
+    by the cosine with the query, if few candidates are near it: if their mean cosine is not above the middle between
+    the lowest and the highest. Where most are, or there is no query vector, documents that stand for all candidates
+    come first (`srd_agents.heuristic.representative`). docs/without_scores.md says how that was chosen.
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `near_duplicates` come after
     all others, in their order. A zero vector is no near-duplicate of anything.

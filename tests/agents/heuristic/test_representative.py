@@ -18,14 +18,18 @@ def drawn(n: int, seed: int = 0, **others: object) -> Topic:
     return Topic(query_id=f"q{seed}", doc_ids=tuple(map(str, range(n))), doc_vectors=vectors, **others)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 40])
-def test_it_is_facility_location_without_relevance(n: int) -> None:
-    plain = make_ranker("facility-location", lambda_=0.0)
+@pytest.mark.parametrize("lambda_", [0.0, 0.01, 0.4, 1.0])
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 2), (7, 2), (40, 6)])
+def test_it_is_facility_location_by_the_cosine(n: int, k: int, lambda_: float) -> None:
+    """At the first ranks: later on, two that stand for each other alone tie but for rounding."""
+    plain, alone = (make_ranker("facility-location", lambda_=one, relevance="cosine") for one in (lambda_, 0.0))
+    ranker = Representative(lambda_)
     for seed in range(5):
         query = np.random.default_rng(9).standard_normal(12)
-        asked, alone = drawn(n, seed, query_vector=query, retrieval_scores=-np.arange(n)), drawn(n, seed)
-        wanted = plain.rank(asked, 6).tolist()  # two that stand for each other alone tie but for rounding, later on
-        assert Representative().rank(asked, 6).tolist() == Representative().rank(alone, 6).tolist() == wanted
+        topic = drawn(n, seed, query_vector=query, retrieval_scores=-np.arange(n))
+        assert ranker.rank(topic, k).tolist() == plain.rank(topic, k).tolist()
+        if lambda_ < 1:
+            assert ranker.rank(drawn(n, seed), k).tolist() == alone.rank(topic, k).tolist()
 
 
 def test_each_group_of_documents_has_one_that_stands_for_it() -> None:
@@ -38,25 +42,26 @@ def test_each_group_of_documents_has_one_that_stands_for_it() -> None:
 
 def test_of_many_candidates_a_sample_is_compared() -> None:
     """It is ranked as a topic of its own, the others follow, and what is added need not be in it."""
-    topic, ranker = drawn(48), Representative(16)
+    topic, ranker = drawn(48), Representative(sample=16)
     units = topic.doc_vectors / np.maximum(np.linalg.norm(topic.doc_vectors, axis=1, keepdims=True), 1e-9)
     best_first = np.argsort(-units @ units.mean(axis=0), kind="stable")
     inside = np.sort(best_first[np.arange(16) * 3])
     ranking = ranker.rank(topic, 48)
     np.testing.assert_array_equal(inside[Representative().rank(topic.take(inside), 16)], ranking[:16])
     assert ranking[16:].tolist() == [document for document in best_first.tolist() if document not in inside]
-    np.testing.assert_array_equal(Representative(48).rank(topic, 20), Representative().rank(topic, 20))
+    np.testing.assert_array_equal(Representative(sample=48).rank(topic, 20), Representative().rank(topic, 20))
     check_ranker(ranker, [topic, drawn(16, 1), drawn(3, 2)])
     progress, (first, *_) = ranker.progress(topic), inside
     progress.add(int(ranking[-1]))
     near = np.maximum(units[inside] @ units[ranking[-1]], 0)
-    wanted = np.maximum(units[inside] @ units[first], near).mean()
+    wanted = 0.99 * np.maximum(units[inside] @ units[first], near).mean()
     assert progress.scores()[first] == pytest.approx(wanted, abs=1e-6)
     assert progress.scores()[ranking[16:]].max() < progress.scores()[inside].min()
 
 
 def test_bad_input() -> None:
-    refused(lambda: Representative(0), "sample must be at least 1")
+    refused(lambda: Representative(sample=0), "sample must be at least 1")
+    refused(lambda: Representative(1.5), "lambda_ must be")
     refused(lambda: Representative().rank(drawn(3), 0), "k must be at least 1")
     bare = Topic(query_id="q", doc_ids=("a",), query_vector=np.ones(2))
     refused(lambda: Representative().rank(bare, 1), "representative")

@@ -245,7 +245,7 @@ def test_comparing_a_sample_of_many_candidates_costs_nothing(name: str) -> None:
         )
         for rankings in (
             dict(zip(many.query_ids, ranker.rank_batch(many, 10), strict=True))
-            for ranker in (Representative(), Representative(10_000))
+            for ranker in (Representative(), Representative(sample=10_000))
         )
     )
     assert (sampled - compared) / len(topics) > -0.002

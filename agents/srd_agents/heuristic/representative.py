@@ -59,7 +59,7 @@ class Representative(Stepwise):
 
 
 class _Represented(PartialRanking):
-    """How far the documents chosen stand for each of the candidates compared.
+    """Likeness of each of the candidates compared with the nearest document chosen.
 
     Args:
         vectors: [N, F] float32.

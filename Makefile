@@ -22,7 +22,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named curves models clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named without-scores curves models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -36,6 +36,7 @@ help:
 	@echo "make pretrain  the weights of relational-pretrained, made again; its options: ARGS=--help"
 	@echo "make speed   the speed table; its options: ARGS=--help"
 	@echo "make named           the table of what named subtopics bring, of judges and of a language model"
+	@echo "make without-scores  the tables of the default without scores, and of what it was chosen from"
 	@echo "make models  train what the README's table shows, a folder each in models/"
 	@echo "make curves  train with the other libraries, and draw how soon they become good"
 	@echo "make test-third-party  install the other libraries beside .venv, and learn and rank with each of them"
@@ -141,6 +142,10 @@ pretrain speed: $(READY)
 # It reads the real files, below $SRD_DATA_DIR, and writes the page of its name in docs/results.
 named: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies.$@
+
+# Likewise; it writes the tables of docs/without_scores.md.
+without-scores: $(READY)
+	PYTHONPATH=.:agents:train $(BIN)/python -m studies.without_scores
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist docs/_build

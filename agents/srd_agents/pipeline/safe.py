@@ -17,11 +17,11 @@ from srd_agents.heuristic.config import Relevance
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
-from srd_agents.heuristic.relevance import ByRelevance
+from srd_agents.heuristic.relevance import ByRelevance, cosines
+from srd_agents.heuristic.representative import Representative
 from srd_agents.heuristic.stepwise import PartialRanking, progress_of
 from srd_agents.heuristic.trade_off import DPP, MMR
 from srd_agents.pipeline.capabilities import with_diversity, with_relevance
-from srd_agents.relational.ranker import Pretrained, PretrainedConfig
 from srd_agents.training.options import Config
 from srd_gym.checks import check_integer, check_number, check_positive
 from srd_gym.dtypes import BoolArray, IntArray
@@ -32,8 +32,8 @@ _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
 """What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
-_WITHOUT_QUERY = PretrainedConfig(novelty=0.5, sample=350)
-"""Up to 700 candidates are all ranked. The sample keeps a thousand within some 3 ms, ten thousand within 10."""
+_ROUNDING = 1e-6
+"""What a mean of equal cosines may be off by."""
 EQUAL = 1 - 1e-6
 """A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
 
@@ -59,10 +59,10 @@ class Safe:
 
     A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
     irrelevant and repeated subtopics and weigh the order of the scores beside them (docs/results/named.md). Else one
-    with retrieval scores keeps its order: no rule tried gains enough on all collections to leave it. Else DPP ranks
-    it by the cosine with the query (docs/results/texts.md), and the relational ranker a topic without a query vector:
-    all of its candidates up to 700, else a sample of 350, which changes no ranking on five of the six text collections
-    and alpha_nDCG@10 by less than 0.002 on the other.
+    with retrieval scores keeps its order: no rule tried gains enough on all collections to leave it. Else DPP ranks it
+    by the cosine with the query, if few candidates are near it: if their mean cosine is not above the middle between
+    the lowest and the highest. Where most are, or there is no query vector, documents that stand for all candidates
+    come first (`srd_agents.heuristic.representative`). docs/without_scores.md says how that was chosen.
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `near_duplicates` come after
     all others, in their order. A zero vector is no near-duplicate of anything.
@@ -149,11 +149,14 @@ class Safe:
                 "naming subtopics or setting a diversity changes it"
             )
             return _made(None, None, RetrievalOrder), why
-        if topic.query_vector is not None:
-            why = "diversified: there are no scores, so documents near the query count as relevant"
-            return self._made(DPP), why
-        why = "diversified: there are neither scores nor a query vector, so the relations of documents decide"
-        return _made(self._diversity, None, Pretrained, _WITHOUT_QUERY), why
+        if topic.query_vector is None:
+            why = "diversified: there are neither scores nor a query vector, so documents that stand for all come first"
+            return _made(self._diversity, None, Representative), why
+        if self._diversity is None and not few_stand_out(topic):
+            why = "diversified: there are no scores and most are near the query, so those that stand for all come first"
+            return _made(None, None, Representative), why
+        why = "diversified: there are no scores, so documents near the query count as relevant"
+        return self._made(DPP), why
 
     def _made(self, kind: type[Ranker]) -> Ranker:
         return _made(self._diversity, self._relevance, kind)
@@ -173,11 +176,18 @@ class Safe:
 
 
 @lru_cache(maxsize=64)
-def _made(
-    diversity: float | None, relevance: Relevance | None, kind: type[Ranker], *options: PretrainedConfig
-) -> Ranker:
-    """The ranker of a kind: one for all topics, so that weights are read once and batches stay together."""
-    return with_diversity(with_relevance(kind(*options), relevance), diversity)
+def _made(diversity: float | None, relevance: Relevance | None, kind: type[Ranker]) -> Ranker:
+    """The ranker of a kind: one for all topics, so that batches stay together."""
+    return with_diversity(with_relevance(kind(), relevance), diversity)
+
+
+def few_stand_out(topic: Topic) -> bool:
+    """Whether few candidates are near the query: their mean cosine with it is not above the middle of its range."""
+    query = topic.query_vector
+    if query is None:
+        return False
+    near = cosines(query, topic.require_vectors("the default ranker"))
+    return float(near.mean(dtype=np.float64)) <= (float(near.min()) + float(near.max())) / 2 + _ROUNDING
 
 
 def near_copies(vectors: FloatArray, limit: float) -> BoolArray:

@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.blend import Blend
-from srd_agents.heuristic.greedy import Rows, rows_of
+from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import ByRelevance
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_agents.networks.features import query_vectors, relu
@@ -36,7 +36,7 @@ from srd_agents.relational.relations import (
     position_of,
     relate,
 )
-from srd_agents.training.options import Config, Count, NotNegative, check_like
+from srd_agents.training.options import Config, NotNegative, check_like
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.files import PathLike
@@ -178,9 +178,6 @@ class PretrainedConfig(Config):
     """A file of weights that `make pretrain` wrote. None: those of the package."""
     novelty: NotNegative = 0.0
     """What is added to a score for each logarithm of 1 less the largest cosine with a document chosen; at least 0."""
-    sample: Count | None = None
-    """Of a topic with neither scores nor a query vector, so many candidates are ranked where it has more than twice as
-    many: every (N / sample)-th by closeness to the centroid. The others follow in that order. None: all are."""
 
 
 class Pretrained(Stepwise):
@@ -207,20 +204,11 @@ class Pretrained(Stepwise):
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics of equal size are ranked side by side."""
         check_integer("k", k, 1)
-        samples = [Sample.of(topic, self.config.sample) for topic in topics]
-        ranked = [topic if sample is None else sample.topic for topic, sample in zip(topics, samples, strict=True)]
-        rankings = rank_topics(self.weights, ranked, k, self.config.novelty)
-        return [
-            ranking if sample is None else np.concatenate([sample.inside[ranking], sample.outside])[:k]
-            for ranking, sample in zip(rankings, samples, strict=True)
-        ]
+        return rank_topics(self.weights, topics, k, self.config.novelty)
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
-        sample = Sample.of(topic, self.config.sample)
-        ranked = topic if sample is None else sample.topic
-        progress = DraftProgress(Related(self.weights, relations_of([ranked]), novelty=self.config.novelty))
-        return progress if sample is None else SampleProgress(sample, progress)
+        return DraftProgress(Related(self.weights, relations_of([topic]), novelty=self.config.novelty))
 
     def with_diversity(self, diversity: float) -> Ranker:
         """Blended with relevance and the distance to what is chosen."""
@@ -275,59 +263,6 @@ class DraftProgress(PartialRanking):
     def add(self, document: int) -> None:
         """Choose a candidate."""
         self._draft.add(np.array([[document]]))
-
-
-class Sample(NamedTuple):
-    """M candidates that stand for all N of a topic without scores and query vector."""
-
-    topic: Topic
-    """The topic with these alone."""
-    inside: IntArray
-    """[M] which they are, rising."""
-    outside: IntArray
-    """[N - M] the others, nearest to the centroid first."""
-    rows: Rows
-    """All candidates' vectors."""
-
-    @classmethod
-    def of(cls, topic: Topic, most: int | None) -> Sample | None:
-        """Candidates spread evenly over the order by closeness to the centroid; None: all are to be ranked."""
-        n = topic.n_candidates
-        if most is None or n <= 2 * most or topic.retrieval_scores is not None or topic.query_vector is not None:
-            return None
-        rows = rows_of(topic.require_vectors(f"ranker {NAME!r}"))
-        order = np.argsort(-rows.project(rows.scale @ rows.vectors), kind="stable")
-        chosen = np.zeros(n, np.bool_)
-        chosen[np.arange(most) * n // most] = True
-        inside = np.sort(order[chosen])
-        return cls(
-            Topic(query_id=topic.query_id, doc_ids=tuple(map(str, inside)), doc_vectors=rows.vectors[inside]),
-            inside,
-            order[~chosen],
-            rows,
-        )
-
-
-class SampleProgress(PartialRanking):
-    """The ranking of a sample, step by step; a candidate outside it counts as the one in it that is most alike."""
-
-    def __init__(self, sample: Sample, progress: PartialRanking) -> None:
-        self._sample, self._progress = sample, progress
-
-    def scores(self) -> ScoreArray:
-        """[N]; those outside the sample are below all in it."""
-        inside, outside = self._sample.inside, self._sample.outside
-        own, scores = self._progress.scores(), np.empty(len(inside) + len(outside))
-        scores[inside], scores[outside] = own, own.min() - np.linspace(1.0, 2.0, len(outside))
-        return scores
-
-    def add(self, document: int) -> None:
-        """Choose a candidate."""
-        _, inside, _, rows = self._sample
-        place = int(np.searchsorted(inside, document))
-        if place == len(inside) or inside[place] != document:
-            place = int(Rows(rows.vectors[inside], rows.scale[inside]).project(rows.unit(document)).argmax())
-        self._progress.add(place)
 
 
 def relations_of(topics: Sequence[Topic]) -> Relations:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,18 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents import diversify, make_ranker
+from srd_agents.heuristic.representative import Representative
 from srd_agents.pipeline import safe
-from srd_agents.pipeline.safe import near_copies
+from srd_agents.pipeline.safe import few_stand_out, near_copies
 from srd_gym.data import load_texts
 from srd_gym.measures import evaluate
+from srd_gym.protocols import Ranker
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
 RANKER = make_ranker("safe")
-KINDS = {
+KINDS: dict[str, Ranker] = {
     "scores": make_ranker("retrieval-order"),
     "query": make_ranker("dpp"),
-    "vectors": make_ranker("relational-pretrained", novelty=0.5),
+    "vectors": Representative(),
     "subtopics": make_ranker("xquad"),
     "subtopics, scores": make_ranker("xquad"),
 }
@@ -53,7 +53,42 @@ def drawn(n: int, seed: int, kind: str = "scores", copied: int = 0, width: int =
 
 def without_copies(topic: Topic, kind: str) -> list[int]:
     """What it ranks before copies are moved, all of it."""
-    return KINDS[kind].rank(topic, topic.n_candidates).tolist()
+    ranker = KINDS["vectors" if kind == "query" and not few_stand_out(topic) else kind]
+    return ranker.rank(topic, topic.n_candidates).tolist()
+
+
+def by_cosines(*cosines: float) -> Topic:
+    """Documents with these cosines with the query, which differ from each other in further dimensions."""
+    near = np.array(cosines)
+    beside = np.random.default_rng(0).standard_normal((len(near), 20))
+    beside *= (np.sqrt(1 - near**2) / np.linalg.norm(beside, axis=1))[:, None]
+    return Topic(
+        query_id="q",
+        doc_ids=tuple(map(str, range(len(near)))),
+        query_vector=np.eye(21)[0],
+        doc_vectors=np.column_stack([near, beside]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("cosines", "few"),
+    [
+        ((0.9, 0.2, 0.1, 0.3), True),
+        ((0.9, 0.8, 0.85, 0.1), False),
+        ((-0.1, -0.2, -0.15, -0.9), False),
+        ((0.9, 0.5, 0.1), True),  # evenly spread
+        ((0.9, 0.5001, 0.1), False),
+        ((0.7, 0.7, 0.7, 0.7, 0.7, 0.7), True),  # the query tells nothing apart
+        ((0.3,), True),
+    ],
+)
+def test_relevance_counts_where_few_candidates_are_near_the_query(cosines: tuple[float, ...], few: bool) -> None:
+    topic = by_cosines(*cosines)
+    assert few_stand_out(topic) == few
+    wanted = KINDS["query" if few else "vectors"].rank(topic, 4)
+    assert RANKER.rank(topic, 4).tolist() == wanted.tolist()
+    asked = make_ranker("dpp").with_diversity(0.4)  # type: ignore[attr-defined]
+    assert RANKER.with_diversity(0.4).rank(topic, 4).tolist() == asked.rank(topic, 4).tolist()
 
 
 def plain_copies_last(topic: Topic, ranking: list[int], limit: float = 0.9999) -> list[int]:
@@ -129,13 +164,15 @@ def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> N
     ("kind", "sentence"),
     [
         ("scores", "kept the order of the scores: "),
-        ("query", "diversified: there are no scores"),
+        ("few near", "diversified: there are no scores, so documents near the query count"),
+        ("most near", "diversified: there are no scores and most are near the query"),
         ("vectors", "diversified: there are neither scores nor a query vector"),
         ("subtopics", "diversified: the named subtopics are covered"),
     ],
 )
 def test_it_says_what_it_did_and_why(kind: str, sentence: str) -> None:
-    topic = drawn(30, 1, kind)
+    near = {"few near": (0.9, 0.1, 0.2, 0.15), "most near": (0.9, 0.8, 0.85, 0.1)}
+    topic = by_cosines(*near[kind]) if kind in near else drawn(30, 1, kind)
     assert RANKER.explain(topic).startswith(sentence)
     given = {"subtopics": topic.subtopic_vectors} if kind == "subtopics" else {}
     found = diversify(topic.query_vector, topic.doc_vectors, 5, scores=topic.retrieval_scores, **given)
@@ -182,34 +219,33 @@ def test_a_query_of_another_model_does_no_harm() -> None:
         diversify(rng.standard_normal(5), groups, 4)
 
 
-def test_of_very_many_candidates_those_near_the_query_are_considered() -> None:
+@pytest.mark.parametrize(("n", "k"), [(100_000, 10), (1_200, 1_200)])
+def test_of_very_many_candidates_those_near_the_query_are_considered(n: int, k: int) -> None:
     rng = np.random.default_rng(0)
-    documents = rng.standard_normal((100_000, 16)).astype(np.float32)
-    query = rng.standard_normal(16)
-    cosines = documents @ query / np.linalg.norm(documents, axis=1)
-    assert set(diversify(query, documents, 10).indices.tolist()) <= set(np.argsort(-cosines)[:1000].tolist())
-    few = diversify(query, documents[:1200], 1200).indices
-    assert few[1000:].tolist() == np.argsort(-cosines[:1200], kind="stable")[1000:].tolist()
+    documents, query = rng.standard_normal((n, 16)).astype(np.float32), rng.standard_normal(16)
+    cosines = documents @ query / np.linalg.norm(documents, axis=1) / np.linalg.norm(query)
+    if cosines.mean() > (cosines.min() + cosines.max()) / 2:  # few are near the opposite
+        query, cosines = -query, -cosines
+    nearest, shown = np.argsort(-cosines, kind="stable"), diversify(query, documents, k).indices
+    assert set(shown[:10].tolist()) <= set(nearest[:1000].tolist())
+    assert shown[1000:].tolist() == nearest[1000:k].tolist()
 
 
 @pytest.mark.skipif("SRD_DATA_DIR" not in os.environ, reason="SRD_DATA_DIR names no folder of data sets")
-def test_sampling_many_candidates_costs_nothing_on_any_collection() -> None:
-    """Of all collections only reference-lists has topics above 700 candidates: all others keep their rankings."""
-    above = {}
-    for file in sorted(Path(os.environ["SRD_DATA_DIR"]).glob("texts/*/diversity.qrels.gz")):
-        with gzip.open(file, "rt", encoding="utf-8") as lines:
-            judged = {(query, document) for query, _, document, _ in (line.split() for line in lines)}
-        counts = Counter(query for query, _ in judged)
-        above[file.parent.name] = len(counts), [query for query, count in counts.items() if count > 700]
-    assert len(above) >= 6
-    assert [name for name, (_, queries) in above.items() if queries] == ["reference-lists"]
-    every, queries = above["reference-lists"]
-    folder = Path(os.environ["SRD_DATA_DIR"]) / "texts" / "reference-lists"
-    found = load_texts(folder, vectors=folder / "minilm-384.npz", retrieve="none", depth=5_000).select(queries)
-    plain = [Topic(query_id=t.query_id, doc_ids=t.doc_ids, doc_vectors=t.doc_vectors) for t in found]
-    scores = []
-    for ranker in (RANKER, KINDS["vectors"]):
-        rankings = dict(zip(found.query_ids, ranker.rank_batch(plain, 10), strict=True))
-        per_topic = evaluate(found, rankings, ["alpha_nDCG@10"], "candidates").per_topic
-        scores.append(sum(per_topic[query]["alpha_nDCG@10"] for query in queries))
-    assert abs(scores[0] - scores[1]) / every < 0.002
+@pytest.mark.parametrize("name", ["word-senses", "reference-lists"])
+def test_comparing_a_sample_of_many_candidates_costs_nothing(name: str) -> None:
+    """Of the collections these two have most topics of more candidates than are compared."""
+    folder = Path(os.environ["SRD_DATA_DIR"]) / "texts" / name
+    topics = load_texts(folder, vectors=folder / "minilm-384.npz", retrieve="none", depth=5_000)
+    many = topics.select([topic.query_id for topic in topics if topic.n_candidates > Representative().sample])
+    assert len(many) >= 8
+    sampled, compared = (
+        sum(
+            one["alpha_nDCG@10"] for one in evaluate(many, rankings, ["alpha_nDCG@10"], "candidates").per_topic.values()
+        )
+        for rankings in (
+            dict(zip(many.query_ids, ranker.rank_batch(many, 10), strict=True))
+            for ranker in (Representative(), Representative(sample=10_000))
+        )
+    )
+    assert (sampled - compared) / len(topics) > -0.002

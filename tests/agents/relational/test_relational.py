@@ -171,24 +171,3 @@ def test_files_of_weights_are_checked(tmp_path: Path) -> None:
     refused(lambda: read_weights(path), "expected one that `make pretrain` wrote")
     with pytest.raises(FileNotFoundError, match="weights of ranker 'relational-pretrained': no file at"):
         read_weights(tmp_path / "absent.npz")
-
-
-def test_a_sample_stands_for_many_candidates() -> None:
-    """It is ranked as a topic of its own, the others follow, and a document outside it counts as the one most alike."""
-    vectors = np.random.default_rng(0).normal(size=(48, 12)).astype(np.float32)
-    whole, sampled = (Pretrained(PretrainedConfig(novelty=0.5, sample=sample)) for sample in (None, 16))
-    topic, small = bare_topic(48, doc_vectors=vectors), bare_topic(32, "small", doc_vectors=vectors[:32])
-    ranking = sampled.rank(topic, 48)
-    inside, best_first = np.sort(ranking[:16]), np.argsort(-unit_vectors(vectors) @ unit_vectors(vectors).mean(axis=0))
-    assert sorted(best_first[np.arange(16) * 3].tolist()) == inside.tolist()
-    np.testing.assert_array_equal(inside[whole.rank(topic.take(inside), 16)], ranking[:16])
-    assert ranking[16:].tolist() == [document for document in best_first.tolist() if document not in inside]
-    for given_ in (small, replace(topic, query_vector=vectors[0]), replace(topic, retrieval_scores=np.zeros(48))):
-        np.testing.assert_array_equal(sampled.rank(given_, 20), whole.rank(given_, 20))
-    check_ranker(sampled, [topic, small])
-    progress, twin = sampled.progress(topic), sampled.progress(topic)
-    outside = int(ranking[-1])
-    progress.add(outside)
-    twin.add(int(inside[(unit_vectors(vectors[inside]) @ vectors[outside]).argmax()]))
-    np.testing.assert_array_equal(progress.scores(), twin.scores())
-    assert progress.scores()[ranking[16:]].max() < progress.scores()[inside].min()

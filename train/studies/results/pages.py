@@ -21,6 +21,7 @@ OTHER_PARTS = (
     "returns",
     "coverage",
     "facts",
+    "without-scores",
 )
 """Marks of the parts that other commands write."""
 OLDER = "<!-- older entries -->"

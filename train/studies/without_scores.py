@@ -1,0 +1,299 @@
+"""What the default does on real texts, and what it was chosen from: `make without-scores`.
+
+It reads AMBIENT, the collections in `texts/`, `trec-web/` and `dssa-sample/` below the folder that SRD_DATA_DIR names,
+and writes the tables of docs/without_scores.md anew between their marks. Takes some five minutes of processor time.
+
+Shapes: T queries, N candidates of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from srd_agents.heuristic.representative import Representative
+from srd_agents.pipeline.safe import few_stand_out
+from srd_agents.registry import make_ranker
+from srd_agents.training.options import versions
+from srd_gym.data import LsaVectorizer, load_ambient, load_texts, load_trec
+from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.measures import evaluate
+from srd_gym.protocols import Ranker
+from srd_gym.topic import Topic, TopicSet
+from srd_train.experiment.provenance import commit
+from srd_train.experiment.sources import data_root
+from srd_train.report.markup import markdown, with_parts, write_text
+from srd_train.report.significance import difference_interval
+
+NAME = "without-scores"
+PAGE = Path(__file__).parents[2] / "docs" / "without_scores.md"
+MEASURE = "alpha_nDCG@10"
+MOST = 100
+"""Queries of a collection and first stage, spread over it: the rule was looked for on others of large collections."""
+RETRIEVED, JUDGED = "retrieved", "all judged"
+TEXTS = {
+    "author-names": ("none",),
+    "word-senses": ("none",),
+    "key-points": ("bm25", "cosine", "none"),
+    "perspectives": ("bm25", "cosine", "none"),
+    "medical-questions": ("bm25", "cosine", "none"),
+    "reference-lists": ("bm25", "cosine", "none"),
+}
+"""First stages of each collection; "none": all judged documents are candidates."""
+
+Place = tuple[str, str]
+"""A collection, and where its candidates come from."""
+Cell = tuple[Place, TopicSet]
+Table = dict[str, dict[Place, dict[str, list[float]]]]
+"""By ranker, place and query: MEASURE with each first stage and kind of vectors."""
+
+
+class Either:
+    """One ranker where few candidates stand out by their cosine with the query, another elsewhere."""
+
+    def __init__(self, few: Ranker, many: Ranker) -> None:
+        self.few, self.many = few, many
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k."""
+        return (self.few if few_stand_out(topic) else self.many).rank(topic, k)
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic."""
+        return [self.rank(topic, k) for topic in topics]
+
+
+class WithoutQuery:
+    """A ranker that is not shown the query."""
+
+    def __init__(self, ranker: Ranker) -> None:
+        self.ranker = ranker
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k."""
+        return self.rank_batch([topic], k)[0]
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; a query of zeros stands for none where a ranker needs one."""
+        blind = [replace(topic, query_vector=np.zeros(topic.vector_width or 0, np.float32)) for topic in topics]
+        return self.ranker.rank_batch(blind, k)
+
+
+DPP, RELATIONAL = make_ranker("dpp"), make_ranker("relational-pretrained", novelty=0.5)
+RANDOM: dict[str, Ranker] = {"random": make_ranker("random")}
+FIRST: dict[str, Ranker] = {"cosine": make_ranker("dpp", lambda_=1.0), "DPP": DPP}
+"""What a user would try first."""
+WITH_QUERY: dict[str, Ranker] = {
+    **FIRST,
+    "DPP, lambda 0.3": make_ranker("dpp", lambda_=0.3),
+    "MMR": make_ranker("mmr"),
+    "MMR, lambda 0.7": make_ranker("mmr", lambda_=0.7),
+    "facility location": make_ranker("facility-location"),
+    "relational": RELATIONAL,
+    "representative": Representative(),
+    "DPP or relational": Either(DPP, WithoutQuery(RELATIONAL)),
+    "DPP or representative": Either(DPP, Representative()),
+    "the same, lambda 0": Either(DPP, Representative(0.0)),
+    "the same, lambda 0.03": Either(DPP, Representative(0.03)),
+}
+DOCUMENTS_ALONE: dict[str, Ranker] = {
+    "DPP": WithoutQuery(DPP),
+    "MMR": WithoutQuery(make_ranker("mmr")),
+    "relational": WithoutQuery(RELATIONAL),
+    "representative": WithoutQuery(Representative()),
+}
+WITH_SCORES: dict[str, Ranker] = {
+    "order": make_ranker("retrieval-order"),
+    "duplicates last": make_ranker("safe"),
+    "DPP": DPP,
+    "DPP, lambda 0.9": make_ranker("dpp", lambda_=0.9),
+    "MMR": make_ranker("mmr"),
+    "MMR, lambda 0.9": make_ranker("mmr", lambda_=0.9),
+    "relational": make_ranker("relational-pretrained"),
+}
+
+
+def cells(root: Path) -> Iterator[Cell]:
+    """All topics, with the vectors of their files, and but for `dssa-sample` with LSA fitted on their candidates."""
+    for place, topics in _collections(root):
+        kept = [
+            replace(topic, subtopic_vectors=None, subtopic_texts=None, pool=None, pool_ids=None)
+            for topic in topics.trainable()
+            if topic.n_candidates >= 10
+        ]
+        step = -(-len(kept) // MOST)
+        chosen = topics.replace(kept[step // 2 :: step])
+        yield place, chosen
+        if place[0] != "dssa-sample":
+            lsa = LsaVectorizer(100).fit(text for topic in chosen for text in topic.doc_texts or ())
+            yield place, lsa.apply(chosen, transductive=True)
+
+
+def _collections(root: Path) -> Iterator[Cell]:
+    ambient, dssa, trec = (root / name for name in ("ambient", "dssa-sample", "trec-web"))
+    yield ("AMBIENT", RETRIEVED), load_ambient(ambient, vectors=ambient / "minilm-384.npz")
+    for name, stages in TEXTS.items():
+        folder = root / "texts" / name
+        for stage in stages:
+            how: dict[str, Any] = {"retrieve": stage, "depth": 5_000 if stage == "none" else 100}
+            place = (name, JUDGED if stage == "none" else RETRIEVED)
+            yield place, load_texts(folder, vectors=folder / "minilm-384.npz", **how)
+    files = {"qrels": "diversity.qrels.gz", "run": "indri.run.gz", "topics": "topics.xml"}
+    given: dict[str, Any] = {kind: sorted(trec.glob(f"*.{end}")) for kind, end in files.items()}
+    given |= {"vectors": dssa / "doc.emb.gz", "query_vectors": dssa / "query.emb.gz", "missing": "drop"}
+    yield ("dssa-sample", RETRIEVED), load_trec(**given)
+
+
+def shuffled(topics: TopicSet) -> TopicSet:
+    """Without scores, candidates in a random order."""
+    rng = np.random.default_rng(0)
+    return topics.replace(replace(t, retrieval_scores=None).take(rng.permutation(t.n_candidates)) for t in topics)
+
+
+def add(table: Table, place: Place, topics: TopicSet, rankers: Mapping[str, Ranker]) -> None:
+    """Put what these rankers come to into a table."""
+    for name, ranker in rankers.items():
+        rankings = dict(zip(topics.query_ids, ranker.rank_batch(topics, 10), strict=True))
+        own = table.setdefault(name, {}).setdefault(place, {})
+        for query, scores in evaluate(topics, rankings, [MEASURE], "candidates").per_topic.items():
+            own.setdefault(query, []).append(scores[MEASURE])
+
+
+def by_query(table: Table) -> dict[str, dict[Place, ScoreArray]]:
+    """The mean of each query over first stages and vectors: [T] by ranker and place."""
+    return {
+        name: {place: np.array([np.mean(own[query]) for query in sorted(own)]) for place, own in places.items()}
+        for name, places in table.items()
+    }
+
+
+def worth(
+    name: str, means: Mapping[str, Mapping[Place, float]], first: Sequence[str], places: Sequence[Place]
+) -> float:
+    """The mean over collections, less how far any place is 0.01 below the best of `first`, or below random."""
+    collections: dict[str, list[float]] = {}
+    for place in places:
+        collections.setdefault(place[0], []).append(means[name][place])
+    lacks = [min(0.0, min(means[name][place] - means["random"][place] for place in places))]
+    if first:
+        least = min(means[name][place] - max(means[one][place] for one in first) for place in places)
+        lacks.append(min(0.0, least + 0.01))
+    return float(np.mean([np.mean(own) for own in collections.values()]) + sum(lacks))
+
+
+def left_out(
+    means: Mapping[str, Mapping[Place, float]], names: Sequence[str], first: Sequence[str]
+) -> dict[Place, str]:
+    """For each place the rule with the highest worth on all other collections."""
+    places = list(means["random"])
+    return {
+        place: max(names, key=lambda name: worth(name, means, first, [p for p in places if p[0] != place[0]]))
+        for place in places
+    }
+
+
+def chosen_table(table: Table, names: Sequence[str], first: Sequence[str], default: str) -> str:
+    """Means of all rules, and of the rule chosen without the collection; how far the default is from what is simplest.
+
+    Args:
+        table: of "random" and the rules.
+        names: rules.
+        first: those that the choice is compared with.
+        default: the rule that the default follows.
+    """
+    scores = by_query(table)
+    means = {name: {place: float(own.mean()) for place, own in places.items()} for name, places in scores.items()}
+    picked = left_out(means, names, first)
+    columns = ["random", *names]
+    heads = ["candidates", "queries", *columns, "chosen without it", "comes to"]
+    heads += [f"`safe`'s rule less {other}" for other in ("random", *([" or ".join(first)] if first else []))]
+    rows = []
+    for place in means["random"]:
+        best = max(first, key=lambda name: means[name][place]) if first else None
+        others = ["random", *([best] if best else [])]
+        rows.append(
+            [
+                ", ".join(place),
+                str(len(scores["random"][place])),
+                *(f"{means[name][place]:.3f}" for name in columns),
+                picked[place],
+                f"{means[picked[place]][place]:.3f}",
+                *(_difference((scores[default][place], scores[other][place])) for other in others),
+            ]
+        )
+    every = list(means["random"])
+    of_all = [
+        np.mean([np.mean([means[name][p] for p in every if p[0] == c]) for c in {p[0] for p in every}])
+        for name in columns
+    ]
+    out = np.mean([np.mean([means[picked[p]][p] for p in every if p[0] == c]) for c in {p[0] for p in every}])
+    rows.append(
+        [
+            "mean of the collections",
+            "",
+            *(f"{mean:.3f}" for mean in of_all),
+            "",
+            f"{out:.3f}",
+            *[""] * (len(heads) - len(columns) - 4),
+        ]
+    )
+    return markdown(heads, rows)
+
+
+def scores_table(table: Table) -> str:
+    """What the rules with scores gain over the order, and what putting duplicates last does."""
+    scores = by_query(table)
+    rules = [name for name in table if name != "order"]
+    rows = [
+        [place[0], str(len(order)), *(f"{(scores[name][place] - order).mean():+.4f}" for name in rules)]
+        for place, order in scores["order"].items()
+    ]
+    means = [
+        np.mean([float((scores[name][p] - order).mean()) for p, order in scores["order"].items()]) for name in rules
+    ]
+    rows.append(["mean of the collections", "", *(f"{mean:+.4f}" for mean in means)])
+    return markdown(("retrieved candidates of", "queries", *rules), rows)
+
+
+def _difference(pair: tuple[ScoreArray, ScoreArray]) -> str:
+    low, high = difference_interval(pair)
+    return f"{(pair[0] - pair[1]).mean():+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
+def part_of(found: Iterator[Cell]) -> str:
+    """The generated part of the page."""
+    query: Table = {}
+    alone: Table = {}
+    with_scores: Table = {}
+    for place, topics in found:
+        bare = shuffled(topics)
+        add(query, place, bare, RANDOM | WITH_QUERY)
+        add(alone, place, bare, RANDOM | DOCUMENTS_ALONE)
+        if topics.has_retrieval_order:
+            add(with_scores, place, topics, WITH_SCORES)
+    software = ", ".join(f"{name} {number}" for name, number in versions().items())
+    return "\n\n".join(
+        [
+            "**No scores, a query vector**",
+            chosen_table(query, list(WITH_QUERY), list(FIRST), "DPP or representative"),
+            "**Documents alone**",
+            chosen_table(alone, list(DOCUMENTS_ALONE), [], "representative"),
+            "**With scores, less their order**",
+            scores_table(with_scores),
+            f"Made by `make {NAME}` at commit {commit()} ({software}).",
+        ]
+    )
+
+
+def main(collections: Callable[[Path], Iterator[Cell]] = cells) -> None:
+    """Write the part of the page."""
+    part = part_of(collections(data_root()))
+    write_text(PAGE, with_parts(PAGE.read_text(encoding="utf-8"), {NAME: part}))
+
+
+if __name__ == "__main__":
+    main()

@@ -22,6 +22,8 @@ _LONGEST_NAME = 100
 """Letters that are compared with names."""
 _LONGEST = 1_500
 """Characters of an error."""
+_LONG = 1_000
+"""Numbers above which a product is faster than looking at each."""
 
 
 def unknown(kind: str, given: object, known: Iterable[str], hint: str = "") -> ValueError:
@@ -193,6 +195,18 @@ def array_from(values: Any) -> NDArray[Any]:
     if ma is not None and any(isinstance(row, ma.MaskedArray) and ma.is_masked(row) for row in rows):
         raise ValueError("some values are masked; fill them, or leave them out")
     return np.asarray(values)
+
+
+def all_finite(array: NDArray[Any]) -> bool:
+    """Whether no number is NaN or infinite."""
+    if array.dtype.kind != "f":
+        return True
+    if array.dtype.char in "fd" and array.size > _LONG:
+        # One pass of the fastest kind, and nothing is written; squares may leave the range of the numbers.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.vdot(array, array)):
+                return True
+    return bool(np.isfinite(array).all())
 
 
 def falling(scores: NDArray[Any]) -> NDArray[np.int64] | None:

@@ -16,7 +16,7 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.checks import array_from, as_scores, check_integer, unknown
+from srd_gym.checks import all_finite, array_from, as_scores, check_integer, unknown
 from srd_gym.reading import few, shown
 from srd_gym.showing import ROWS, html_table
 
@@ -503,9 +503,10 @@ def _texts(topic: Topic, name: str, value: Any) -> tuple[str, ...]:
             topic, f"{name} must be a sequence of texts, got {shown(value)} ({type(value).__name__})", TypeError
         )
     texts = tuple(value)
-    wrong = [entry for entry in texts if not isinstance(entry, str)]
-    if wrong:
-        raise _fault(topic, f"{name} must be text, got {shown(wrong[0])} ({type(wrong[0]).__name__})", TypeError)
+    if set(map(type, texts)) - {str}:  # else nothing is looked at one by one
+        wrong = [entry for entry in texts if not isinstance(entry, str)]
+        if wrong:
+            raise _fault(topic, f"{name} must be text, got {shown(wrong[0])} ({type(wrong[0]).__name__})", TypeError)
     return texts
 
 
@@ -550,7 +551,8 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
     if given.shape != shape:
         raise _fault(topic, f"{name} has shape {given.shape}, expected {shape}")
     may_lack = name == "subtopic_scores"
-    if given.dtype.kind == "f" and (wrong := _not_finite(given, may_lack)).any():
+    if _any_wrong(given, may_lack):
+        wrong = np.isinf(given) if may_lack else ~np.isfinite(given)
         kind, row = "infinity" if may_lack else "NaN or infinity", int(np.argwhere(wrong)[0][0])
         wanted = "finite numbers" + ", or NaN where nobody rated" * may_lack
         raise _fault(topic, f"{name} holds {kind} (first at row {row}); expected {wanted}")
@@ -564,7 +566,7 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
         given = as_scores(given)
     with np.errstate(over="ignore", invalid="ignore"):
         array = np.ascontiguousarray(given, dtype=dtype)
-    fits = not _not_finite(array, may_lack).any() if dtype is np.float32 else np.array_equal(array, given)
+    fits = array is given or (not _any_wrong(array, may_lack) if dtype is np.float32 else np.array_equal(array, given))
     if not fits:
         raise _fault(topic, f"{name} holds values that {np.dtype(dtype).name} cannot represent")
     frozen = array.view()
@@ -572,10 +574,9 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
     return frozen
 
 
-def _not_finite(array: NDArray[Any], may_lack: bool) -> NDArray[np.bool_]:
-    """Which numbers are infinite, or NaN unless they may be lacking."""
-    wrong: NDArray[np.bool_] = np.isinf(array) if may_lack else ~np.isfinite(array)
-    return wrong
+def _any_wrong(array: NDArray[Any], may_lack: bool) -> bool:
+    """Whether some number is infinite, or NaN unless it may be lacking."""
+    return bool(np.isinf(array).any()) if may_lack else not all_finite(array)
 
 
 def _check_counts(topic: Topic) -> None:

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_agents.heuristic.relevance import cosines
 from srd_agents.pipeline.capabilities import (
     PutsCopiesLast,
     check_uses_subtopics,
@@ -28,7 +27,7 @@ from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.per_cost import PerCost, per_cost_of
 from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of
 from srd_agents.pipeline.words import with_vectors
-from srd_agents.registry import load_ranker
+from srd_agents.registry import RANKERS, load_ranker
 from srd_agents.training.renamed import takes_former_names
 from srd_gym.checks import check_integer, falling, name_of, refuse_class
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
@@ -340,12 +339,12 @@ class Chooser:
         if per_cost:
             self.ranker, self.limits = per_cost_of(per_cost, ranker, limits, costs, diversity, relevance)
             return
-        chosen = with_relevance(as_ranker(ranker), relevance)
-        if subtopics:
-            check_uses_subtopics(chosen)
-        if limits.near_duplicates is None and isinstance(chosen, PutsCopiesLast):
-            chosen = chosen.with_copies(None)
-        self.ranker = with_diversity(chosen, diversity, option)
+        alone = limits.near_duplicates is None
+        weighed = (relevance, diversity, option)
+        if _is_kept(ranker, *weighed):
+            self.ranker = _of_a_name(ranker, alone, subtopics, *weighed)
+        else:
+            self.ranker = _weighed(as_ranker(ranker), alone, subtopics, *weighed)
         # The order of relevance holds copies too.
         self.limits = replace(limits, near_duplicates=None) if diversity == 0 else limits
 
@@ -368,7 +367,7 @@ class Chooser:
         """
         topics, orders, limits, notes = [], [], [], []
         for one in given:
-            topic, order = _retrieved(one, nearest_first=getattr(self.ranker, "weighs_cosines", False))
+            topic, order = _retrieved(one)
             notes.append(one.note)
             topics.append(topic)
             orders.append(order)
@@ -414,13 +413,45 @@ def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
     )
 
 
-def _retrieved(given: Given, *, nearest_first: bool) -> tuple[Topic, IntArray | None]:
-    """The topic that a ranker is to see: an unlabelled one, its candidates in the order of their scores.
+def _is_kept(ranker: object, *values: object) -> bool:
+    """Whether the ranker of this name is made once: one of ours without a folder, as nothing of it can change."""
+    if ranker is not None and not (
+        isinstance(ranker, str) and ranker in RANKERS.built_in and ":" not in ranker and not os.path.isdir(ranker)
+    ):
+        return False
+    return all(isinstance(value, str | float | None) for value in values)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _of_a_name(
+    name: str | None, alone: bool, subtopics: bool, relevance: str | None, diversity: float | None, option: str
+) -> Ranker:
+    return _weighed(as_ranker(name), alone, subtopics, relevance, diversity, option)
+
+
+def _weighed(
+    ranker: Ranker, alone: bool, subtopics: bool, relevance: str | None, diversity: float | None, option: str
+) -> Ranker:
+    """The ranker as a caller wants it.
 
     Args:
-        given: the topic.
-        nearest_first: whether candidates without scores are in the order of their cosines with the query, so that the
-            more relevant one wins a tie.
+        ranker: that is to rank.
+        alone: whether near-duplicates come wherever it puts them.
+        subtopics: whether any are named.
+        relevance: as for `diversify`.
+        diversity: as for `diversify`.
+        option: what the caller calls the diversity, for errors.
+    """
+    ranker = with_relevance(ranker, relevance)
+    if subtopics:
+        check_uses_subtopics(ranker)
+    if alone and isinstance(ranker, PutsCopiesLast):
+        ranker = ranker.with_copies(None)
+    return with_diversity(ranker, diversity, option)
+
+
+def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
+    """The topic that a ranker is to see: an unlabelled one, its candidates in the order of their scores.
 
     Returns:
         The topic, and for each of its candidates its position among the documents given (None: the same).
@@ -432,8 +463,6 @@ def _retrieved(given: Given, *, nearest_first: bool) -> tuple[Topic, IntArray | 
         first_stage = row_of(given.query_id, "scores", given.scores, len(documents))
         if (order := falling(first_stage)) is not None:
             documents, first_stage = documents[order], first_stage[order]
-    elif nearest_first and given.query_vector is not None and (order := _nearest(given, documents)) is not None:
-        documents = documents[order]
     if order is not None and given.doc_ids is not None:
         ids = tuple([ids[i] for i in order.tolist()])
     told = texts_of(given.subtopics)
@@ -457,14 +486,6 @@ def _retrieved(given: Given, *, nearest_first: bool) -> tuple[Topic, IntArray | 
         subtopic_scores=rated if rated is None or order is None else rated[order],
     )
     return topic, order
-
-
-def _nearest(given: Given, documents: NDArray[Any]) -> IntArray | None:
-    """[N] the documents, nearest to the query first; None: they are, or `Topic` will refuse them."""
-    query = array_of(given.query_id, "query_vector", _row(given.query_vector))
-    if documents.ndim != 2 or query.shape != documents.shape[1:]:
-        return None
-    return falling(cosines(query.astype(np.float32), documents.astype(np.float32, copy=False)))
 
 
 def _named(given: Given) -> NDArray[Any] | None:

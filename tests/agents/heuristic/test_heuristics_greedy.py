@@ -248,7 +248,7 @@ def test_vectors_are_measured_whatever_their_length() -> None:
 def test_a_topic_alone_is_ranked_as_beside_others(name: str, n: int, width: int, seed: int, clusters: int) -> None:
     """To the last bit: in a block of several, and by the shorter way of one."""
     topic, ranker = drawn(n, width, seed, clusters), make_ranker(name)
-    value = ranker._value(topic)
+    (value,), _ = ranker._values([topic])
     block = ByObjective(np.stack([topic.doc_vectors] * 3), np.stack([value] * 3), ranker, n).first(n)
     alone = chosen_alone(topic.doc_vectors, value, n, ranker)
     assert block.tolist() == [alone.tolist()] * 3

@@ -261,18 +261,21 @@ def checked_ranking(ranking: Any, topic: Candidates, ranker: object, k: int | No
     """
     row: NDArray[Any] = np.asarray(ranking)
     documents, wrong = row.tolist(), ""
-    query_id = shown(topic.query_id)
     if row.ndim != 1 or (documents and row.dtype.kind not in "iu"):
-        wrong = f"returned {row.dtype} of shape {row.shape} for topic {query_id}; expected whole numbers [K]"
+        wrong = (
+            f"returned {row.dtype} of shape {row.shape} for topic {shown(topic.query_id)}; expected whole numbers [K]"
+        )
     elif len(distinct := set(documents)) < len(documents):
         wrong = (
-            f"ranks a document of topic {query_id} twice, as where scores are no numbers: are its vectors too large? "
-            "Scale them as those of training"
+            f"ranks a document of topic {shown(topic.query_id)} twice, as where scores are no numbers: are its vectors "
+            "too large? Scale them as those of training"
         )
     elif documents and (min(distinct) < 0 or max(distinct) >= topic.n_candidates):
-        wrong = f"ranks a document that topic {query_id} does not have; they are 0 to {topic.n_candidates - 1}"
+        wrong = (
+            f"ranks a document that topic {shown(topic.query_id)} does not have; they are 0 to {topic.n_candidates - 1}"
+        )
     elif k is not None and len(documents) != (wanted := min(k, topic.n_candidates)):
-        wrong = f"ranked {len(documents)} documents of topic {query_id}, expected {wanted}"
+        wrong = f"ranked {len(documents)} documents of topic {shown(topic.query_id)}, expected {wanted}"
     if wrong:
         raise ValueError(f"ranker {shown(name_of(ranker))} {wrong}")
     return row.astype(np.int64, copy=False)

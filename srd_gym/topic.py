@@ -564,8 +564,11 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
                 "retrieval order, best first",
             )
         given = as_scores(given)
-    with np.errstate(over="ignore", invalid="ignore"):
-        array = np.ascontiguousarray(given, dtype=dtype)
+    if given.dtype == dtype:
+        array = np.ascontiguousarray(given)
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            array = np.ascontiguousarray(given, dtype=dtype)
     fits = array is given or (not _any_wrong(array, may_lack) if dtype is np.float32 else np.array_equal(array, given))
     if not fits:
         raise _fault(topic, f"{name} holds values that {np.dtype(dtype).name} cannot represent")

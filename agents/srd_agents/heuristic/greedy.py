@@ -97,6 +97,8 @@ def in_blocks(
     Returns:
         What each item came to.
     """
+    if len(items) == 1:
+        return list(work(list(items)))
     groups: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
     for index, shape in enumerate(shapes):
         groups[shape].append(index)
@@ -118,6 +120,8 @@ class Objective(ABC):
 
     start = 0.0
     """The state of a candidate before any document is chosen."""
+    looks_back = True
+    """Whether a direction depends on earlier ones."""
     falls_at_once = False
     """Whether the first document can only lower a candidate's score below its value, as further ones do."""
 
@@ -282,14 +286,18 @@ def chosen_alone(
         objective: the rest of the score.
         ties: [N] float32 what decides between equal scores; None: the position.
     """
-    ranking, rows = np.empty(k, dtype=np.int64), rows_of(vectors)
+    ranking, (rows, scale) = np.empty(k, dtype=np.int64), rows_of(vectors)
     state = np.full(value.shape, objective.start, dtype=np.float32)
+    projection = np.empty_like(state)
     directions = np.empty((1, k, vectors.shape[1]), dtype=np.float32)
     ranking[0] = chosen = best(value, ties)
     for rank in range(1, k):
         value[chosen] = -np.inf
-        unit = rows.vectors[chosen : chosen + 1] * rows.scale[chosen]
-        directions[:, rank - 1] = direction = objective.direction(unit, directions[:, : rank - 1])
-        objective.fold(state, rows.project(direction[0]))
+        direction = objective.direction(rows[chosen : chosen + 1] * scale[chosen], directions[:, : rank - 1])
+        if objective.looks_back:
+            directions[:, rank - 1] = direction
+        np.vecdot(rows, direction, out=projection)
+        projection *= scale
+        objective.fold(state, projection)
         ranking[rank] = chosen = best(objective.scored(value, state), ties)
     return ranking

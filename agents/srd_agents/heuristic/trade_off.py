@@ -110,6 +110,7 @@ class MMR(TradeOff):
     """
 
     name = "mmr"
+    looks_back = False
 
     def __init__(self, config: MMRConfig | None = None) -> None:
         config = config or MMRConfig()
@@ -169,8 +170,8 @@ def ties_of(topics: Sequence[Topic], relevance: FloatArray) -> FloatArray | None
     Returns:
         [B, N] float32: relevance, and zeros for topics with a retrieval order; None where all have one.
     """
-    unordered = np.array([topic.retrieval_scores is None for topic in topics])
-    return relevance * unordered[:, None] if unordered.any() else None
+    unordered = [topic.retrieval_scores is None for topic in topics]
+    return relevance * np.array(unordered)[:, None] if any(unordered) else None
 
 
 def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32, ties: FloatArray | None) -> IntArray:

@@ -14,7 +14,7 @@ Limits of a ranker that has none of these filter its whole ranking.
 
 from __future__ import annotations
 
-from typing import Protocol, cast, get_args, runtime_checkable
+from typing import Protocol, TypeGuard, cast, get_args, runtime_checkable
 
 from srd_agents.heuristic.config import Relevance
 from srd_gym.checks import check_number, name_of, unknown
@@ -55,6 +55,11 @@ class PutsCopiesLast(Protocol):
 
     def with_copies(self, copies: float | None) -> Ranker:
         """The ranker with this cosine."""
+
+
+def puts_copies_last(ranker: object) -> TypeGuard[PutsCopiesLast]:
+    """Whether the ranker puts near-duplicates last; faster than to ask for a protocol."""
+    return hasattr(ranker, "copies") and hasattr(ranker, "with_copies")
 
 
 def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diversity") -> Ranker:

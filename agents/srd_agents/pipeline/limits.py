@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import best, rows_of
 from srd_agents.heuristic.stepwise import PartialRanking, progress_of
-from srd_agents.pipeline.capabilities import PutsCopiesLast
+from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.safe import EQUAL, SafeConfig, near_copies
 from srd_gym.checks import (
     all_finite,
@@ -151,11 +151,10 @@ class Limits:
         """Whether nothing stands in the way of this ranking; a greedy ranker would then choose it stepwise, too."""
         if self.already_shown:
             return False
-        if (
-            self.near_duplicates is not None
-            and near_copies(topic.require_vectors("near_duplicates=")[ranking], self.near_duplicates).any()
-        ):
-            return False
+        if self.near_duplicates is not None:
+            vectors = topic.require_vectors("near_duplicates=").take(ranking, axis=0)
+            if near_copies(vectors, self.near_duplicates).any():
+                return False
         if self.groups is not None and np.bincount(self.groups[ranking]).max(initial=0) > self.max_per_group:
             return False
         return self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.budget)
@@ -223,7 +222,7 @@ def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limit
         ValueError: what the ranker refuses, or an answer of it that is no ranking.
     """
     rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker, k)
-    if isinstance(ranker, PutsCopiesLast) and all(limit.only_copies(ranker.copies) for limit in limits):
+    if puts_copies_last(ranker) and all(limit.only_copies(ranker.copies) for limit in limits):
         return rankings
     return [
         ranking if limit.kept_by(topic, ranking) else limit.choose(topic, k, progress_of(ranker, topic))

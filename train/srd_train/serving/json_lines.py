@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from srd_agents.pipeline.capabilities import PutsCopiesLast
+from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.diversify import Chooser
 from srd_agents.pipeline.limits import Limits, row_of
 from srd_agents.pipeline.subtopics import texts_of
@@ -148,7 +148,7 @@ class _LineRanker:
     def _asked(self, limits: Mapping[str, Any]) -> Limits:
         """The limits of a line that do not depend on its documents."""
         ranker = self._model.ranker
-        copies = ranker.copies if isinstance(ranker, PutsCopiesLast) else None
+        copies = ranker.copies if puts_copies_last(ranker) else None
         named = ("groups", "max_per_group", "costs", "budget")
         fill = limits["fill"] is not None and limits["fill"]
         return Limits.asked(near_duplicates=copies, fill=fill, **{key: limits[key] for key in named})

@@ -449,14 +449,15 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
     Returns:
         The topic, and for each of its candidates its position among the documents given (None: the same).
     """
-    # Sorted, they are checked here, where they stand as given; else by the topic.
-    documents = array_of(given.query_id, "doc_vectors", given.doc_vectors, may_lack=given.scores is None)
+    documents = array_of(given.query_id, "doc_vectors", given.doc_vectors, may_lack=True)
     ids = _numbered(len(documents)) if given.doc_ids is None else given.doc_ids
     order = first_stage = None
     if given.scores is not None:
         first_stage = row_of(given.query_id, "scores", given.scores, len(documents))
         if (order := falling(first_stage)) is not None:
-            documents, first_stage = documents[order], first_stage[order]
+            # The topic checks them sorted, where a row in an error would be another one.
+            documents = array_of(given.query_id, "doc_vectors", documents).take(order, axis=0)
+            first_stage = first_stage[order]
     if order is not None and given.doc_ids is not None:
         ids = tuple([ids[i] for i in order.tolist()])
     told = texts_of(given.subtopics)

@@ -14,9 +14,9 @@ Limits of a ranker that has none of these filter its whole ranking.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeGuard, cast, get_args, runtime_checkable
+from typing import Protocol, TypeGuard, cast, runtime_checkable
 
-from srd_agents.heuristic.config import Relevance
+from srd_agents.heuristic.config import KINDS, Relevance
 from srd_gym.checks import check_number, name_of, unknown
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
@@ -102,9 +102,8 @@ def with_relevance(ranker: Ranker, relevance: str | None) -> Ranker:
     """
     if relevance is None:
         return ranker
-    kinds = get_args(Relevance)
-    if relevance not in kinds:
-        raise unknown("relevance", relevance, kinds)
+    if relevance not in KINDS:
+        raise unknown("relevance", relevance, KINDS)
     if not isinstance(ranker, TakesRelevance):
         raise ValueError(
             f"ranker {shown(name_of(ranker))} takes no relevance=: leave it out, or take one that does: "

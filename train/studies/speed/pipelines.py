@@ -115,7 +115,7 @@ def clients(size: float) -> Work:
 
     def ours() -> float:
         with _service() as url:
-            alone, together = asyncio.run(_waits(url, share(size, _CLIENTS)))
+            alone, together = asyncio.run(_waits(url, share(size, _EACH)))
         single.append(float(np.median(alone)))
         return 1 / float(np.quantile(together, 0.99))
 
@@ -153,18 +153,18 @@ def _listens(port: int) -> bool:
     return True
 
 
-async def _waits(url: str, count: int) -> tuple[list[float], list[float]]:
-    """Seconds of requests one by one, and of those of many clients at once."""
+async def _waits(url: str, times: int) -> tuple[list[float], list[float]]:
+    """Seconds of requests one by one, and of so many of each of the clients at once."""
     import httpx
 
     vectors = np.random.default_rng(0).standard_normal((50, 64)).round(4)
     asked: dict[str, Any] = {"doc_vectors": vectors.tolist(), "scores": list(range(50, 0, -1)), "diversity": 0.5}
     content, expected = json.dumps(asked), {"indices": diversify(None, **asked).indices.tolist()}
 
-    async def requests(times: int) -> list[float]:
+    async def requests(count: int) -> list[float]:
         seconds = []
         async with httpx.AsyncClient(timeout=120, verify=False) as client:
-            for _ in range(times):
+            for _ in range(count):
                 start = time.perf_counter()
                 answer = await client.post(url, content=content)
                 seconds.append(time.perf_counter() - start)
@@ -173,7 +173,7 @@ async def _waits(url: str, count: int) -> tuple[list[float], list[float]]:
         return seconds
 
     alone = await requests(_SINGLE)
-    each = await asyncio.gather(*(requests(_EACH) for _ in range(count)))
+    each = await asyncio.gather(*(requests(times) for _ in range(_CLIENTS)))
     return alone, [seconds for one in each for seconds in one]
 
 

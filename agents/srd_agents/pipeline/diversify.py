@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -406,7 +406,7 @@ def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
     )
 
 
-def _is_kept(ranker: object, *values: object) -> bool:
+def _is_kept(ranker: object, *values: object) -> TypeGuard[str | None]:
     """Whether the ranker of this name is made once: one of ours without a folder, as nothing of it can change."""
     if ranker is not None and not (
         isinstance(ranker, str) and ranker in RANKERS.built_in and ":" not in ranker and not os.path.isdir(ranker)

@@ -22,6 +22,8 @@ _LONGEST_NAME = 100
 """Letters that are compared with names."""
 _LONGEST = 1_500
 """Characters of an error."""
+_LONG = 1_000
+"""Numbers above which a product is faster than looking at each."""
 
 
 def unknown(kind: str, given: object, known: Iterable[str], hint: str = "") -> ValueError:
@@ -195,6 +197,18 @@ def array_from(values: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
+def all_finite(array: NDArray[Any]) -> bool:
+    """Whether no number is NaN or infinite."""
+    if array.dtype.kind != "f":
+        return True
+    if array.dtype.char in "fd" and array.size > _LONG:
+        # One pass of the fastest kind, and nothing is written; squares may leave the range of the numbers.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.vdot(array, array)):
+                return True
+    return bool(np.isfinite(array).all())
+
+
 def falling(scores: NDArray[Any]) -> NDArray[np.int64] | None:
     """The order in which scores [N] fall, equal ones as they came: [N] int64; None where they never rise."""
     if not (scores[1:] > scores[:-1]).any():
@@ -247,18 +261,21 @@ def checked_ranking(ranking: Any, topic: Candidates, ranker: object, k: int | No
     """
     row: NDArray[Any] = np.asarray(ranking)
     documents, wrong = row.tolist(), ""
-    query_id = shown(topic.query_id)
     if row.ndim != 1 or (documents and row.dtype.kind not in "iu"):
-        wrong = f"returned {row.dtype} of shape {row.shape} for topic {query_id}; expected whole numbers [K]"
+        wrong = (
+            f"returned {row.dtype} of shape {row.shape} for topic {shown(topic.query_id)}; expected whole numbers [K]"
+        )
     elif len(distinct := set(documents)) < len(documents):
         wrong = (
-            f"ranks a document of topic {query_id} twice, as where scores are no numbers: are its vectors too large? "
-            "Scale them as those of training"
+            f"ranks a document of topic {shown(topic.query_id)} twice, as where scores are no numbers: are its vectors "
+            "too large? Scale them as those of training"
         )
     elif documents and (min(distinct) < 0 or max(distinct) >= topic.n_candidates):
-        wrong = f"ranks a document that topic {query_id} does not have; they are 0 to {topic.n_candidates - 1}"
+        wrong = (
+            f"ranks a document that topic {shown(topic.query_id)} does not have; they are 0 to {topic.n_candidates - 1}"
+        )
     elif k is not None and len(documents) != (wanted := min(k, topic.n_candidates)):
-        wrong = f"ranked {len(documents)} documents of topic {query_id}, expected {wanted}"
+        wrong = f"ranked {len(documents)} documents of topic {shown(topic.query_id)}, expected {wanted}"
     if wrong:
         raise ValueError(f"ranker {shown(name_of(ranker))} {wrong}")
     return row.astype(np.int64, copy=False)

@@ -16,17 +16,23 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.checks import array_from, as_scores, check_integer, unknown
+from srd_gym.checks import all_finite, array_from, as_scores, check_integer, unknown
 from srd_gym.reading import few, shown
 from srd_gym.showing import ROWS, html_table
 
 FloatArray = NDArray[np.float32]
 GradeArray = NDArray[np.int8]
 
+_NONE: tuple[str, ...] = ()
 _IDS = ("doc_ids", "subtopic_ids", "pool_ids")
 _BY_SUBTOPIC = {"judgments": 1, "pool": 1, "subtopic_texts": 0, "subtopic_vectors": 0, "subtopic_weights": 0}
 """Fields with an entry for each subtopic -> the dimension of these entries."""
 _TEXTS = (*_IDS, "doc_texts", "subtopic_texts", "feature_names")
+_VECTORS = ("doc_vectors", "query_vector", "subtopic_vectors")
+_ARRAYS = (
+    *("query_vector", "doc_vectors", "retrieval_scores", "subtopic_vectors", "subtopic_weights", "subtopic_scores"),
+    *("judgments", "pool", "doc_features"),
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -484,7 +490,7 @@ def _check_texts(topic: Topic) -> None:
         raise _fault(topic, f"query_text must be text or None, got {shown(topic.query_text)}", TypeError)
     for name in _TEXTS:
         value = getattr(topic, name)
-        if value is not None:
+        if value is not None and value is not _NONE:
             texts = _texts(topic, name, value)
             object.__setattr__(topic, name, texts)
             if name in _IDS and len(set(texts)) < len(texts):
@@ -503,19 +509,19 @@ def _texts(topic: Topic, name: str, value: Any) -> tuple[str, ...]:
             topic, f"{name} must be a sequence of texts, got {shown(value)} ({type(value).__name__})", TypeError
         )
     texts = tuple(value)
-    wrong = [entry for entry in texts if not isinstance(entry, str)]
-    if wrong:
-        raise _fault(topic, f"{name} must be text, got {shown(wrong[0])} ({type(wrong[0]).__name__})", TypeError)
+    if set(map(type, texts)) - {str}:  # else nothing is looked at one by one
+        wrong = [entry for entry in texts if not isinstance(entry, str)]
+        if wrong:
+            raise _fault(topic, f"{name} must be text, got {shown(wrong[0])} ({type(wrong[0]).__name__})", TypeError)
     return texts
 
 
 def _check_arrays(topic: Topic) -> None:
     """Arrays have the shapes that the ids and the vector width ask for."""
     n, s, p = len(topic.doc_ids), len(topic.subtopic_ids), len(topic.pool_ids or ())
+    given = {name: _numbers(topic, name) for name in _ARRAYS if getattr(topic, name) is not None}
     # The documents' vectors set the width, else the query's, else the subtopics'.
-    names = ("doc_vectors", "query_vector", "subtopic_vectors")
-    vectors = [_numbers(topic, name) for name in names if getattr(topic, name) is not None]
-    width = next((array.shape[-1] for array in vectors if array.ndim), 0)
+    width = next((given[name].shape[-1] for name in _VECTORS if name in given and given[name].ndim), 0)
     expected: dict[str, tuple[int, ...]] = {
         "query_vector": (width,),
         "doc_vectors": (n, width),
@@ -527,10 +533,8 @@ def _check_arrays(topic: Topic) -> None:
         "pool": (p, s),
         "doc_features": (n, len(topic.feature_names)),
     }
-    for name, shape in expected.items():
-        if getattr(topic, name) is not None:
-            dtype = np.int8 if name in ("judgments", "pool") else np.float32
-            object.__setattr__(topic, name, _checked_array(topic, name, dtype, shape))
+    for name, array in given.items():
+        object.__setattr__(topic, name, _checked_array(topic, name, array, expected[name]))
 
 
 def _numbers(topic: Topic, name: str) -> NDArray[Any]:
@@ -544,13 +548,14 @@ def _numbers(topic: Topic, name: str) -> NDArray[Any]:
     return given
 
 
-def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
-    """A field as a read-only, C-ordered, finite array of this dtype and shape; scores of subtopics may be NaN."""
-    given = _numbers(topic, name)
+def _checked_array(topic: Topic, name: str, given: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """A field as a read-only, C-ordered, finite array of its dtype and this shape; scores of subtopics may be NaN."""
+    dtype = np.int8 if name in ("judgments", "pool") else np.float32
     if given.shape != shape:
         raise _fault(topic, f"{name} has shape {given.shape}, expected {shape}")
     may_lack = name == "subtopic_scores"
-    if given.dtype.kind == "f" and (wrong := _not_finite(given, may_lack)).any():
+    if _any_wrong(given, may_lack):
+        wrong = np.isinf(given) if may_lack else ~np.isfinite(given)
         kind, row = "infinity" if may_lack else "NaN or infinity", int(np.argwhere(wrong)[0][0])
         wanted = "finite numbers" + ", or NaN where nobody rated" * may_lack
         raise _fault(topic, f"{name} holds {kind} (first at row {row}); expected {wanted}")
@@ -562,9 +567,12 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
                 "retrieval order, best first",
             )
         given = as_scores(given)
-    with np.errstate(over="ignore", invalid="ignore"):
-        array = np.ascontiguousarray(given, dtype=dtype)
-    fits = not _not_finite(array, may_lack).any() if dtype is np.float32 else np.array_equal(array, given)
+    if given.dtype == dtype:
+        array = np.ascontiguousarray(given)
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            array = np.ascontiguousarray(given, dtype=dtype)
+    fits = array is given or (not _any_wrong(array, may_lack) if dtype is np.float32 else np.array_equal(array, given))
     if not fits:
         raise _fault(topic, f"{name} holds values that {np.dtype(dtype).name} cannot represent")
     frozen = array.view()
@@ -572,10 +580,9 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
     return frozen
 
 
-def _not_finite(array: NDArray[Any], may_lack: bool) -> NDArray[np.bool_]:
-    """Which numbers are infinite, or NaN unless they may be lacking."""
-    wrong: NDArray[np.bool_] = np.isinf(array) if may_lack else ~np.isfinite(array)
-    return wrong
+def _any_wrong(array: NDArray[Any], may_lack: bool) -> bool:
+    """Whether some number is infinite, or NaN unless it may be lacking."""
+    return bool(np.isinf(array).any()) if may_lack else not all_finite(array)
 
 
 def _check_counts(topic: Topic) -> None:

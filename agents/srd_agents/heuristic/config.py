@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from srd_agents.training.options import Config, CountFromZero, MeasureOption, Positive, Share
 from srd_gym.checks import check_integer, check_positive
 
 Relevance = Literal["auto", "cosine", "scores", "scaled", "matched", "rank"]
 """Kinds of relevance, explained at `TradeOffConfig.relevance`."""
+KINDS: tuple[str, ...] = get_args(Relevance)
+"""The same as words."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ whose bounds reach the best are computed anew. What is chosen is what computing 
 They take no `diversity`: documents that stand for many others are alike, so that the documents shown may resemble each
 other more, not less, as lambda falls.
 
-Similarity w is the cosine, below 0 taken as 0: negative ones would break monotonicity. Ties go to the earlier
-candidate. Copies of a document tie exactly, as every cosine is a dot product of its own.
+Similarity w is the cosine, below 0 taken as 0: negative ones would break monotonicity. Copies of a document
+tie exactly, as every cosine is a dot product of its own.
 
 Shapes: B topics side by side, N candidates, F vector width, M some of the candidates.
 """
@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from srd_agents.heuristic.config import CoverageConfig, CoverConfig, SaturatedCoverageConfig
-from srd_agents.heuristic.greedy import BLOCK, Choice, rows_of
+from srd_agents.heuristic.greedy import BLOCK, Choice, best, rows_of
 from srd_agents.heuristic.trade_off import Weighing
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import FloatArray, Topic
@@ -156,7 +156,8 @@ class _Topic:
     def __init__(self, ranker: Covering, topic: Topic) -> None:
         rows = rows_of(topic.require_vectors(f"ranker {ranker.name!r}"))
         self._units = rows.unit(slice(None))
-        self.value = ranker._value(topic)
+        (self.value,), ties = ranker._values([topic])
+        self.ties = None if ties is None else ties[0]
         self.weight = np.float32(1.0 - ranker.config.lambda_)
         if ranker.config.scale == "mean":
             self.weight /= np.float32(topic.n_candidates)
@@ -180,9 +181,9 @@ class _Choice(Choice):
 
     def __init__(self, ranker: Covering, topics: Sequence[Topic]) -> None:
         each = [_Topic(ranker, topic) for topic in topics]
+        self.value, self.ties = ranker._values(topics)
         every = np.arange(topics[0].n_candidates)
         self._ranker, self._weight, self._each = ranker, each[0].weight, np.arange(len(each))
-        self.value: FloatArray = np.stack([own.value for own in each])
         self._similarities = np.stack([own.similarities(every) for own in each])
         self._limit = ranker.limit(self._similarities.sum(axis=-1))
         self._state = np.zeros_like(self.value)
@@ -214,7 +215,7 @@ class _Lazy:
         ranking = np.empty(k, dtype=np.int64)
         bound = self._in_blocks(self._scores)
         doubt = _DOUBT * float((bound - self._topic.value).max(initial=0))
-        ranking[0] = chosen = int(bound.argmax())
+        ranking[0] = chosen = best(bound, self._topic.ties)
         for rank in range(1, k):
             self._state = self._ranker.folded(self._state, self._topic.similarities(np.array([chosen]))[0])
             self._topic.value[chosen] = bound[chosen] = -np.inf
@@ -223,15 +224,15 @@ class _Lazy:
 
     def _best(self, bound: FloatArray, doubt: float) -> int:
         """The candidate with the highest score; bounds of those that could be it become their scores."""
-        order, best = np.argsort(-bound, kind="stable"), -np.inf
+        order, highest = np.argsort(-bound, kind="stable"), -np.inf
         for start in range(0, len(order), _AT_ONCE):
             part = order[start : start + _AT_ONCE]
-            if bound[part[0]] < best - doubt:
+            if bound[part[0]] < highest - doubt:
                 break
             bound[part] = self._scores(part)
-            best = max(best, float(bound[part].max()))
+            highest = max(highest, float(bound[part].max()))
         # Of those not computed anew none reaches it.
-        return int(bound.argmax())
+        return best(bound, self._topic.ties)
 
     def _scores(self, documents: IntArray) -> FloatArray:
         """Scores of some candidates, [M]."""

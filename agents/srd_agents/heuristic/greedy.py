@@ -2,7 +2,8 @@
 
 Documents are directions: every product of a document and a direction is a dot product of its own (`numpy.vecdot`),
 never a row of a matrix product, whose last bits depend on where in the matrix the row stands. Copies of a document
-therefore tie exactly, wherever they stand and whatever is computed with them, and ties fall by the documented rule.
+therefore tie exactly, wherever they stand and whatever is computed with them. Ties go to the earlier candidate; where
+there is no retrieval order and the ranker weighs relevance, to the more relevant one, and then to the earlier.
 
 Shapes: B topics side by side, N candidates, F vector width, t documents chosen so far.
 """
@@ -96,6 +97,8 @@ def in_blocks(
     Returns:
         What each item came to.
     """
+    if len(items) == 1:
+        return list(work(list(items)))
     groups: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
     for index, shape in enumerate(shapes):
         groups[shape].append(index)
@@ -117,6 +120,8 @@ class Objective(ABC):
 
     start = 0.0
     """The state of a candidate before any document is chosen."""
+    looks_back = True
+    """Whether a direction depends on earlier ones."""
     falls_at_once = False
     """Whether the first document can only lower a candidate's score below its value, as further ones do."""
 
@@ -142,8 +147,25 @@ class Objective(ABC):
         return left
 
 
+def best(scores: NDArray[np.floating], ties: FloatArray | None) -> int:
+    """The candidate of the highest score, [N].
+
+    Args:
+        scores: [N].
+        ties: [N] what decides between equal scores, and then the earlier position; None: the position alone.
+    """
+    chosen = int(scores.argmax())
+    if ties is not None and len(scores) - 1 - int(scores[::-1].argmax()) > chosen:
+        equal = np.flatnonzero(scores == scores[chosen])
+        chosen = int(equal[ties[equal].argmax()])
+    return chosen
+
+
 class Choice(ABC):
     """Documents chosen so far for B topics of equal size, and scores of the next."""
+
+    ties: FloatArray | None = None
+    """[B, N] what decides between equal scores; None: the position."""
 
     value: NDArray[np.floating]
     """[B, N], each candidate's part of a score that does not depend on what is chosen."""
@@ -157,11 +179,16 @@ class Choice(ABC):
         """Choose one document for each topic, [B]."""
 
     def first(self, k: int) -> IntArray:
-        """The next k of each topic: [B, k] int64, ties to the earlier candidate."""
+        """The next k of each topic: [B, k] int64."""
         topics = np.arange(len(self.value))
         ranking = np.empty((len(topics), k), dtype=np.int64)
         for rank in range(k):
-            ranking[:, rank] = chosen = self.scores().argmax(axis=1)
+            scores = self.scores()
+            chosen = scores.argmax(axis=1)
+            if self.ties is not None:
+                equal = scores == scores[topics, chosen][:, None]
+                chosen = np.where(equal, self.ties, -np.inf).argmax(axis=1)
+            ranking[:, rank] = chosen
             if rank + 1 < k:
                 self.value[topics, chosen] = -np.inf
                 self.add(chosen)
@@ -173,6 +200,7 @@ class _ChoiceForOne(PartialRanking):
 
     def __init__(self, choice: Choice) -> None:
         self._choice = choice
+        self.ties = None if choice.ties is None else choice.ties[0]
 
     def scores(self) -> ScoreArray:
         scores: ScoreArray = self._choice.scores()[0].astype(np.float64)
@@ -219,10 +247,14 @@ class ByObjective(Choice):
         value: [B, N] float32: the score at first; changed in place.
         objective: the rest of the score.
         most: documents chosen at most.
+        ties: [B, N] float32 what decides between equal scores; None: the position.
     """
 
-    def __init__(self, vectors: FloatArray, value: FloatArray, objective: Objective, most: int) -> None:
+    def __init__(
+        self, vectors: FloatArray, value: FloatArray, objective: Objective, most: int, ties: FloatArray | None = None
+    ) -> None:
         self.value: FloatArray = value
+        self.ties = ties
         self._rows, self._objective = rows_of(vectors), objective
         self._state = np.full(value.shape, objective.start, dtype=np.float32)
         count, _, width = vectors.shape
@@ -242,7 +274,9 @@ class ByObjective(Choice):
         self._objective.fold(self._state, self._rows.project(direction))
 
 
-def chosen_alone(vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> IntArray:
+def chosen_alone(
+    vectors: FloatArray, value: FloatArray, k: int, objective: Objective, ties: FloatArray | None = None
+) -> IntArray:
     """`ByObjective.first` of one topic, to the last bit, with fewer calls: [k] int64.
 
     Args:
@@ -250,15 +284,20 @@ def chosen_alone(vectors: FloatArray, value: FloatArray, k: int, objective: Obje
         value: [N] float32; changed in place.
         k: documents to choose.
         objective: the rest of the score.
+        ties: [N] float32 what decides between equal scores; None: the position.
     """
-    ranking, rows = np.empty(k, dtype=np.int64), rows_of(vectors)
+    ranking, (rows, scale) = np.empty(k, dtype=np.int64), rows_of(vectors)
     state = np.full(value.shape, objective.start, dtype=np.float32)
+    projection = np.empty_like(state)
     directions = np.empty((1, k, vectors.shape[1]), dtype=np.float32)
-    ranking[0] = chosen = int(value.argmax())
+    ranking[0] = chosen = best(value, ties)
     for rank in range(1, k):
         value[chosen] = -np.inf
-        unit = rows.vectors[chosen : chosen + 1] * rows.scale[chosen]
-        directions[:, rank - 1] = direction = objective.direction(unit, directions[:, : rank - 1])
-        objective.fold(state, rows.project(direction[0]))
-        ranking[rank] = chosen = int(objective.scored(value, state).argmax())
+        direction = objective.direction(rows[chosen : chosen + 1] * scale[chosen], directions[:, : rank - 1])
+        if objective.looks_back:
+            directions[:, rank - 1] = direction
+        np.vecdot(rows, direction, out=projection)
+        projection *= scale
+        objective.fold(state, projection)
+        ranking[rank] = chosen = best(objective.scored(value, state), ties)
     return ranking

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srd_agents.heuristic.greedy import BLOCK, Objective, Rows, rows_of
+from srd_agents.heuristic.greedy import BLOCK, Objective, Rows, best, rows_of
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import FloatArray
 
@@ -22,7 +22,9 @@ _ALONE = 4
 """How long a product with one direction takes, with what goes with it, beside one of many directions at once."""
 
 
-def lazily(vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> IntArray:
+def lazily(
+    vectors: FloatArray, value: FloatArray, k: int, objective: Objective, ties: FloatArray | None = None
+) -> IntArray:
     """`ByObjective.first` for one topic whose scores only fall: [k] int64.
 
     Args:
@@ -30,11 +32,12 @@ def lazily(vectors: FloatArray, value: FloatArray, k: int, objective: Objective)
         value: [N] float32.
         k: documents to choose.
         objective: the rest of the score.
+        ties: [N] float32 what decides between equal scores; None: the position.
     """
     ranking = np.empty(k, dtype=np.int64)
-    ranking[0] = chosen = int(value.argmax())
+    ranking[0] = chosen = best(value, ties)
     if k > 1:
-        lazy = _Lazy(vectors, value, k, objective)
+        lazy = _Lazy(vectors, value, k, objective, ties)
         for rank in range(1, k):
             lazy.choose(chosen, rank - 1)
             ranking[rank] = chosen = lazy.best(rank)
@@ -44,9 +47,11 @@ def lazily(vectors: FloatArray, value: FloatArray, k: int, objective: Objective)
 class _Lazy:
     """One topic's candidates: bounds of all, and the state of those with the highest bounds, which is up to date."""
 
-    def __init__(self, vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> None:
+    def __init__(
+        self, vectors: FloatArray, value: FloatArray, k: int, objective: Objective, ties: FloatArray | None
+    ) -> None:
         n, width = vectors.shape
-        self._vectors, self._objective = vectors, objective
+        self._vectors, self._objective, self._ties = vectors, objective, ties
         self._rows: Rows | None = None
         self._directions = np.empty((k, width), dtype=np.float32)
         # Of all candidates: what they were after so many directions.
@@ -85,8 +90,8 @@ class _Lazy:
             score = self._objective.scored(self._few_values, self._few_states)
             position = int(score.argmax())
             if size == len(self._value) or score[position] > self._bound[size]:
-                if not self._in_candidate_order:
-                    position = self._earliest(score, position)
+                if self._ties is not None or not self._in_candidate_order:
+                    position = self._first_of_equal(score, position)
                 self._position = position
                 return int(self._members[position])
             rivals = int(np.count_nonzero(self._bound[size:] >= score[position]))
@@ -95,7 +100,7 @@ class _Lazy:
             else:
                 self._renew(rank)
         self._position = -1
-        return int(self._exact.argmax())
+        return best(self._exact, self._ties)
 
     def _extending_pays(self, added: int, rank: int) -> bool:
         """Whether adding candidates to the few takes less time than renewing all bounds, which begins with fewer.
@@ -107,13 +112,13 @@ class _Lazy:
         extending = added * missed + _ALONE * (self._size + added) * ahead
         return extending <= len(self._value) * (missed + (7 if self._rows is None else 3))
 
-    def _earliest(self, score: FloatArray, position: int) -> int:
-        """Where the first candidate stands that is as good as the one at a position."""
-        equal = score == score[position]
-        if np.count_nonzero(equal) > 1:
-            positions = np.flatnonzero(equal)
-            position = int(positions[self._members[positions].argmin()])
-        return position
+    def _first_of_equal(self, score: FloatArray, position: int) -> int:
+        """Where that candidate stands which ties go to, of those as good as the one at a position."""
+        equal = np.flatnonzero(score == score[position])
+        if len(equal) > 1 and self._ties is not None:
+            ties = self._ties[self._members[equal]]
+            equal = equal[ties == ties.max()]
+        return int(equal[self._members[equal].argmin()])
 
     def _sort(self, bound: FloatArray) -> None:
         """Put the candidates in falling order of bounds; the few begin anew."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from srd_agents.heuristic.config import SSDConfig
 from srd_agents.heuristic.greedy import Choice, rows_of
-from srd_agents.heuristic.trade_off import SPANNED, AgainstLikeness, _new_directions, _stacked, standardised
+from srd_agents.heuristic.trade_off import SPANNED, AgainstLikeness, _new_directions, _stacked, standardised, ties_of
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import FloatArray, Topic
 
@@ -24,7 +24,7 @@ class SSD(AgainstLikeness):
     pyversity has it). r(d) is what the directions of the last `window` documents leave of d's vector, and a document's
     direction is what the window left of its own (Gram-Schmidt). A vector is scaled to length 1, and a constant 1 is
     appended (section 5.3), so that two documents resemble each other by (1 + cos) / 2. rel is standardised within the
-    topic. The first document is the most relevant, whatever lambda. Ties go to the earlier candidate. O(k N F).
+    topic. The first document is the most relevant, whatever lambda. O(k N F).
 
     Differs from the paper: it follows pyversity 0.2.0, as the equation itself was not at hand.
 
@@ -42,7 +42,10 @@ class SSD(AgainstLikeness):
 
     def _choice(self, topics: Sequence[Topic], most: int) -> Choice:
         vectors = _stacked([topic.require_vectors(f"ranker {self.name!r}") for topic in topics])
-        return _Choice(vectors, np.stack([self._relevance(topic) for topic in topics]), self.config, most)
+        relevance = np.stack([self._relevance(topic) for topic in topics])
+        choice = _Choice(vectors, relevance, self.config, most)
+        choice.ties = ties_of(topics, relevance)
+        return choice
 
 
 class _Choice(Choice):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from srd_agents.heuristic.config import MMRConfig, Relevance, TradeOffConfig
-from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, chosen_alone, rows_of
+from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, best, chosen_alone, rows_of
 from srd_agents.heuristic.lazy import lazily
 from srd_agents.heuristic.relevance import ByRelevance, relevance_of
 from srd_gym.dtypes import IntArray
@@ -47,10 +47,11 @@ class Weighing(Greedy):
         ranker: Ranker = made(replace(self.config, **options))
         return ranker
 
-    def _value(self, topic: Topic) -> FloatArray:
-        """Part of relevance in the scores of a topic's candidates: [N] float32, an array of its own."""
-        value: FloatArray = np.float32(self.config.lambda_) * self._relevance(topic)
-        return value
+    def _values(self, topics: Sequence[Topic]) -> tuple[FloatArray, FloatArray | None]:
+        """Part of relevance in the scores of topics of one size, an array of its own, and ties: [B, N] float32."""
+        relevance = _stacked([self._relevance(topic) for topic in topics])
+        value: FloatArray = np.float32(self.config.lambda_) * relevance
+        return value, ties_of(topics, relevance)
 
     def _relevance(self, topic: Topic) -> FloatArray:
         """[N] float32."""
@@ -78,34 +79,38 @@ class TradeOff(AgainstLikeness, Objective):
 
     def _choice(self, topics: Sequence[Topic], most: int) -> ByObjective:
         vectors = _stacked([topic.require_vectors(f"ranker {self.name!r}") for topic in topics])
-        return ByObjective(vectors, _stacked([self._value(topic) for topic in topics]), self, most)
+        value, ties = self._values(topics)
+        return ByObjective(vectors, value, self, most, ties)
 
     def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
         if len(topics) > 1:
             return super()._first(topics, k)
-        vectors, value = topics[0].require_vectors(f"ranker {self.name!r}"), self._value(topics[0])
+        vectors = topics[0].require_vectors(f"ranker {self.name!r}")
+        (value,), ties = self._values(topics)
+        one = None if ties is None else ties[0]
         if vectors.size <= LAZY_FROM:
-            return [chosen_alone(vectors, value, k, self)]
-        return [self._large(vectors, value, k)]
+            return [chosen_alone(vectors, value, k, self, one)]
+        return [self._large(vectors, value, k, one)]
 
-    def _large(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
+    def _large(self, vectors: FloatArray, value: FloatArray, k: int, ties: FloatArray | None) -> IntArray:
         """The ranking of a large topic, which is ranked alone: [k] int64."""
-        return lazily(vectors, value, k, self)
+        return lazily(vectors, value, k, self, ties)
 
 
 class MMR(TradeOff):
     """Greedy choice of the next document by lambda * rel(d) - (1 - lambda) * max_{s in S} sim(d, s).
 
     rel is the cosine of query and document, or a retrieval score or rank (see `MMRConfig.relevance`); sim is the cosine
-    of two documents; the cosine with a zero vector is 0. With nothing selected the second part is 0. Ties go to the
-    earlier candidate. At most one row of similarities per selected document is computed, O(k N F), and of large topics
-    only those that can matter (`srd_agents.heuristic.lazy`); there is no N x N matrix.
+    of two documents; the cosine with a zero vector is 0. With nothing selected the second part is 0. At most one row of
+    similarities per selected document is computed, O(k N F), and of large topics only those that can matter
+    (`srd_agents.heuristic.lazy`); there is no N x N matrix.
 
     Args:
         config: lambda, and what counts as relevance and similarity.
     """
 
     name = "mmr"
+    looks_back = False
 
     def __init__(self, config: MMRConfig | None = None) -> None:
         config = config or MMRConfig()
@@ -128,7 +133,7 @@ class MSD(TradeOff):
     """Greedy choice of the next document by lambda * rel(d) + (1 - lambda) * sum_{s in S} (1 - cos(d, s)).
 
     The sum of distances is |S| - d . sum_s s, and |S| is the same for every document: one product with the sum of the
-    chosen unit vectors ranks them. The cosine with a zero vector is 0. Ties go to the earlier candidate. O(k N F).
+    chosen unit vectors ranks them. The cosine with a zero vector is 0. O(k N F).
     Scores grow with the list, so that nothing bounds them: every product is computed.
 
     Differs from the paper: the greedy step takes the whole sum of distances, not half of it (Borodin et al. weigh the
@@ -140,8 +145,8 @@ class MSD(TradeOff):
 
     name = "msd"
 
-    def _large(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
-        return _by_fast_products(rows_of(vectors), value, k, self._weight)
+    def _large(self, vectors: FloatArray, value: FloatArray, k: int, ties: FloatArray | None) -> IntArray:
+        return _by_fast_products(rows_of(vectors), value, k, self._weight, ties)
 
     def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
         """The weighted sum of the chosen documents."""
@@ -155,7 +160,21 @@ class MSD(TradeOff):
         state[...] = projection
 
 
-def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32) -> IntArray:
+def ties_of(topics: Sequence[Topic], relevance: FloatArray) -> FloatArray | None:
+    """What decides between equal scores of topics of one size.
+
+    Args:
+        topics: B of them.
+        relevance: [B, N].
+
+    Returns:
+        [B, N] float32: relevance, and zeros for topics with a retrieval order; None where all have one.
+    """
+    unordered = [topic.retrieval_scores is None for topic in topics]
+    return relevance * np.array(unordered)[:, None] if any(unordered) else None
+
+
+def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32, ties: FloatArray | None) -> IntArray:
     """The choice for one topic: [k] int64.
 
     The last bits of a matrix product depend on where a row stands, so candidates within rounding of the best are
@@ -166,7 +185,7 @@ def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32)
     ranking = np.empty(k, dtype=np.int64)
     score = np.empty_like(value)
     total = np.zeros(vectors.shape[1], dtype=np.float32)
-    ranking[0] = chosen = int(value.argmax())
+    ranking[0] = chosen = best(value, ties)
     for rank in range(1, k):
         value[chosen] = -np.inf
         total += vectors[chosen] * weighted[chosen]
@@ -180,7 +199,7 @@ def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32)
             close = np.append(np.flatnonzero(score >= least), chosen)
             close.sort()
             exact = value[close] - Rows(vectors[close], scale[close]).project(total)
-            chosen = int(close[exact.argmax()])
+            chosen = int(close[best(exact, None if ties is None else ties[close])])
         ranking[rank] = chosen
     return ranking
 
@@ -195,8 +214,7 @@ class DPP(TradeOff):
     where r(d) = 1 - sum_s (d . q_s)^2 is what the directions q of the chosen documents leave of it: the squared
     diagonal of their incremental Cholesky factor, found by projecting, so that documents nobody asks about cost
     nothing. No residual is taken as less than 1e-6: documents that the chosen ones span, copies and all documents
-    after the F-th among them, follow in the order of relevance. A zero vector is orthogonal to all. Ties go to the
-    earlier candidate.
+    after the F-th among them, follow in the order of relevance. A zero vector is orthogonal to all.
 
     Differs from the paper: relevance is standardised, so that one lambda means the same for every kind of relevance;
     cosines are not shifted to (1 + cos) / 2; and residuals have a floor instead of the list an early end.

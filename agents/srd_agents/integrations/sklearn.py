@@ -43,6 +43,8 @@ class DiverseNeighbors(BaseEstimator):
         max_per_group: documents shown of each of the `groups` that `fit` takes.
         budget: what the documents shown for a query may cost in all, by the `costs` that `fit` takes.
         fill: fill up with the nearest documents above `max_per_group` where those within it are too few.
+        per_cost: choose what is worth most for the budget, by value per cost, in place of a ranker.
+        relevance: kind of relevance, as `srd_agents.diversify` takes it; the scores are the cosines with the query.
     """
 
     def __init__(
@@ -55,6 +57,8 @@ class DiverseNeighbors(BaseEstimator):
         max_per_group: int | None = None,
         budget: float | None = None,
         fill: bool = False,
+        per_cost: bool = False,
+        relevance: str | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_candidates = n_candidates
@@ -63,6 +67,8 @@ class DiverseNeighbors(BaseEstimator):
         self.max_per_group = max_per_group
         self.budget = budget
         self.fill = fill
+        self.per_cost = per_cost
+        self.relevance = relevance
 
     def fit(
         self, X: ArrayLike, y: Any = None, *, groups: ArrayLike | None = None, costs: ArrayLike | None = None
@@ -90,17 +96,18 @@ class DiverseNeighbors(BaseEstimator):
             budget=self.budget,
             fill=self.fill,
         )
+        self.costs_ = None if costs is None else np.asarray(costs)
         self.chooser_ = self._chooser(named=False)
         self.documents_ = validate_data(self, X, dtype=np.float32)
         check_consistent_length(self.documents_, groups, costs)
         self.groups_ = None if groups is None else np.asarray(groups)
-        self.costs_ = None if costs is None else np.asarray(costs)
         self.nearest_ = NearestNeighbors(metric="cosine").fit(self.documents_)
         return self
 
     def _chooser(self, *, named: bool) -> Chooser:
-        ranker = default_of(self.ranker, self.diversity is not None, named)
-        return Chooser(ranker, self.limits_, diversity=self.diversity, subtopics=named)
+        weighed: dict[str, Any] = {"diversity": self.diversity, "relevance": self.relevance, "per_cost": self.per_cost}
+        ranker = self.ranker if self.per_cost else default_of(self.ranker, self.diversity is not None, named)
+        return Chooser(ranker, self.limits_, subtopics=named, costs=self.costs_, **weighed)
 
     def kneighbors(
         self,

@@ -14,9 +14,9 @@ Limits of a ranker that has none of these filter its whole ranking.
 
 from __future__ import annotations
 
-from typing import Protocol, cast, get_args, runtime_checkable
+from typing import Protocol, TypeGuard, cast, runtime_checkable
 
-from srd_agents.heuristic.config import Relevance
+from srd_agents.heuristic.config import KINDS, Relevance
 from srd_gym.checks import check_number, name_of, unknown
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
@@ -55,6 +55,11 @@ class PutsCopiesLast(Protocol):
 
     def with_copies(self, copies: float | None) -> Ranker:
         """The ranker with this cosine."""
+
+
+def puts_copies_last(ranker: object) -> TypeGuard[PutsCopiesLast]:
+    """Whether the ranker puts near-duplicates last; faster than to ask for a protocol."""
+    return hasattr(ranker, "copies") and hasattr(ranker, "with_copies")
 
 
 def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diversity") -> Ranker:
@@ -97,9 +102,8 @@ def with_relevance(ranker: Ranker, relevance: str | None) -> Ranker:
     """
     if relevance is None:
         return ranker
-    kinds = get_args(Relevance)
-    if relevance not in kinds:
-        raise unknown("relevance", relevance, kinds)
+    if relevance not in KINDS:
+        raise unknown("relevance", relevance, KINDS)
     if not isinstance(ranker, TakesRelevance):
         raise ValueError(
             f"ranker {shown(name_of(ranker))} takes no relevance=: leave it out, or take one that does: "

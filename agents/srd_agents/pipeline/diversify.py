@@ -5,20 +5,18 @@ Shapes: B topics, N documents of a topic, S subtopics of a topic, F vector width
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_agents.heuristic.relevance import cosines
 from srd_agents.pipeline.capabilities import (
-    PutsCopiesLast,
     check_uses_subtopics,
+    puts_copies_last,
     with_diversity,
     with_relevance,
 )
@@ -28,7 +26,7 @@ from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.per_cost import PerCost, per_cost_of
 from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of
 from srd_agents.pipeline.words import with_vectors
-from srd_agents.registry import load_ranker
+from srd_agents.registry import RANKERS, load_ranker
 from srd_agents.training.renamed import takes_former_names
 from srd_gym.checks import check_integer, falling, name_of, refuse_class
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
@@ -39,8 +37,6 @@ from srd_gym.topic import Topic
 
 DEFAULT_RANKER = "safe"
 """What ranks where no other ranker is named: it needs no labels, and neither a query vector, scores nor subtopics."""
-_NOTHING: IntArray = np.empty(0, np.int64)
-"""The ranking of no documents."""
 
 
 class _Chosen(NamedTuple):
@@ -216,7 +212,7 @@ def diversify(
             function without a query's text or one that answers with something else, groups, costs or already_shown that
             do not fit the documents, or what the ranker itself refuses (vectors of another width, no query vector).
     """
-    if np.ndim(k):
+    if not isinstance(k, int) and np.ndim(k):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     check_integer("k", k, 1)
     capped: dict[str, Any] = {"groups": groups, "max_per_group": max_per_group, "fill": fill}
@@ -227,50 +223,46 @@ def diversify(
     if isinstance(doc_vectors, list | tuple) and doc_vectors and all(each is None for each in doc_vectors):
         doc_vectors = None
     alone = _is_alone(doc_vectors, texts)
-    told = None if callable(subtopics) else subtopics
     parts: dict[str, Any] = {
         "query_vector": query_vector,
         "doc_vectors": doc_vectors,
         "scores": scores,
-        "subtopics": told,
-    }
-    parts |= {"subtopic_weights": subtopic_weights, "subtopic_scores": subtopic_scores}
-    parts |= {
+        "subtopics": None if callable(subtopics) else subtopics,
+        "subtopic_weights": subtopic_weights,
+        "subtopic_scores": subtopic_scores,
         "groups": groups,
         "costs": costs,
         "already_shown": already_shown,
         "query_text": query_text,
         "doc_texts": texts,
     }
-    documents: Any = texts if doc_vectors is None else doc_vectors
-    count = 1 if alone else len(documents)
-    each: dict[str, Any] = {name: [part] if alone else _each(name, part, count) for name, part in parts.items()}
-    rows = [Diversified(_NOTHING, _falling(0), ["nothing was retrieved"])] * count
-    with _plainly() if alone else contextlib.nullcontext():
-        kept = _with_documents(each)
-        each = {name: [values[b] for b in kept] for name, values in each.items()}
-        ids = [str(b) for b in kept]
+    every = [Given("0", **parts)] if alone else _taken_apart(parts)
+    try:
+        given = [one for one in every if _has_documents(one)]
         if callable(subtopics):
             if isinstance(subtopics, Namer) and embed is None and doc_vectors is not None and subtopic_scores is None:
                 raise no_embed("that a model names")
-            each["subtopics"] = named_by(subtopics, each["query_text"], each["doc_texts"], ids)
-        names = each["subtopics"]
+            ids, typed, read = (
+                [getattr(one, part) for one in given] for part in ("query_id", "query_text", "doc_texts")
+            )
+            given = _with_subtopics(given, named_by(subtopics, typed, read, ids))
+        names = [one.subtopics for one in given]
         if named and embed is not None:
-            each["subtopics"] = embedded(each["subtopics"], embed, each["subtopic_scores"], each["query_text"])
-        given = []
-        for name, *own in zip(ids, *each.values(), strict=True):
-            one, by, note = with_vectors(Given(name, None, *own), embed, alone=alone)
-            if named and embed is None:
-                (vectors,) = embedded([one.subtopics], by, [one.subtopic_scores], [one.query_text])
-                one = one._replace(subtopics=vectors)
-            given.append(one._replace(note=note))
-        for b, row in zip(kept, chooser.diversified(given, k, alone=alone), strict=True):
-            rows[b] = row
-    found = rows[0] if alone else _stacked(rows)
+            rated = [one.subtopic_scores for one in given]
+            given = _with_subtopics(given, embedded(names, embed, rated, [one.query_text for one in given]))
+        given = [_with_vectors(one, embed, named=named, alone=alone) for one in given]
+        chosen = chooser.diversified(given, k, alone=alone)
+    except (TypeError, ValueError) as error:
+        if alone:
+            _plainly(error)
+        raise
     near = near_duplicates or COPIES or 1.0
-    asked = {b: (one, told, near) for b, one, told in zip(kept, given, names, strict=True)}
-    found._asked = tuple(asked.get(b, (Given(str(b)), None, near)) for b in range(count))
-    return found
+    found: dict[str, Diversified] = {}
+    for one, told, row in zip(given, names, chosen, strict=True):
+        row._asked = ((one, told, near),)
+        found[one.query_id] = row
+    rows = [found.get(one.query_id) or _nothing(one, near) for one in every]
+    return rows[0] if alone else _stacked(rows)
 
 
 class Given(NamedTuple):
@@ -340,12 +332,12 @@ class Chooser:
         if per_cost:
             self.ranker, self.limits = per_cost_of(per_cost, ranker, limits, costs, diversity, relevance)
             return
-        chosen = with_relevance(as_ranker(ranker), relevance)
-        if subtopics:
-            check_uses_subtopics(chosen)
-        if limits.near_duplicates is None and isinstance(chosen, PutsCopiesLast):
-            chosen = chosen.with_copies(None)
-        self.ranker = with_diversity(chosen, diversity, option)
+        alone = limits.near_duplicates is None
+        weighed = (relevance, diversity, option)
+        if _is_kept(ranker, *weighed):
+            self.ranker = _of_a_name(ranker, alone, subtopics, *weighed)
+        else:
+            self.ranker = _weighed(as_ranker(ranker), alone, subtopics, *weighed)
         # The order of relevance holds copies too.
         self.limits = replace(limits, near_duplicates=None) if diversity == 0 else limits
 
@@ -368,7 +360,7 @@ class Chooser:
         """
         topics, orders, limits, notes = [], [], [], []
         for one in given:
-            topic, order = _retrieved(one, nearest_first=getattr(self.ranker, "weighs_cosines", False))
+            topic, order = _retrieved(one)
             notes.append(one.note)
             topics.append(topic)
             orders.append(order)
@@ -414,26 +406,58 @@ def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
     )
 
 
-def _retrieved(given: Given, *, nearest_first: bool) -> tuple[Topic, IntArray | None]:
-    """The topic that a ranker is to see: an unlabelled one, its candidates in the order of their scores.
+def _is_kept(ranker: object, *values: object) -> TypeGuard[str | None]:
+    """Whether the ranker of this name is made once: one of ours without a folder, as nothing of it can change."""
+    if ranker is not None and not (
+        isinstance(ranker, str) and ranker in RANKERS.built_in and ":" not in ranker and not os.path.isdir(ranker)
+    ):
+        return False
+    return all(isinstance(value, str | float | None) for value in values)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _of_a_name(
+    name: str | None, alone: bool, subtopics: bool, relevance: str | None, diversity: float | None, option: str
+) -> Ranker:
+    return _weighed(as_ranker(name), alone, subtopics, relevance, diversity, option)
+
+
+def _weighed(
+    ranker: Ranker, alone: bool, subtopics: bool, relevance: str | None, diversity: float | None, option: str
+) -> Ranker:
+    """The ranker as a caller wants it.
 
     Args:
-        given: the topic.
-        nearest_first: whether candidates without scores are in the order of their cosines with the query, so that the
-            more relevant one wins a tie.
+        ranker: that is to rank.
+        alone: whether near-duplicates come wherever it puts them.
+        subtopics: whether any are named.
+        relevance: as for `diversify`.
+        diversity: as for `diversify`.
+        option: what the caller calls the diversity, for errors.
+    """
+    ranker = with_relevance(ranker, relevance)
+    if subtopics:
+        check_uses_subtopics(ranker)
+    if alone and puts_copies_last(ranker):
+        ranker = ranker.with_copies(None)
+    return with_diversity(ranker, diversity, option)
+
+
+def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
+    """The topic that a ranker is to see: an unlabelled one, its candidates in the order of their scores.
 
     Returns:
         The topic, and for each of its candidates its position among the documents given (None: the same).
     """
-    documents = array_of(given.query_id, "doc_vectors", given.doc_vectors)
+    documents = array_of(given.query_id, "doc_vectors", given.doc_vectors, may_lack=True)
     ids = _numbered(len(documents)) if given.doc_ids is None else given.doc_ids
     order = first_stage = None
     if given.scores is not None:
         first_stage = row_of(given.query_id, "scores", given.scores, len(documents))
         if (order := falling(first_stage)) is not None:
-            documents, first_stage = documents[order], first_stage[order]
-    elif nearest_first and given.query_vector is not None and (order := _nearest(given, documents)) is not None:
-        documents = documents[order]
+            # The topic checks them sorted, where a row in an error would be another one.
+            documents = array_of(given.query_id, "doc_vectors", documents).take(order, axis=0)
+            first_stage = first_stage[order]
     if order is not None and given.doc_ids is not None:
         ids = tuple([ids[i] for i in order.tolist()])
     told = texts_of(given.subtopics)
@@ -457,14 +481,6 @@ def _retrieved(given: Given, *, nearest_first: bool) -> tuple[Topic, IntArray | 
         subtopic_scores=rated if rated is None or order is None else rated[order],
     )
     return topic, order
-
-
-def _nearest(given: Given, documents: NDArray[Any]) -> IntArray | None:
-    """[N] the documents, nearest to the query first; None: they are, or `Topic` will refuse them."""
-    query = array_of(given.query_id, "query_vector", _row(given.query_vector))
-    if documents.ndim != 2 or query.shape != documents.shape[1:]:
-        return None
-    return falling(cosines(query.astype(np.float32), documents.astype(np.float32, copy=False)))
 
 
 def _named(given: Given) -> NDArray[Any] | None:
@@ -536,32 +552,54 @@ def _is_alone(doc_vectors: Any, texts: Any) -> bool:
     return dimensions == 2
 
 
-def _with_documents(each: dict[str, Any]) -> list[int]:
-    """The topics for which something was retrieved.
+def _taken_apart(parts: dict[str, Any]) -> list[Given]:
+    """The topics of a batch."""
+    documents = parts["doc_texts"] if parts["doc_vectors"] is None else parts["doc_vectors"]
+    each = [_each(name, part, len(documents)) for name, part in parts.items()]
+    return [Given(str(b), **dict(zip(parts, own, strict=True))) for b, own in enumerate(zip(*each, strict=True))]
+
+
+def _has_documents(given: Given) -> bool:
+    """Whether something was retrieved for the topic.
 
     Raises:
         ValueError: something is given of documents where there are none.
     """
-    kept = []
-    for b, (vectors, texts) in enumerate(zip(each["doc_vectors"], each["doc_texts"], strict=True)):
-        if not _is_empty(texts if vectors is None else vectors):
-            kept.append(b)
-            continue
-        for name in ("scores", "subtopic_scores", "groups", "costs", "already_shown", "doc_texts"):
-            if each[name][b] is not None and np.size(each[name][b]):
-                raise ValueError(f"topic '{b}': there are no documents, got {name}; give doc_vectors, or leave it out")
-    return kept
+    if not _is_empty(given.doc_texts if given.doc_vectors is None else given.doc_vectors):
+        return True
+    for name in ("scores", "subtopic_scores", "groups", "costs", "already_shown", "doc_texts"):
+        if (part := getattr(given, name)) is not None and np.size(part):
+            raise ValueError(
+                f"topic '{given.query_id}': there are no documents, got {name}; give doc_vectors, or leave it out"
+            )
+    return False
 
 
-@contextlib.contextmanager
-def _plainly() -> Iterator[None]:
-    """Errors about the one query of a call do not call it topic '0'."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        if "topic '0'" in str(error):
-            error.args = (str(error).removeprefix("topic '0': ").replace("topic '0'", "this query"),)
-        raise
+def _nothing(given: Given, near: float) -> Diversified:
+    """The result for a topic for which nothing was retrieved."""
+    nothing = Diversified(np.empty(0, np.int64), _falling(0), ["nothing was retrieved"])
+    nothing._asked = ((given, None, near),)
+    return nothing
+
+
+def _with_subtopics(given: Sequence[Given], subtopics: Sequence[Any]) -> list[Given]:
+    return [one._replace(subtopics=told) for one, told in zip(given, subtopics, strict=True)]
+
+
+def _with_vectors(given: Given, embed: Lookup | None, *, named: bool, alone: bool) -> Given:
+    """The topic with vectors of its documents and subtopics, where it has texts instead."""
+    one, by, note = with_vectors(given, embed, alone=alone)
+    ready: Given = one
+    if named and embed is None:
+        (vectors,) = embedded([ready.subtopics], by, [ready.subtopic_scores], [ready.query_text])
+        ready = ready._replace(subtopics=vectors)
+    return ready._replace(note=note) if note else ready
+
+
+def _plainly(error: Exception) -> None:
+    """Let an error about the one query of a call not call it topic '0'."""
+    if "topic '0'" in str(error):
+        error.args = (str(error).removeprefix("topic '0': ").replace("topic '0'", "this query"),)
 
 
 def _each(name: str, value: Any, count: int) -> Sequence[Any]:
@@ -595,7 +633,9 @@ def _stacked(topics: Sequence[Diversified]) -> Diversified:
         indices[held] = np.concatenate([topic.indices for topic in topics])
         filled[held] = np.concatenate([topic.filled for topic in topics])
     notes = [note for topic in topics for note in topic.notes]
-    return Diversified(indices, np.where(held, _falling(width), 0.0), notes, filled)
+    stacked = Diversified(indices, np.where(held, _falling(width), 0.0), notes, filled)
+    stacked._asked = tuple(asked for topic in topics for asked in topic._asked)
+    return stacked
 
 
 def _falling(count: int) -> ScoreArray:

@@ -13,11 +13,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.greedy import rows_of
+from srd_agents.heuristic.greedy import best, rows_of
 from srd_agents.heuristic.stepwise import PartialRanking, progress_of
-from srd_agents.pipeline.capabilities import PutsCopiesLast
+from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.safe import EQUAL, SafeConfig, near_copies
 from srd_gym.checks import (
+    all_finite,
     array_from,
     check_integer,
     check_number,
@@ -98,8 +99,14 @@ class Limits:
             check_integer("max_per_group", max_per_group, 1)
         if budget is not None:
             check_number("budget", budget, 0.0)
-        most, near = max_per_group or 0, SafeConfig(near_duplicates=near_duplicates).near_duplicates
-        return cls(near_duplicates=near, max_per_group=most, budget=budget or 0.0, fill=bool(fill))
+        if near_duplicates is not COPIES:
+            SafeConfig(near_duplicates=near_duplicates)
+        return cls(
+            near_duplicates=near_duplicates,
+            max_per_group=max_per_group or 0,
+            budget=budget or 0.0,
+            fill=bool(fill),
+        )
 
     def of(
         self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, already_shown: Any, *, alone: bool = False
@@ -144,11 +151,10 @@ class Limits:
         """Whether nothing stands in the way of this ranking; a greedy ranker would then choose it stepwise, too."""
         if self.already_shown:
             return False
-        if (
-            self.near_duplicates is not None
-            and near_copies(topic.require_vectors("near_duplicates=")[ranking], self.near_duplicates).any()
-        ):
-            return False
+        if self.near_duplicates is not None:
+            vectors = topic.require_vectors("near_duplicates=").take(ranking, axis=0)
+            if near_copies(vectors, self.near_duplicates).any():
+                return False
         if self.groups is not None and np.bincount(self.groups[ranking]).max(initial=0) > self.max_per_group:
             return False
         return self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.budget)
@@ -165,7 +171,9 @@ class Limits:
         return np.array(earlier, np.int64) >= self.max_per_group
 
     def choose(self, topic: Topic, k: int, progress: PartialRanking) -> IntArray:
-        """The candidate of the highest score that may be shown, again and again, ties to the earlier: [at most k].
+        """The candidate of the highest score that may be shown, again and again: [at most k].
+
+        Ties go where the ranker's own go (`PartialRanking` with `ties`), else to the earlier candidate.
 
         Near copies of what is shown come only where nothing else fits, and documents above `max_per_group` after them.
         """
@@ -173,6 +181,7 @@ class Limits:
         groups, most = (np.arange(n), 1) if self.groups is None else (self.groups, self.max_per_group)
         costs, budget = (np.zeros(n), 0.0) if self.costs is None else (self.costs, self.budget)
         rows = None if self.near_duplicates is None else rows_of(topic.require_vectors("near_duplicates="))
+        ties = getattr(progress, "ties", None)
         left, near, counts = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
         limit, spent, chosen = min(self.near_duplicates or 0.0, EQUAL), 0.0, list[int]()
 
@@ -192,7 +201,7 @@ class Limits:
             allowed = affordable if self.fill and not within.any() else within
             fresh = allowed & ~near
             scores = np.where(fresh if fresh.any() else allowed, progress.scores(), -np.inf)
-            document = int(scores.argmax())
+            document = best(scores, ties)
             if scores[document] == -np.inf:
                 break
             chosen.append(document)
@@ -213,7 +222,7 @@ def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limit
         ValueError: what the ranker refuses, or an answer of it that is no ranking.
     """
     rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker, k)
-    if isinstance(ranker, PutsCopiesLast) and all(limit.only_copies(ranker.copies) for limit in limits):
+    if puts_copies_last(ranker) and all(limit.only_copies(ranker.copies) for limit in limits):
         return rankings
     return [
         ranking if limit.kept_by(topic, ranking) else limit.choose(topic, k, progress_of(ranker, topic))
@@ -247,8 +256,8 @@ def array_of(
             f"topic {as_text(query_id)}: {name} must hold {what}, got {array.dtype}; is one of them missing (None), or "
             "are they of different lengths?"
         )
-    if array.dtype.kind == "f" and array.ndim and not may_lack and not (fine := np.isfinite(array)).all():
-        row = int(np.argwhere(~fine)[0][0])
+    if array.ndim and not may_lack and not all_finite(array):
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
         raise ValueError(
             f"topic {as_text(query_id)}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
         )

@@ -216,10 +216,11 @@ def _all_apart(vectors: FloatArray, limit: float) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         products = vectors @ vectors.T
     squares = products.diagonal()
-    if not (squares.min(initial=1) >= SMALL and squares.max(initial=1) <= LARGE):
-        return False
+    known = squares.tolist()
+    if not (known and min(known) >= SMALL and max(known) <= LARGE):
+        return not known
     lengths = np.sqrt(squares)
-    return bool(np.count_nonzero(products >= limit * lengths * lengths[:, None]) <= len(vectors))
+    return bool(np.count_nonzero(products >= np.multiply.outer(limit * lengths, lengths)) <= len(vectors))
 
 
 def _suspects(units: FloatArray, start: int, limit: float) -> NDArray[np.int64]:

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents import make_ranker
-from srd_agents.heuristic import trade_off
+from srd_agents.heuristic import coverage, trade_off
 from srd_agents.heuristic.greedy import ByObjective, Rows, chosen_alone, rows_of
+from srd_agents.pipeline.limits import Limits
+from srd_gym.checks import all_finite
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
@@ -171,8 +173,8 @@ def test_most_similarities_are_never_computed(name: str, most: int, monkeypatch:
     assert 19 * 64 <= sum(products) < most  # eagerly: 19,000
     # Small topics are worked on side by side: one row of all candidates a rank.
     products.clear()
-    ranker.rank(drawn(50, 8, 0), 10)
-    assert products == [50] * 9
+    ranker.rank_batch([drawn(50, 8, 0), drawn(50, 8, 1)], 10)
+    assert products == [50] * 18
 
 
 @pytest.mark.parametrize("name", BY_VECTORS)
@@ -248,7 +250,55 @@ def test_vectors_are_measured_whatever_their_length() -> None:
 def test_a_topic_alone_is_ranked_as_beside_others(name: str, n: int, width: int, seed: int, clusters: int) -> None:
     """To the last bit: in a block of several, and by the shorter way of one."""
     topic, ranker = drawn(n, width, seed, clusters), make_ranker(name)
-    value = ranker._value(topic)
+    (value,), _ = ranker._values([topic])
     block = ByObjective(np.stack([topic.doc_vectors] * 3), np.stack([value] * 3), ranker, n).first(n)
     alone = chosen_alone(topic.doc_vectors, value, n, ranker)
     assert block.tolist() == [alone.tolist()] * 3
+
+
+@pytest.mark.parametrize("way", ["alone", "lazily", "beside others", "step by step"])
+@pytest.mark.parametrize(("name", "lambda_", "tied"), [
+    ("mmr", 0.5, 2),
+    ("msd", 0.5, 2),
+    ("mmr", 0.0, 1),
+    ("msd", 0.0, 1),
+    ("dpp", 0.0, 1),
+    ("facility-location", 1.0, 3),
+])  # fmt: skip
+def test_ties_go_to_the_more_relevant_unless_there_is_a_retrieval_order(
+    name: str, lambda_: float, tied: int, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document is the query: at lambda 0.5 all others tie after it. At lambda 0 all tie for the first rank."""
+    generator = np.random.default_rng(3)
+    vectors = generator.standard_normal((40, 16), dtype=np.float32)
+    query = vectors[30]
+    unordered = topic_of(vectors, query_vector=query)
+    nearest = np.argsort(-rows_of(vectors).project(rows_of(query[None]).unit(0)), kind="stable")
+    ranker = make_ranker(name, lambda_=lambda_, relevance="cosine")
+    assert nearest[0] == 30
+    assert ranked_by(ranker, way, unordered, monkeypatch)[:tied] == nearest[:tied].tolist()
+    if lambda_ == 0:
+        ordered = topic_of(vectors, query_vector=query, retrieval_scores=np.zeros(40))
+        assert ranked_by(ranker, way, ordered, monkeypatch)[0] == 0, "the first retrieved"
+
+
+def ranked_by(ranker: Any, way: str, topic: Topic, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The first three of a topic, ranked in one of the ways that a greedy ranker has."""
+    if way == "step by step":
+        return Limits().choose(topic, 3, ranker.progress(topic)).tolist()
+    with monkeypatch.context() as patch:
+        patch.setattr(trade_off, "LAZY_FROM", 0 if way == "lazily" else 1 << 40)
+        patch.setattr(coverage, "LAZY_FROM", 0 if way == "lazily" else 1 << 40)
+        other = topic_of(topic.doc_vectors, query_vector=topic.query_vector, retrieval_scores=np.zeros(40))
+        return ranker.rank_batch([topic, other, topic] if way == "beside others" else [topic], 3)[0].tolist()
+
+
+@pytest.mark.parametrize("size", [10, 5_000])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_finite_numbers_are_found_whatever_their_squares(size: int, dtype: Any) -> None:
+    numbers = np.full(size, np.finfo(dtype).max)
+    assert all_finite(numbers)
+    assert all_finite(numbers[::2])
+    for wrong in (np.nan, np.inf, -np.inf):
+        numbers[size // 2] = wrong
+        assert not all_finite(numbers)

@@ -28,7 +28,7 @@ class Weighed(Own):
 
 
 class Named(Own):
-    """The documents nearest to the first subtopic first; the order as it came without any."""
+    """The documents nearest to the first subtopic first, or else to the query; without both the order as it came."""
 
     uses_subtopics = True
     weighs_cosines = True
@@ -37,7 +37,8 @@ class Named(Own):
         super().__init__(lambda topic, k: np.argsort(-self.near(topic), kind="stable")[:k])
 
     def near(self, topic: Any) -> Any:
-        return topic.doc_vectors @ topic.subtopic_vectors[0] if topic.n_subtopics else np.zeros(topic.n_candidates)
+        told = topic.subtopic_vectors[0] if topic.n_subtopics else topic.query_vector
+        return np.zeros(topic.n_candidates) if told is None else topic.doc_vectors @ told
 
 
 class LastItself(Own):

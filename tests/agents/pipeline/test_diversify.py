@@ -270,6 +270,19 @@ def test_rankers_by_name_folder_and_object(tmp_path: Path) -> None:
     refused(lambda: diversify(None, np.eye(3), 5, learner), r"vectors of width \d+.*3")
 
 
+def test_a_ranker_made_once_is_that_of_its_name_and_weight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    query, documents, _ = vectors()
+    asked = [diversify(query, documents, 9, name, diversity=d) for d in (0.2, 1.0) for name in ("mmr", "dpp", "mmr")]
+    lists = [found.indices.tolist() for found in asked]
+    assert lists[0] == lists[2] != lists[3] == lists[5]
+    refused(lambda: diversify(query, documents, 9, "mmr", diversity=True), "must be a number", TypeError)
+    refused(lambda: diversify(query, documents, 9, "mmr", diversity=[1.0]), "must be a number", TypeError)
+    refused(lambda: diversify(query, documents, 9, "mmr", diversity=0.2, relevance=["cosine"]), "unknown relevance")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mmr").mkdir()  # a folder goes before a name, made once or not
+    refused(lambda: diversify(query, documents, 9, "mmr", diversity=0.2), "mmr", FileNotFoundError)
+
+
 @pytest.mark.parametrize("nothing", [[], (), np.empty(0), np.empty((0, 4)), torch.empty(0, 4)], ids=repr)
 @pytest.mark.parametrize("given", [
     {"scores": []},

@@ -89,6 +89,10 @@ def test_results_are_those_of_diversify() -> None:
             diversify(None, VECTORS, 10, scores=SCORES, costs=SCORES, budget=6, per_cost=True),
         ),
         (
+            {"doc_vectors": VECTORS, "scores": SCORES, "diversity": 0.5, "relevance": "scaled"},
+            diversify(None, VECTORS, 10, scores=SCORES, diversity=0.5, relevance="scaled"),
+        ),
+        (
             {"doc_vectors": VECTORS, "subtopics": VECTORS[:2], "k": 2},
             diversify(None, VECTORS, 2, subtopics=VECTORS[:2]),
         ),
@@ -120,6 +124,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"texts": TEXTS, "already_shown": [9]}, "names document 9"),
     ({"texts": TEXTS, "k": "three"}, "k must be a whole number"),
     ({"texts": TEXTS, "diversity": 2}, "between 0 and 1"),
+    ({"texts": TEXTS, "query_text": "jaguar", "relevance": "cosines"}, "Did you mean cosine"),
     ({"doc_vectors": [[1, 0], [1]]}, "embeddings of one width"),
     ({"doc_vectors": [["a", "b"], ["c", "d"]]}, "must hold numbers"),
     ({"doc_vectors": "AAAA"}, "embeddings of one width"),
@@ -187,6 +192,7 @@ def test_lines_that_are_no_messages_hang_nothing_and_its_end_ends_it() -> None:
             answers[answer.get("id")] = answer
         assert answers[3]["result"]["structuredContent"]["indices"][0] == 0
         assert "result" not in answers.get(2, {}) or answers[2]["result"]["isError"], "NaN is no score"
+        process.stdin.write(last[:60])  # a client that goes away in the middle of a message
         process.stdin.close()
         assert process.wait(20) == 0
 

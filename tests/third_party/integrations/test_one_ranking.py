@@ -60,7 +60,11 @@ def test_srd_mcp(queries: Any, wanted: Any) -> None:
 
 @pytest.mark.parametrize("lambda_mult", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
 def test_langchains_own_marginal_relevance(queries: Any, lambda_mult: float) -> None:
-    """Where a document is the query itself, all documents near it tie at 0.5, and rounding chooses in LangChain."""
+    """Where a document is the query itself, documents near it tie at 0.5: LangChain's rounding decides, no rule of it.
+
+    Their relevance is then their similarity to it. There its own lists change with the floats' width or the documents'
+    order, so that no list is LangChain's; ours takes the more relevant one.
+    """
     differ = 0
     for query, vectors, scores in queries:
         own = maximal_marginal_relevance(query, list(vectors), lambda_mult, K)
@@ -70,8 +74,19 @@ def test_langchains_own_marginal_relevance(queries: Any, lambda_mult: float) -> 
             differ += 1
             assert lambda_mult == 0.5
             assert is_tied(scores)
+            assert any(other != own for other in langchains_others(query, vectors, lambda_mult))
             np.testing.assert_allclose(values(ours, vectors, scores), values(own, vectors, scores), atol=1e-6)
     assert differ <= 4  # of 44
+
+
+def langchains_others(query: NDArray[Any], vectors: NDArray[Any], lambda_mult: float) -> list[list[int]]:
+    """LangChain's own lists of the same documents in float64, and in other orders."""
+    lists = [maximal_marginal_relevance(query.astype(float), list(vectors.astype(float)), lambda_mult, K)]
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(len(vectors))
+        found = maximal_marginal_relevance(query, list(vectors[order]), lambda_mult, K)
+        lists.append(order[found].tolist())
+    return lists
 
 
 @pytest.mark.parametrize("mmr_threshold", [0.3, 0.5, 0.7])

@@ -33,7 +33,8 @@ def test_scikit_learns_checks_pass(options: Any) -> None:
 def test_parameters_are_read_set_and_cloned() -> None:
     made = DiverseNeighbors(3, n_candidates=20, diversity=0.0, ranker="dpp")
     given = {"n_neighbors": 3, "n_candidates": 20, "diversity": 0.0, "ranker": "dpp"}
-    assert made.get_params() == {**given, "max_per_group": None, "budget": None, "fill": False}
+    unset = {"max_per_group": None, "budget": None, "relevance": None, "fill": False, "per_cost": False}
+    assert made.get_params() == {**given, **unset}
     assert clone(made).get_params() == made.get_params()
     fitted = made.fit(DOCUMENTS)
     expected = fitted.predict(QUERIES)
@@ -84,6 +85,24 @@ def test_groups_budgets_and_what_was_shown() -> None:
     refused(lambda: search.fit(DOCUMENTS), "groups and max_per_group belong together")
     refused(lambda: search.fit(DOCUMENTS, groups=groups[1:], costs=costs), "inconsistent numbers of samples")
     refused(lambda: search.predict(QUERIES, already_shown=[None]), "expected already_shown of 4 queries .*got 1")
+
+
+def test_value_per_cost_and_the_kind_of_relevance() -> None:
+    costs = np.random.default_rng(2).integers(1, 9, size=30)
+    cosines = QUERIES @ DOCUMENTS.T / np.linalg.norm(DOCUMENTS, axis=1) / np.linalg.norm(QUERIES, axis=1)[:, None]
+    worth: dict[str, Any] = {"budget": 12.0, "per_cost": True}
+    search = DiverseNeighbors(5, n_candidates=30, **worth).fit(DOCUMENTS, costs=costs)
+    scaled = DiverseNeighbors(5, n_candidates=30, diversity=0.4, relevance="scaled").fit(DOCUMENTS)
+    lists = search.predict(QUERIES).tolist(), scaled.predict(QUERIES).tolist()
+    for row, (query, near) in enumerate(zip(QUERIES, cosines, strict=True)):
+        wanted = diversify(query, DOCUMENTS, 5, scores=near, costs=costs, **worth).indices.tolist()
+        assert [place for place in lists[0][row] if place >= 0] == wanted
+        wanted = diversify(query, DOCUMENTS, 5, "mmr", near, diversity=0.4, relevance="scaled").indices.tolist()
+        assert lists[1][row] == wanted
+    plain = DiverseNeighbors(5, n_candidates=30, diversity=0.4).fit(DOCUMENTS).predict(QUERIES)
+    assert plain.tolist() != lists[1], "the kind of relevance matters here"
+    refused(lambda: DiverseNeighbors(per_cost=True).fit(DOCUMENTS), "per_cost divides by costs")
+    refused(lambda: DiverseNeighbors(relevance="scale").fit(DOCUMENTS), "Did you mean scaled")
 
 
 def test_a_pipeline_that_begins_with_texts() -> None:

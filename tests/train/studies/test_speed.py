@@ -13,7 +13,7 @@ from markdown_code import ROOT
 from run_srd import Srd
 
 from srd_gym.data.parquet import count_row_groups, read_topics
-from studies.speed import curves, learners, memory, streaming
+from studies.speed import curves, learners, memory, pipelines, streaming
 from studies.speed import run as command
 from studies.speed.cores import together
 from studies.speed.curves import AXES, draw, growths
@@ -132,6 +132,13 @@ def test_memory_is_measured_in_a_process_of_its_own() -> None:
     assert 50 < memory.search(2, 10) < memory.search(8, 2_000) < 600
     # Held to the arrays by the test of the largest search: a node (36 + 2 K + 4 D bytes), a row of edges (18 N + 8).
     assert "a simulation takes at most 3,874 bytes" in table()["memory m2div"]["what"]
+
+
+def test_an_installation_is_numpy_gymnasium_and_this_package() -> None:
+    needed = pipelines._needed("srd-gym")
+    assert {"numpy", "gymnasium", "pettingzoo", "defusedxml"} < needed
+    assert not needed & {"torch", "pyarrow", "scipy"}
+    assert 20 < pipelines.installed() < 100
 
 
 def test_a_race_of_searches_makes_the_simulations_that_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:

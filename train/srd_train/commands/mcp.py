@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from srd_agents import diversify
+from srd_agents.heuristic.config import KINDS
 from srd_agents.pipeline.subtopics import texts_of
 from srd_gym.checks import unknown
 from srd_train.commands.console import Output
@@ -50,6 +51,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "per_cost": _one("boolean", "Whether to choose what is worth most for the budget, by value per cost."),
     "already_shown": _list("integer", "Positions of results shown before; they are not shown again."),
     "k": _one("integer", "Results wanted.", minimum=1, default=10),
+    "relevance": _one("string", "What diversity weighs; left out: scores, scaled as cosines.", enum=list(KINDS)),
     "diversity": _one("number", "0: order of relevance, 1: difference only; left out: safe.", minimum=0, maximum=1),
 }
 _RESULT = {"indices": _list("integer", "Positions of the chosen results, from 0, best first.")}

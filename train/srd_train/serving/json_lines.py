@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from srd_agents.heuristic.relevance import cosines
-from srd_agents.pipeline.capabilities import PutsCopiesLast
+from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.diversify import Chooser
 from srd_agents.pipeline.limits import Limits, row_of
 from srd_agents.pipeline.subtopics import texts_of
@@ -141,11 +140,6 @@ class _LineRanker:
             # per_cost chooses in place of the command's ranker
             ranker = None if limits["per_cost"] else self._model.ranker
             chooser = Chooser(ranker, self._asked(limits), subtopics=topic.n_subtopics > 0, **weighed)
-        query, vectors = topic.query_vector, topic.doc_vectors
-        if topic.retrieval_scores is None and query is not None and vectors is not None:
-            # As in `diversify`, the more relevant document wins a tie.
-            order = falling(cosines(query, vectors)) if getattr(chooser.ranker, "weighs_cosines", False) else None
-            topic = topic if order is None else topic.take(order)
         limit = chooser.limits.of(topic, order, limits["groups"], limits["costs"], shown_before)
         (ranking,) = chooser.show([topic], self._k, [limit])
         ids = given["doc_ids"]
@@ -154,7 +148,7 @@ class _LineRanker:
     def _asked(self, limits: Mapping[str, Any]) -> Limits:
         """The limits of a line that do not depend on its documents."""
         ranker = self._model.ranker
-        copies = ranker.copies if isinstance(ranker, PutsCopiesLast) else None
+        copies = ranker.copies if puts_copies_last(ranker) else None
         named = ("groups", "max_per_group", "costs", "budget")
         fill = limits["fill"] is not None and limits["fill"]
         return Limits.asked(near_duplicates=copies, fill=fill, **{key: limits[key] for key in named})

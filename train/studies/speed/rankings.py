@@ -5,8 +5,6 @@ Shapes: N candidates, F vector width, k documents.
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import resource
 import subprocess
@@ -19,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from srd_agents import diversify
 from srd_agents.registry import make_ranker
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.measures import measure, references
@@ -138,35 +135,6 @@ def without_scores(candidates: int, k: int, query: bool, size: float) -> Work:
     if query:
         topics = [replace(topic, query_vector=rng.standard_normal(_F, dtype=np.float32)) for topic in topics]
     return Work(timed(one_by_one(ranker, topics, k), len(topics), share(size, 20_000 / candidates)))
-
-
-def diversified(name: str, size: float) -> Work:
-    """The ten of 100 by `diversify`, from arrays, against pyversity.
-
-    Raises:
-        ImportError: pyversity is not installed.
-    """
-    import pyversity
-
-    (topic,), strategy = alike(1, 100, _F, 0), pyversity.Strategy(name)
-    vectors, scores = np.array(topic.doc_vectors), np.array(topic.retrieval_scores)
-    ours = partial(diversify, None, vectors, 10, name, scores)
-    theirs = partial(pyversity.diversify, vectors, scores, 10, strategy=strategy, diversity=0.5)
-    return Work(timed(ours, times=share(size, 500)), timed(theirs, times=share(size, 500)))
-
-
-def json_lines(size: float) -> Work:
-    """Lines of 50 documents read into topics: vectors in base64 against lists of numbers."""
-    from srd_train.serving.json_lines import content_of, topic_of
-
-    vectors = np.random.default_rng(0).standard_normal((50, _F), dtype=np.float32)
-    forms = ({"float32": base64.b64encode(vectors.tobytes()).decode()}, vectors.tolist())
-    about = {"query_id": "q", "doc_ids": list(map(str, range(50)))}
-    lines = [json.dumps(about | {"doc_vectors": form}) for form in forms]
-    ours, theirs = (
-        timed(partial(lambda line: topic_of(content_of(line)), each), 1, share(size, 200)) for each in lines
-    )
-    return Work(ours, theirs)
 
 
 def distances(size: float) -> Work:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from srd_agents.registry import RANKERS, RankerSpec, find_untrained, import_own, load_trained
+from srd_agents.registry import RANKERS, RankerSpec, find_untrained, import_own, load_trained, model_folder
 from srd_agents.training.loop import STATE_FILE
 from srd_agents.training.options import (
     CONFIG_FILE,
@@ -48,7 +48,7 @@ class Model:
 def load_model(
     name_or_folder: str, config: Mapping[str, Any] | None = None, seed: int = 0, *, trust: bool = False
 ) -> Model:
-    """A trained ranker from its folder, or a heuristic by name.
+    """A trained ranker from its folder or as "pretrained:NAME", or a heuristic by name.
 
     Args:
         name_or_folder: what `srd rank` was given.
@@ -60,8 +60,8 @@ def load_model(
         ValueError: neither a model folder nor a ranker that needs no training, or one that is not trusted; the message
             says what to do.
     """
-    folder = Path(name_or_folder)
-    if not folder.is_dir():
+    folder = model_folder(name_or_folder)
+    if folder is None:
         import_own([name_or_folder, config or {}], trust=trust)
         spec = find_untrained(name_or_folder)
         return Model(ranker=spec.build(spec.configure(**(config or {})), seed=seed, trust=trust), name=spec.name)

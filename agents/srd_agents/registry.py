@@ -331,9 +331,8 @@ def find_untrained(name: str) -> RankerSpec:
     Raises:
         ValueError: a learner's name, or an unknown one.
     """
-    hint = (
-        f"A trained ranker is given by its folder (there is no such folder), or as {' or '.join(pretrained_names())}."
-    )
+    own = ", ".join(pretrained_names())
+    hint = f"A trained ranker is given by its folder, and there is no such folder; those of the package: {own}."
     spec = RANKERS.find(name, hint=hint)
     if spec.learns:
         raise ValueError(f"ranker {name!r} must be trained first: give the folder that `srd train {name}` wrote")

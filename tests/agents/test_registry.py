@@ -102,7 +102,7 @@ def test_trained_policies_load_rank_and_are_small(name: str) -> None:
     assert "+changes" not in card, "made from a clean checkout"
     topics = generate("serp", n_topics=60)
     ranker = load_ranker(name)
-    check_ranker(ranker, [topics[:5]])
+    check_ranker(ranker, topics[:5])
     scores = [
         evaluate(topics, dict(zip(topics.query_ids, one.rank_batch(topics, 10), strict=True)), ["alpha_nDCG@10"])
         for one in (ranker, make_ranker("mmr"))
@@ -110,9 +110,7 @@ def test_trained_policies_load_rank_and_are_small(name: str) -> None:
     policy, mmr = (one.measures["alpha_nDCG@10"] for one in scores)
     assert policy > mmr + 0.02
     topic = topics[0]
-    made = diversify(
-        topic.doc_vectors, query_vector=topic.query_vector, scores=topic.retrieval_scores, k=5, ranker=name
-    )
+    made = diversify(topic.query_vector, topic.doc_vectors, 5, name, topic.retrieval_scores)
     assert made.indices.tolist() == ranker.rank(topic, 5).tolist()
 
 
@@ -121,7 +119,7 @@ def test_trained_policies_are_named() -> None:
     refused(
         lambda: load_ranker("pretrained:serp-reinforc"), "unknown trained policy .*Did you mean pretrained:serp-rei"
     )
-    refused(lambda: load_ranker("serp-qmix"), "or as pretrained:serp-mdp-div or pretrained:serp-qmix")
+    refused(lambda: load_ranker("serp-qmix"), "those of the package: pretrained:serp-mdp-div, pretrained:serp-qmix")
     refused(lambda: load_ranker("pretrained:serp-qmix").rank(judged_topic(4, 0, 5, 2), 2), "vectors of width 64")
 
 

@@ -49,7 +49,7 @@ def test_trained_policies_rank_by_name(srd: Srd, tmp_path: Path) -> None:
     topics = generate("serp", n_topics=5)
     expected = load_ranker("pretrained:serp-reinforce").rank_batch(topics, 4)
     named = {topic.query_id: [topic.doc_ids[i] for i in row] for topic, row in zip(topics, expected, strict=True)}
-    assert {query: list(documents) for query, documents in read_run(tmp_path / "run").items()} == named
+    assert {query: list(ids) for query, ids in read_run(tmp_path / "run").rankings.items()} == named
     assert "Did you mean pretrained:serp-reinforce" in srd.fails("rank", "pretrained:serp-reinforc", *words)
     assert "pretrained:serp-qmix" in srd.works("rank", "--help").out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Lines = Sequence[Sequence[str]]
-"""LABEL, RECIPE, TOPICS, ROW each; rows of one label on one topic set are a curve."""
+"""LABEL, RECIPE, TOPICS, ROW each, with * for any letters in ROW; rows of one label on one topic set are a curve."""
 ENOUGH = 0.9
 """Mean that `reach` asks for."""
 RESAMPLES = 2000
@@ -55,11 +56,12 @@ def curves_of(lines: Lines, stored: Stored) -> list[Curve]:
     """
     found: dict[tuple[str, str], list[tuple[int, int, Scores, str]]] = {}
     for label, recipe, topics, name in lines:
-        row = stored.row(recipe, topics, name)
-        table = next(table for table in stored.tables(recipe) if table.topics == topics)
-        costs = (int(row.medians.get(f"environment_{key}", 0)) for key in ("episodes", "steps"))
-        point = (*costs, table.scores[table.measures[0]][name], table.measures[0])
-        found.setdefault((label, topics), []).append(point)
+        table = stored.set(recipe, topics)
+        rows = [row for row in table.competitors if fnmatchcase(row.ranker, name)]
+        for row in rows or [stored.row(recipe, topics, name)]:
+            costs = (int(row.medians.get(f"environment_{key}", 0)) for key in ("episodes", "steps"))
+            point = (*costs, table.scores[table.measures[0]][row.ranker], table.measures[0])
+            found.setdefault((label, topics), []).append(point)
     curves = []
     for (label, topics), points in found.items():
         lists, steps, scores, measures = zip(*sorted(points, key=lambda point: point[0]), strict=True)
@@ -83,8 +85,8 @@ def worth(lines: Lines, stored: Stored) -> str:
             continue
         for lists, scores in zip(curve.lists, curve.scores, strict=True):
             low, high = interval(scores)
-            as_many, *ends = _as_many(yard, scores)
-            same = f"{_lists(as_many, yard)} [{', '.join(_lists(end, yard) for end in ends)}]"
+            as_many, *ends = (_lists(number, yard) for number in _as_many(yard, scores))
+            same = as_many if {*ends} == {as_many} else f"{as_many} [{', '.join(ends)}]"
             rows.append([curve.topics, curve.label, f"{lists:,}", f"{scores.mean():.3f} [{low:.3f}, {high:.3f}]", same])
     heads = (
         "topics",
@@ -100,16 +102,18 @@ def reach(lines: Lines, stored: Stored) -> str:
     """A table: the fewest lists of each label whose mean is `ENOUGH`, or that none is."""
     rows = []
     for curve in curves_of(lines, stored):
-        best = max(curve.means)
+        best = max(range(len(curve.means)), key=curve.means.__getitem__)
+        low, high = interval(curve.scores[best])
         first = next((point for point, mean in enumerate(curve.means) if mean >= ENOUGH), None)
         costs = ("-", "-") if first is None else (f"{curve.lists[first]:,}", f"{curve.steps[first]:,}")
         tried = ", ".join(f"{lists:,}" for lists in curve.lists)
-        rows.append([curve.topics, curve.label, tried, f"{best:.3f}", *costs])
+        highest = f"{curve.means[best]:.3f} [{low:.3f}, {high:.3f}]"
+        rows.append([curve.topics, curve.label, tried, highest, *costs])
     heads = (
         "topics",
         "learner, reward",
         "lists tried",
-        "highest mean",
+        "highest mean [95%]",
         f"lists to {ENOUGH:.2f}",
         f"steps to {ENOUGH:.2f}",
     )

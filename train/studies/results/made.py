@@ -8,6 +8,7 @@ picture     FILE, then lines of gains                a picture of the same
 curves      FILE, then lines of reach                a picture of scores over the lists shown in training
 reach       LABEL; RECIPE; TOPICS; ROW               a table: the fewest lists to a mean of 0.90, by label
 worth       LABEL; RECIPE; TOPICS; ROW               a table: as many lists of the first label, by score
+            (in these three * in ROW stands for any letters: a line names all rows of a label)
 decision    SITUATION; USE; RECIPE; TOPICS; ROW; ORDER; MMR; WHO CHOSE THE OPTIONS
 published   all                                      every figure of a paper, less the reference's, beside ours
 table       RECIPE; TOPICS                           a short table

@@ -59,15 +59,16 @@ def curves_of(lines: Lines, stored: Stored) -> list[Curve]:
         table = stored.set(recipe, topics)
         rows = [row for row in table.competitors if fnmatchcase(row.ranker, name)]
         for row in rows or [stored.row(recipe, topics, name)]:
-            costs = (int(row.medians.get(f"environment_{key}", 0)) for key in ("episodes", "steps"))
-            point = (*costs, table.scores[table.measures[0]][row.ranker], table.measures[0])
-            found.setdefault((label, topics), []).append(point)
+            lists, steps = (int(row.medians.get(f"environment_{key}", 0)) for key in ("episodes", "steps"))
+            scores = table.scores[table.measures[0]][row.ranker]
+            found.setdefault((label, topics), []).append((lists, steps, scores, table.measures[0]))
     curves = []
     for (label, topics), points in found.items():
-        lists, steps, scores, measures = zip(*sorted(points, key=lambda point: point[0]), strict=True)
-        if len(set(lists)) < len(lists):
+        every, steps_of, scores_of, measures = zip(*sorted(points, key=lambda point: point[0]), strict=True)
+        if len(set(every)) < len(every):
             raise ValueError(f"{label}: two rows show the same number of lists on {topics}; give each its label")
-        curves.append(Curve(label=label, topics=topics, measure=measures[0], lists=lists, steps=steps, scores=scores))
+        values: dict[str, Any] = {"lists": every, "steps": steps_of, "scores": scores_of}
+        curves.append(Curve(label=label, topics=topics, measure=measures[0], **values))
     return curves
 
 

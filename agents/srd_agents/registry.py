@@ -33,14 +33,27 @@ from srd_gym.showing import short_repr
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["GROUP", "RANKERS", "RankerSpec", "Registry", "load_ranker", "load_trained", "make_ranker"]
+__all__ = [
+    "GROUP",
+    "RANKERS",
+    "RankerSpec",
+    "Registry",
+    "load_ranker",
+    "load_trained",
+    "make_ranker",
+    "pretrained_names",
+]
 
 GROUP = "srd_gym.rankers"
 """The entry-point group in which other distributions announce rankers: name -> "module:SPEC" of a `RankerSpec`."""
 
 FORMER_NAMES: Mapping[str, str] = {"cautious": "safe"}
 """Former name of a ranker -> its name."""
-_OWN = re.compile(r"(?!(?:knn|ranker):)(?P<path>[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)(?:[(@].*)?")
+PRETRAINED = "pretrained:"
+"""Before the name of a trained policy that comes with the package."""
+POLICIES = Path(__file__).with_name("pretrained")
+"""Their model folders, each with a card (`python -m studies policies` makes them)."""
+_OWN = re.compile(r"(?!(?:knn|ranker|pretrained):)(?P<path>[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)(?:[(@].*)?")
 _NEXT = re.compile(r"\s*\+\s*(?=[A-Za-z_][\w.]*:)")
 """Between the parts of a sum of measures, or of a chain of pruning strategies."""
 _NO_CODE = ("name", "checkpoint", "path")
@@ -280,16 +293,36 @@ def make_ranker(name: str, *, trust: bool = False, **overrides: Any) -> Ranker:
 
 
 def load_ranker(name_or_folder: PathLike) -> Ranker:
-    """A ranker that can rank at once: a trained one from its folder, or one that needs no training by name.
+    """A ranker that can rank at once: a trained one, or one that needs no training by name.
+
+    Args:
+        name_or_folder: folder of a trained ranker, "pretrained:NAME" (`pretrained_names`), or a name in the registry.
 
     Raises:
         FileNotFoundError: a folder that holds no trained ranker.
         ValueError: a learner's name without a folder, an unknown name, or whatever could run other people's code.
     """
-    folder = Path(name_or_folder)
-    if os.path.isdir(folder):
-        return load_trained(folder)
-    return find_untrained(str(name_or_folder)).build()
+    folder = model_folder(name_or_folder)
+    return find_untrained(str(name_or_folder)).build() if folder is None else load_trained(folder)
+
+
+def pretrained_names() -> list[str]:
+    """Names of the trained policies that come with the package, as `load_ranker` takes them."""
+    return sorted(f"{PRETRAINED}{folder.name}" for folder in POLICIES.iterdir() if folder.is_dir())
+
+
+def model_folder(name_or_folder: PathLike) -> Path | None:
+    """The folder that is named, or that holds the trained policy of this name; None where neither is.
+
+    Raises:
+        ValueError: "pretrained:NAME" with an unknown name (the message suggests the nearest).
+    """
+    name = str(name_or_folder)
+    if not name.startswith(PRETRAINED):
+        return Path(name_or_folder) if os.path.isdir(name_or_folder) else None
+    if name not in pretrained_names():
+        raise unknown("trained policy", name, pretrained_names())
+    return POLICIES / name.removeprefix(PRETRAINED)
 
 
 def find_untrained(name: str) -> RankerSpec:
@@ -298,7 +331,9 @@ def find_untrained(name: str) -> RankerSpec:
     Raises:
         ValueError: a learner's name, or an unknown one.
     """
-    spec = RANKERS.find(name, hint="A trained ranker is given by its folder, and there is no such folder.")
+    own = ", ".join(pretrained_names())
+    hint = f"A trained ranker is given by its folder, and there is no such folder; those of the package: {own}."
+    spec = RANKERS.find(name, hint=hint)
     if spec.learns:
         raise ValueError(f"ranker {name!r} must be trained first: give the folder that `srd train {name}` wrote")
     return spec

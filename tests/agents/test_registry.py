@@ -18,9 +18,11 @@ from small_topics import judged_topic, refused
 import srd_agents.registry as registry
 from srd_agents import RANKERS, Diversified, RankerSpec, diversify, load_ranker, make_ranker
 from srd_agents.pipeline.safe import Safe
+from srd_agents.registry import model_folder, pretrained_names
 from srd_agents.testing import check_learner
 from srd_agents.training.options import CONFIG_FILE, Config, model_config
 from srd_gym.data import generate
+from srd_gym.measures import evaluate
 from srd_gym.protocols import Ranker
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
@@ -88,6 +90,37 @@ def test_unknown_names_suggest_the_nearest() -> None:
     refused(lambda: make_ranker("mrm"), r"unknown ranker 'mrm'\. Did you mean mmr")
     refused(lambda: make_ranker("mmr", relevance="cosin"), r"unknown relevance: 'cosin'\. Did you mean cosine")
     refused(lambda: make_ranker("oracle", measure="alpha_DCGG"), "unknown measure")
+
+
+@pytest.mark.parametrize("name", pretrained_names())
+def test_trained_policies_load_rank_and_are_small(name: str) -> None:
+    folder = model_folder(name)
+    assert folder is not None
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 300_000
+    card = (folder / "card.md").read_text(encoding="utf-8")
+    assert card.startswith(f"# {name}\n")
+    assert "+changes" not in card, "made from a clean checkout"
+    topics = generate("serp", n_topics=60)
+    ranker = load_ranker(name)
+    check_ranker(ranker, topics[:5])
+    scores = [
+        evaluate(topics, dict(zip(topics.query_ids, one.rank_batch(topics, 10), strict=True)), ["alpha_nDCG@10"])
+        for one in (ranker, make_ranker("mmr"))
+    ]
+    policy, mmr = (one.measures["alpha_nDCG@10"] for one in scores)
+    assert policy > mmr + 0.02
+    topic = topics[0]
+    made = diversify(topic.query_vector, topic.doc_vectors, 5, name, topic.retrieval_scores)
+    assert made.indices.tolist() == ranker.rank(topic, 5).tolist()
+
+
+def test_trained_policies_are_named() -> None:
+    assert pretrained_names() == ["pretrained:serp-mdp-div", "pretrained:serp-qmix", "pretrained:serp-reinforce"]
+    refused(
+        lambda: load_ranker("pretrained:serp-reinforc"), "unknown trained policy .*Did you mean pretrained:serp-rei"
+    )
+    refused(lambda: load_ranker("serp-qmix"), "those of the package: pretrained:serp-mdp-div, pretrained:serp-qmix")
+    refused(lambda: load_ranker("pretrained:serp-qmix").rank(judged_topic(4, 0, 5, 2), 2), "vectors of width 64")
 
 
 def test_load_ranker_by_name_and_its_errors(tmp_path: object) -> None:

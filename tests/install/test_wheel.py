@@ -27,6 +27,8 @@ def test_the_wheel_holds_the_packages_and_nothing_else() -> None:
     tops = {path.split("/")[0] for path in files if not path.startswith("..")}
     assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
     assert all(f"{name}/py.typed" in files for name in PACKAGES)
+    policies = {path for path in files if path.startswith("srd_agents/pretrained/")}
+    assert len({path for path in policies if path.endswith(("/card.md", "/config.json", "/model.safetensors"))}) == 9
     assert {"srd_gym/data/collections/words.parquet", "srd_gym/data/collections/words/jaguar.toml"} <= set(files)
 
 

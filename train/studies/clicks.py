@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from srd_agents.registry import make_ranker
+from srd_agents.registry import load_ranker, make_ranker, pretrained_names
 from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.core.users import Clicks
 from srd_gym.data import load_topics
@@ -71,18 +71,18 @@ def returns() -> Iterator[tuple[str, ...]]:
 def facts() -> Iterator[tuple[str, ...]]:
     """Mean returns of rankers in the environments as they are made by default, and the threshold of their spec."""
     topics = load_topics("synthetic:serp")
-    orders = [orders_of(make_ranker(name), topics)[:, :10] for name in ("random", "mmr", "oracle")]
-    every = np.arange(len(topics))
-    for env_id, reward in (("SRD-v0", "alpha_DCG"), ("SRD-Click-v0", "Clicks(expected=True)")):
-        core, means = SelectionCore(topics, reward=reward), []
-        for order in orders:
+    every, scoring = np.arange(len(topics)), ScoringCore(topics)
+    rewards = {"SRD-v0": "alpha_DCG", "SRD-Click-v0": "Clicks(expected=True)"}
+    cores = [SelectionCore(topics, reward=reward) for reward in rewards.values()]
+    for name in ("random", "mmr", *pretrained_names(), "oracle"):
+        order, means = orders_of(load_ranker(name), topics)[:, :10], []
+        for core in cores:
             core.reset(every)
             for actions in order.T:
                 core.step(actions)
-            means.append(f"{core.returns().mean():.3f}")
-        yield f"`{env_id}`", *means, f"{gym.spec(env_id).reward_threshold:g}"
-    scoring = ScoringCore(topics)
-    yield "`scoring_v0`", *(f"{scoring.rewards(every, order).mean():.3f}" for order in orders), "-"
+            means.append(core.returns().mean())
+        yield f"`{name}`", *(f"{mean:.3f}" for mean in (*means, scoring.rewards(every, order).mean()))
+    yield "`reward_threshold`", *(f"{gym.spec(env_id).reward_threshold:g}" for env_id in rewards), "-"
 
 
 TABLES: dict[str, tuple[tuple[str, ...], Callable[[], Iterator[tuple[Any, ...]]]]] = {
@@ -91,7 +91,7 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[], Iterator[tuple[Any, ...]]]
         ("ranker", "alpha_nDCG@10", "cascade, clicks", "cascade, reciprocal rank", "DBN, clicks", "PBM, clicks"),
         returns,
     ),
-    "facts": (("environment", "random", "MMR", "oracle", "reward_threshold"), facts),
+    "facts": (("ranker", "`SRD-v0`", "`SRD-Click-v0`", "`scoring_v0`"), facts),
 }
 """Heads and rows of each table, by the name of its marks."""
 

@@ -59,6 +59,20 @@ def test_the_same_seed_logs_the_same_and_users_are_chosen(srd: Srd, log: Path, t
     assert header["users"] == "Clicks(model='dbn', patience=0.5)"
 
 
+def test_rankers_take_options(srd: Srd, log: Path, tmp_path: Path) -> None:
+    header = logged(srd, tmp_path / "order.parquet", "--epsilon", 0)
+    words = ("data", "log", "mmr(lambda_=1.0, relevance='rank')", "--topics", TOPICS, "--episodes", 600, "--k", 3)
+    told = srd.works(*words, "--epsilon", 0, "--out", tmp_path / "options.parquet", "--json").json
+    assert (header["ranker"], told["ranker"]) == ("mmr", "mmr(lambda_=1.0, relevance='rank')")
+    own, order = (f"{name}.parquet" for name in ("options", "order"))
+    assert pq.read_table(tmp_path / own)["shown"] != pq.read_table(tmp_path / order)["shown"]
+    relevant = "mmr(lambda_=1.0, relevance='rank')"  # the initial ranking, by another name
+    rankers = ("mmr", relevant, "retrieval-order")
+    told = srd.works(*ope(log, *(word for name in rankers for word in ("--ranker", name)), "--json")).json
+    first = [[each["value"] for each in ranker["estimates"]] for ranker in told["rankers"]]
+    assert first[1] == first[2] != first[0]
+
+
 def test_missing_support_is_told(srd: Srd, tmp_path: Path) -> None:
     logged(srd, tmp_path / "greedy.parquet", "--epsilon", 0)
     notices = srd.works(*ope(tmp_path / "greedy.parquet", "--ranker", "random")).err
@@ -101,6 +115,10 @@ def test_logs_that_cannot_be_written_are_refused(srd: Srd, log: Path, words: lis
 
 @pytest.mark.parametrize(("words", "message"), [
     (["--ranker", "mrm"], "Did you mean mmr"),
+    (["--ranker", "mmr(lamda_=0.3)"], "Did you mean lambda_"),
+    (["--ranker", "mmr(0.3)"], "write arguments as in mmr(name=value)"),
+    (["--ranker", "pretrained:serp-qmx"], "Did you mean pretrained:serp-qmix"),
+    (["--ranker", "pretrained:serp-qmix"], "trained on document vectors of width 64"),
     (["--ranker", "mmr", "--estimators", "isp"], "Did you mean ips"),
     (["--ranker", "mmr", "--topics", "synthetic:tiny:20:1"], "is not in"),
     (["--ranker", "mmr", "--topics", "synthetic:tiny:3"], "is not in"),

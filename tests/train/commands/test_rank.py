@@ -43,6 +43,17 @@ def test_random_follows_its_seed(srd: Srd, tiny_file: Path, tmp_path: Path) -> N
     assert runs[0] == runs[1] != runs[2]
 
 
+def test_trained_policies_rank_by_name(srd: Srd, tmp_path: Path) -> None:
+    words = ("--topics", "synthetic:serp:5", "--k", "4", "--out", tmp_path / "run")
+    srd.works("rank", "pretrained:serp-reinforce", *words)
+    topics = generate("serp", n_topics=5)
+    expected = load_ranker("pretrained:serp-reinforce").rank_batch(topics, 4)
+    named = {topic.query_id: [topic.doc_ids[i] for i in row] for topic, row in zip(topics, expected, strict=True)}
+    assert {query: list(ids) for query, ids in read_run(tmp_path / "run").rankings.items()} == named
+    assert "Did you mean pretrained:serp-reinforce" in srd.fails("rank", "pretrained:serp-reinforc", *words)
+    assert "pretrained:serp-qmix" in srd.works("rank", "--help").out
+
+
 def test_json_lines_are_answered_line_by_line(srd: Srd, feed: Any) -> None:
     feed(LINE, "", {**LINE, "query_id": "r"})
     done = srd.works("rank", "mmr", "--lambda", "0.5", "--k", "2")

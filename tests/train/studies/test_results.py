@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from small_topics import refused
 from srd_train.report.results import write_scores
 from srd_train.report.significance import equivalence_test, holm, paired_test
 from studies.results import pages as check
+from studies.results.curve import draw_curves, reach, worth
 from studies.results.figure import draw_gains
 from studies.results.lint import faults as prose_faults
 from studies.results.made import decision, gains, remade
@@ -104,6 +106,56 @@ def test_a_picture_has_a_point_a_ranker(stored: Stored, tmp_path: Path) -> None:
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 
+@pytest.fixture
+def learned(tmp_path: Path) -> Stored:
+    """Scores of rows with 100 and 1,000 judged lists, 400 and 2,000 clicked ones, and of two without training."""
+    history = {"measure": MEASURE, "records": []}
+    means = {("judged", 100): 0.7, ("judged", 1000): 0.9, ("clicked", 400): 0.8, ("clicked", 2000): 0.95}
+    records = [*cells("mmr", 0.5), *cells("order", 0.4)]
+    for (name, lists), mean in means.items():
+        costs = {"environment_episodes": lists, "environment_steps": 5 * lists}
+        records += cells(f"{name} {lists}", mean - 0.0109, 5, history=history, **costs)
+    (tmp_path / "learned").mkdir()
+    write_scores(tmp_path / "learned" / "smoke.parquet", records)
+    return Stored(tmp_path / "learned")
+
+
+CURVES = [
+    *(["net, judgments", "smoke", "made", f"judged {lists}"] for lists in (1000, 100)),
+    ["net, clicks", "smoke", "made", "clicked *"],
+]
+
+
+def test_lists_are_worth_those_of_the_first_label_with_the_same_score(learned: Stored) -> None:
+    head, _, *rows = worth(CURVES, learned).splitlines()
+    assert head.endswith("as many lists of net, judgments [95%] |")
+    assert [row.split(" | ")[2] for row in rows] == ["400", "2,000"]
+    # Halfway from 0.7 to 0.9 lies the geometric mean of 100 and 1,000; 0.95 is beyond.
+    assert rows[0].endswith("| 300 |")
+    assert rows[1].endswith("| at least 1,000 |")
+
+
+def test_the_fewest_lists_to_nine_tenths(learned: Stored) -> None:
+    rows = reach([*CURVES, ["order", "smoke", "made", "order"]], learned).splitlines()[2:]
+    assert [re.sub(r" \[.*?\]", "", row).split(" | ")[1:] for row in rows] == [
+        ["net, judgments", "100, 1,000", "0.900", "1,000", "5,000 |"],
+        ["net, clicks", "400, 2,000", "0.950", "2,000", "10,000 |"],
+        ["order", "0", "0.410", "-", "- |"],
+    ]
+    refused(lambda: reach([["net", "smoke", "made", "clicker *"]], learned), "unknown row of made 'clicker \\*'")
+    again = [["net", "smoke", "made", name] for name in ("mmr", "order")]
+    refused(lambda: reach(again, learned), "two rows show the same number of lists on made; give each its label")
+
+
+def test_curves_have_a_line_a_label(learned: Stored, tmp_path: Path) -> None:
+    lines = [*CURVES, ["MMR", "smoke", "made", "mmr"]]
+    for name in ("one.svg", "two.svg"):
+        draw_curves(lines, learned, tmp_path / name)
+    text = (tmp_path / "one.svg").read_text()
+    assert all(f">{label}<" in text for label in ("net, judgments", "net, clicks", "MMR", "made", "1,000"))
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
 @pytest.mark.parametrize("text", [
     "`reinforce` is above MMR.",
     "QMIX ranks *better* here.",
@@ -137,6 +189,11 @@ PAGE = """# Ours
 <!-- picture: gains.svg
 all; smoke; serp; reinforce; mmr
 all; smoke; serp; mdp-div-batched; mmr
+-->
+<!-- end -->
+
+<!-- curves: curves.svg
+reinforce, judgments; smoke; serp; reinforce
 -->
 <!-- end -->
 
@@ -195,6 +252,7 @@ def flipped(path: Path, ranker: str) -> None:
     (lambda docs: changed(docs / "results.md", "serp; reinforce; mmr -->", "serp; mmr; reinforce -->"), "is not what"),
     (lambda docs: flipped(docs / "results" / "smoke.parquet", "reinforce"), "smoke.md is not what the scores say"),
     (lambda docs: changed(docs / "gains.svg", "<path", "<path class='moved'"), "gains.svg is not what the scores say"),
+    (lambda docs: changed(docs / "curves.svg", "<path", "<path class='moved'"), "curves.svg is not what the scores"),
     (lambda docs: (docs / "new.md").write_text("MMR is above `reinforce`."), "a comparison by hand"),
     (lambda docs: (docs.parent / "CHANGELOG.md").write_text("- MMR 0.91."), "CHANGELOG.md: a decimal by hand"),
     (lambda docs: (docs / "new.md").write_text("<!-- x: begin -->\nMMR wins\n<!-- x: end -->"), "no command makes"),
@@ -202,7 +260,8 @@ def flipped(path: Path, ranker: str) -> None:
     (lambda docs: (docs / "new.md").write_text("<!-- compare: a; b -->\n<!-- end -->"), "compare takes 4 fields, got"),
     (lambda docs: (docs / "results" / "bare.md").write_text("# Bare"), "results/bare.md has no scores beside it"),
     (lambda docs: (docs / "results" / "smoke.md").unlink(), "results/smoke.parquet has no page beside it"),
-], ids=["verb", "sign", "number", "number of a table", "another row", "rows swapped", "score", "picture", "by hand",
+], ids=["verb", "sign", "number", "number of a table", "another row", "rows swapped", "score", "picture", "curves",
+        "by hand",
         "changelog", "marks of nobody", "unknown part", "fields", "no scores", "no page"])  # fmt: skip
 def test_attacks_are_found(docs: Path, study: Srd, attack: Callable[[Path], object], said: str) -> None:
     attack(docs)

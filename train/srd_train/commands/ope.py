@@ -14,7 +14,7 @@ from srd_gym.offline import Log, evaluate_offline, read_log
 from srd_gym.offline.estimators import ESTIMATORS, unsupported
 from srd_gym.protocols import Ranker
 from srd_train.commands.console import File, Output
-from srd_train.serving.models import load_model
+from srd_train.serving.models import load_with_options
 
 _FEW = 100
 """Effective episodes below which an estimate is one of few lists."""
@@ -38,7 +38,8 @@ class Ope:
     topics: str
     """The topics that were logged: file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
     ranker: Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="DIR|RANKER")]
-    """Model folder, or a ranker that needs no training; once for each ranker."""
+    """Model folder, "pretrained:NAME" or a ranker that needs no training, with options as "mmr(lambda_=0.3)"; once for
+    each ranker."""
     estimators: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = ()
     """Estimators; default: all that the log permits."""
     epsilon: float = 0.0
@@ -68,7 +69,7 @@ class Ope:
         rows, told = [], []
         with output.progress("estimating", len(self.ranker)) as advance:
             for name in self.ranker:
-                ranker = load_model(name, {}, self.seed, trust=self.trust).ranker
+                ranker = load_with_options(name, self.seed, trust=self.trust).ranker
                 told.append(self._told(name, log, ranker, output))
                 rows += [
                     (f"{name}, {row['estimator']}" if len(self.ranker) > 1 else row["estimator"], row)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_agents.heuristic.config import TradeOffConfig
-from srd_agents.registry import RANKERS, find_untrained, import_own
+from srd_agents.registry import RANKERS, find_untrained, import_own, model_folder, pretrained_names
 from srd_agents.training.options import CONFIG_FILE
 from srd_gym.trec_files import write_run
 from srd_train.commands.console import Output, SomeFile, overview, parsed, parsed_with_ranker
@@ -21,7 +21,7 @@ from srd_train.serving.models import Model, load_model, ranking_options
 from srd_train.serving.ranking import TopicStream, rank_on_ray, rank_stream, topic_stream
 
 _MORE = """Options of one: srd rank mmr --help. Trained rankers may have options of ranking: srd rank DIR --help
-(mcts: --rank-by)."""
+(mcts: --rank-by). Trained policies of the package: {}."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,16 +79,23 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
         summaries = {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
-        overview("srd rank DIR|RANKER [OPTIONS]", Rank.__doc__, "Without training:", summaries, _MORE)
+        overview(
+            "srd rank DIR|RANKER [OPTIONS]",
+            Rank.__doc__,
+            "Without training:",
+            summaries,
+            _MORE.format(", ".join(pretrained_names())),
+        )
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)
     prog, trust = f"{prog} {target}", "--trust" in words
     config: Any = None
     names: tuple[str, ...] = ()  # none of a folder without a trained ranker, which is refused when it is loaded
-    if (Path(target) / CONFIG_FILE).is_file():
-        config, names = ranking_options(Path(target), trust=trust)
-    elif not Path(target).is_dir():
+    folder = model_folder(target)
+    if folder is not None and (folder / CONFIG_FILE).is_file():
+        config, names = ranking_options(folder, trust=trust)
+    elif folder is None:
         import_own(target, trust=trust)
         helped = not {"-h", "--help"}.isdisjoint(words)
         spec = RANKERS.find(target) if helped else find_untrained(target)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from srd_agents.registry import RANKERS, RankerSpec, find_untrained, import_own, load_trained
+from srd_agents.registry import RANKERS, RankerSpec, find_untrained, import_own, load_trained, model_folder
 from srd_agents.training.loop import STATE_FILE
 from srd_agents.training.options import (
     CONFIG_FILE,
@@ -17,10 +18,12 @@ from srd_agents.training.options import (
     read_model_config,
     write_json,
 )
+from srd_gym.core.own import called
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
 from srd_gym.showing import short_repr
 
+_WITH_OPTIONS = re.compile(r"(?P<ranker>[^()]+)\((?P<options>.*)\)", re.DOTALL)
 VECTORIZER_FOLDER = "vectorizer"
 """Inside a model folder: the vectoriser that was fitted on the training topics' texts."""
 
@@ -48,7 +51,7 @@ class Model:
 def load_model(
     name_or_folder: str, config: Mapping[str, Any] | None = None, seed: int = 0, *, trust: bool = False
 ) -> Model:
-    """A trained ranker from its folder, or a heuristic by name.
+    """A trained ranker from its folder or as "pretrained:NAME", or a heuristic by name.
 
     Args:
         name_or_folder: what `srd rank` was given.
@@ -60,8 +63,8 @@ def load_model(
         ValueError: neither a model folder nor a ranker that needs no training, or one that is not trusted; the message
             says what to do.
     """
-    folder = Path(name_or_folder)
-    if not folder.is_dir():
+    folder = model_folder(name_or_folder)
+    if folder is None:
         import_own([name_or_folder, config or {}], trust=trust)
         spec = find_untrained(name_or_folder)
         return Model(ranker=spec.build(spec.configure(**(config or {})), seed=seed, trust=trust), name=spec.name)
@@ -83,6 +86,24 @@ def load_model(
         metadata=content["metadata"],
         finished=content["history"] is None or content["history"].get("stopped_by") is not None,
     )
+
+
+def load_with_options(text: str, seed: int = 0, *, trust: bool = False) -> Model:
+    """`load_model` of a name or a folder, alone or with options in brackets: "mmr(lambda_=0.3)".
+
+    Args:
+        text: what the command was given.
+        seed: as of `load_model`.
+        trust: as of `load_model`.
+
+    Raises:
+        ValueError: as `load_model`, or options that cannot be read.
+    """
+    match = None if Path(text).is_dir() else _WITH_OPTIONS.fullmatch(text.strip())
+    if match is None:
+        return load_model(text, {}, seed, trust=trust)
+    options: dict[str, Any] = called(dict, match["ranker"], match["options"])
+    return load_model(match["ranker"], options, seed, trust=trust)
 
 
 def ranking_options(folder: Path, *, trust: bool = False) -> tuple[Any, tuple[str, ...]]:

@@ -5,6 +5,10 @@ A part stands between `<!-- KIND:` with its lines `-->` and `<!-- end -->`. Semi
 compare     RECIPE; TOPICS; ROW; ROW[; MEASURE]      a sentence each
 gains       LABEL; RECIPE; TOPICS; ROW; ROW          a table of the same
 picture     FILE, then lines of gains                a picture of the same
+curves      FILE, then lines of reach                a picture of scores over the lists shown in training
+reach       LABEL; RECIPE; TOPICS; ROW               a table: the fewest lists to a mean of 0.90, by label
+worth       LABEL; RECIPE; TOPICS; ROW               a table: as many lists of the first label, by score
+            (in these three * in ROW stands for any letters: a line names all rows of a label)
 decision    SITUATION; USE; RECIPE; TOPICS; ROW; ORDER; MMR; WHO CHOSE THE OPTIONS
 published   all                                      every figure of a paper, less the reference's, beside ours
 table       RECIPE; TOPICS                           a short table
@@ -18,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from srd_train.report.markup import markdown, p_text, short
+from studies.results.curve import reach, worth
 from studies.results.stored import Compared, Stored, few_text
 
 Lines = Sequence[Sequence[str]]
@@ -115,7 +120,15 @@ def pages(stored: Stored, stale: Sequence[str] = ()) -> str:
     return markdown(("page", "what", "scores"), rows, words=3)
 
 
-FIELDS = {"compare": (4, 5), "gains": (5, 6), "decision": (8,), "published": (1,), "table": (2,)}
+FIELDS = {
+    "compare": (4, 5),
+    "gains": (5, 6),
+    "decision": (8,),
+    "published": (1,),
+    "table": (2,),
+    "reach": (4,),
+    "worth": (4,),
+}
 """Numbers of fields that a line of each kind may have."""
 KINDS: Mapping[str, Callable[[Lines, Stored], str]] = {
     "compare": compare,
@@ -123,7 +136,11 @@ KINDS: Mapping[str, Callable[[Lines, Stored], str]] = {
     "decision": decision,
     "published": published,
     "table": table,
+    "reach": reach,
+    "worth": worth,
 }
+PICTURES = {"picture": "Differences with their 95% intervals", "curves": "Scores over the lists shown in training"}
+"""Kinds of pictures and the words for those who do not see them."""
 
 
 def remade(text: str, path: Path, stored: Stored, folder: str = "") -> str:
@@ -142,9 +159,9 @@ def remade(text: str, path: Path, stored: Stored, folder: str = "") -> str:
 
     def part(found: re.Match[str]) -> str:
         kind, words = found[1], found[2]
-        if kind == "picture":
+        if kind in PICTURES:
             file = words.strip().partition("\n")[0].strip()
-            new = f"![Differences with their 95% intervals]({folder}{file})"
+            new = f"![{PICTURES[kind]}]({folder}{file})"
         elif kind == "pages":
             new = pages(stored, stale_pages(text))
         elif kind in KINDS:

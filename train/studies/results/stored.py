@@ -141,10 +141,16 @@ class Stored:
             few=" and ".join(few),
         )
 
+    def set(self, recipe: str, topics: str) -> ResultTable:
+        """The table of a topic set, or of the first set of a macro-average."""
+        return self._sets(recipe, topics)[0]
+
     def row(self, recipe: str, topics: str, name: str) -> Row:
         """A row of a topic set, or of the first set of a macro-average."""
-        table = self._sets(recipe, topics)[0]
-        return {row.ranker: row for row in table.rows}[name]
+        rows = {row.ranker: row for row in self.set(recipe, topics).rows}
+        if name not in rows:
+            raise unknown(f"row of {topics}", name, rows)
+        return rows[name]
 
     def published(self) -> Iterator[tuple[str, str, str, str, float, str]]:
         """Recipe, topics, row, reference, a paper's difference of both, and where it stands."""

@@ -12,7 +12,7 @@ from srd_gym.core.users import users_from
 from srd_gym.data import load_topics
 from srd_gym.offline import EpsilonPolicy, logged_parts, write_log
 from srd_train.commands.console import File, Output
-from srd_train.serving.models import load_model
+from srd_train.serving.models import load_with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class LogData:
     """
 
     ranker: tyro.conf.Positional[str]
-    """Model folder, or a ranker that needs no training."""
+    """Model folder, "pretrained:NAME" or a ranker that needs no training; with options as "mmr(lambda_=0.3)"."""
     topics: str
     """Judged topics: file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
     out: File
@@ -63,7 +63,7 @@ class LogData:
         if users is None:
             raise ValueError(f"--users must be Clicks or Clicks(option=value, ...), got {self.users!r}")
         import_own([self.ranker], trust=self.trust)
-        model, topics = load_model(self.ranker, {}, self.seed, trust=self.trust), load_topics(self.topics)
+        model, topics = load_with_options(self.ranker, self.seed, trust=self.trust), load_topics(self.topics)
         policy = EpsilonPolicy(self.epsilon, self.within)
         header = {
             "ranker": self.ranker,

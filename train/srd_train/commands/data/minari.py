@@ -11,7 +11,7 @@ from srd_agents.registry import import_own
 from srd_gym.offline import EpsilonPolicy
 from srd_gym.offline.minari_data import collect_minari
 from srd_train.commands.console import Output
-from srd_train.serving.models import load_model
+from srd_train.serving.models import load_with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class MinariData:
     """
 
     ranker: tyro.conf.Positional[str]
-    """Model folder, or a ranker that needs no training."""
+    """Model folder, "pretrained:NAME" or a ranker that needs no training; with options as "mmr(lambda_=0.3)"."""
     topics: str
     """Topics: file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
     id: str
@@ -57,7 +57,7 @@ class MinariData:
             FileNotFoundError, ValueError: topics, a ranker or an id that cannot be used.
         """
         import_own([self.ranker, self.reward], trust=self.trust)
-        ranker = load_model(self.ranker, {}, self.seed, trust=self.trust).ranker
+        ranker = load_with_options(self.ranker, self.seed, trust=self.trust).ranker
         with output.progress(f"playing {self.ranker}", self.episodes) as advance:
             made = collect_minari(
                 self.id,

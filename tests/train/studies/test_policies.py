@@ -1,0 +1,32 @@
+"""The policies that load by name are made by one command, bit for bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from run_srd import Srd
+
+from srd_agents.registry import load_trained, model_folder, pretrained_names
+from srd_agents.training.options import read_model_config
+from studies.pretrain.policies import PLANS
+
+
+def test_the_command_makes_folders_with_cards(tmp_path: Path, study: Srd) -> None:
+    words = ("--topics", 20, "--judged", 10, "--epochs", 1)
+    told = study.works("policies", *words, "--out", tmp_path / "a", "--json").json
+    study.works("policies", *words, "--out", tmp_path / "b")
+    assert set(told["scores"]) == {folder.name for folder in (tmp_path / "a").iterdir()} == set(PLANS)
+    for folder in (tmp_path / "a").iterdir():
+        assert (folder / "model.safetensors").read_bytes() == (
+            tmp_path / "b" / folder.name / "model.safetensors"
+        ).read_bytes()
+        assert f"| `pretrained:{folder.name}` | {told['scores'][folder.name]:.3f} |" in (folder / "card.md").read_text()
+        load_trained(folder)
+
+
+def test_those_that_come_along_are_of_the_plans() -> None:
+    assert [name.removeprefix("pretrained:") for name in pretrained_names()] == sorted(PLANS)
+    for name, (ranker, options) in PLANS.items():
+        content = read_model_config(model_folder(f"pretrained:{name}"))
+        assert content["ranker"] == ranker
+        assert {key: content["config"][key] for key in options} == options

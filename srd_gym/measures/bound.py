@@ -254,7 +254,7 @@ class BoundMeasure:
     @property
     def _width(self) -> int:
         """S of the weights."""
-        return self.terms[0].weights.shape[1]
+        return int(self.terms[0].weights.shape[1])
 
     def _check_width(self, width: int) -> None:
         """S of the judgments is S of the weights."""

@@ -97,7 +97,7 @@ class BoundRisk(BoundMeasure):
     @property
     def _width(self) -> int:
         """S of the documents wanted."""
-        return self.wanted.shape[1]
+        return int(self.wanted.shape[1])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -304,6 +304,18 @@ def json_value(text: str | bytes) -> Any:
     return value
 
 
+def json_line(line: str, place: str) -> Any:
+    """The value of a line of JSON.
+
+    Raises:
+        ValueError: it is not JSON; the message begins with its place.
+    """
+    try:
+        return json_value(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{place}: not JSON ({error}): {shown(line)}; expected one object a line") from error
+
+
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these pairs."""
     result = dict(pairs)

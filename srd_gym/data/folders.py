@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_gym.files import PathLike
-from srd_gym.reading import json_value, numbered_lines, shown, shown_text
+from srd_gym.reading import json_line, numbered_lines, shown, shown_text
 
 
 def with_optional_gz(folder: PathLike, name: str) -> Path | None:
@@ -63,10 +63,7 @@ def entries(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         place = f"{_WHAT}: {path}:{number}"
-        try:
-            entry = json_value(line)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{place}: not JSON ({error}): {shown(line)}; expected one object a line") from error
+        entry = json_line(line, place)
         if not isinstance(entry, dict):
             raise ValueError(f"{place}: expected a JSON object {{...}}, got {shown(line)}")
         for key in (*keys, "text"):

@@ -33,7 +33,7 @@ from srd_gym.data.label_files import label_free_order
 from srd_gym.data.notices import tell
 from srd_gym.data.trec import judged_fields, with_texts
 from srd_gym.files import PathLike
-from srd_gym.reading import few, json_value, numbered_lines, shown
+from srd_gym.reading import few, json_line, numbered_lines, shown
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Paths, TopicQrels, path_list, read_run
 
@@ -192,10 +192,7 @@ def _read(paths: Paths) -> dict[str, _Query]:
 
 def _entry(place: str, line: str) -> _Line:
     """The object of a line."""
-    try:
-        values = json_value(line)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{place}: not JSON ({error}): {shown(line)}; expected one object a line") from error
+    values = json_line(line, place)
     if not isinstance(values, dict):
         raise ValueError(f"{place}: {_EXPECTED}, got {shown(line)}")
     return _Line(place, values)

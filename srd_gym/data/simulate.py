@@ -19,9 +19,9 @@ from dataclasses import replace
 import numpy as np
 
 from srd_gym.checks import check_integer, check_number
-from srd_gym.data.synthetic import Vectors, directions, generator_of, judgments_alone, noise_like, to_unit_length
+from srd_gym.data.synthetic import directions, generator_of, judgments_alone, noise_like, to_unit_length
 from srd_gym.reading import shown
-from srd_gym.topic import Topic, TopicSet, as_topic_set
+from srd_gym.topic import FloatArray, Topic, TopicSet, as_topic_set
 
 NOISE_SWEEP = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Noise levels that results are shown over, from easy to where MMR is no better than a random order."""
@@ -78,7 +78,7 @@ def simulate_vectors(
     check_integer("width", width, 1)
     check_integer("seed", seed, 0)
     check_number("noise", noise, 0, 1e3)
-    shared: Vectors | None = None
+    shared: FloatArray | None = None
     if catalogue is not None:
         check_integer("catalogue", catalogue, 1)
         _check_catalogue(topics, catalogue)
@@ -103,7 +103,7 @@ def _check_catalogue(topics: TopicSet, catalogue: int) -> None:
             )
 
 
-def _with_vectors(topic: Topic, width: int, noise: float, seed: int, shared: Vectors | None) -> Topic:
+def _with_vectors(topic: Topic, width: int, noise: float, seed: int, shared: FloatArray | None) -> Topic:
     """The topic with query, document and subtopic vectors; `shared` [C, F] are the directions of the catalogue."""
     own = generator_of(seed, "topic", topic.query_id)
     topic_direction = directions(own, 1, width)
@@ -131,10 +131,10 @@ def _document(
     topic: Topic,
     covered: list[bool],
     seed: int,
-    aspects: Vectors,
-    matters: Vectors,
+    aspects: FloatArray,
+    matters: FloatArray,
     scale: np.float32,
-) -> Vectors:
+) -> FloatArray:
     """[F] what one document holds beside its topic: the subtopics it covers, or else other matters, and noise."""
     pair = sorted(rng.choice(_MATTERS, size=2, replace=False).tolist())
     repeats = rng.random() < _NEAR_DUPLICATE_SHARE
@@ -149,11 +149,11 @@ def _document(
         group = generator_of(seed, "duplicates", topic.query_id, contents)
         common = group.standard_normal(aspects.shape[1:], dtype=np.float32)
         deviation = common + np.float32(_NEAR_DUPLICATE_NOISE) * deviation
-    drawn: Vectors = vector + scale * deviation
+    drawn: FloatArray = vector + scale * deviation
     return drawn
 
 
-def _subtopics(topic: Topic, width: int, seed: int, shared: Vectors | None) -> tuple[Vectors, Vectors]:
+def _subtopics(topic: Topic, width: int, seed: int, shared: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """[S, F] what each subtopic adds to a document that covers it, and [S, F] standard normal noise."""
     aspects = np.zeros((topic.n_subtopics, width), dtype=np.float32)
     title_noise = np.zeros_like(aspects)

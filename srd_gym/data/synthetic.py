@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_number, check_option
 from srd_gym.reading import shown
-from srd_gym.topic import GradeArray, Topic, TopicSet
-
-Vectors = NDArray[np.float32]
+from srd_gym.topic import FloatArray, GradeArray, Topic, TopicSet
 
 MOST_TOPICS = 1_000_000
 """Of a set: all are in memory."""
@@ -129,7 +127,7 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
     return TopicSet(topics, name=f"synthetic:{preset}", simulated=True)
 
 
-def catalogue(size: int, width: int) -> Vectors:
+def catalogue(size: int, width: int) -> FloatArray:
     """The subtopic directions that all topics share: always the same ones for a size and width.
 
     Returns:
@@ -138,7 +136,7 @@ def catalogue(size: int, width: int) -> Vectors:
     return directions(np.random.default_rng([_CATALOGUE_SEED, size, width]), size, width)
 
 
-def _topic(config: SyntheticConfig, shared: Vectors | None, query_id: str, rng: np.random.Generator) -> Topic:
+def _topic(config: SyntheticConfig, shared: FloatArray | None, query_id: str, rng: np.random.Generator) -> Topic:
     """One topic, drawn from its own generator."""
     n = int(rng.integers(*config.candidates, endpoint=True))
     s = int(rng.integers(*config.subtopics, endpoint=True))
@@ -206,9 +204,9 @@ def _draw_vectors(
     rng: np.random.Generator,
     judgments: NDArray[np.int8],
     strength: NDArray[np.float64],
-    aspects: Vectors,
-    topic_direction: Vectors,
-) -> Vectors:
+    aspects: FloatArray,
+    topic_direction: FloatArray,
+) -> FloatArray:
     """Vectors of the distinct documents, [M, F], length 1.
 
     An off-topic document holds a little of the topic, and directions of its own matters, a few of which the topic's
@@ -225,8 +223,8 @@ def _draw_vectors(
 
 
 def _repeated(
-    config: SyntheticConfig, rng: np.random.Generator, vectors: Vectors, n: int
-) -> tuple[NDArray[np.int64], Vectors]:
+    config: SyntheticConfig, rng: np.random.Generator, vectors: FloatArray, n: int
+) -> tuple[NDArray[np.int64], FloatArray]:
     """The distinct documents followed by near-duplicates of some of them: [N] the row each comes from, and [N, F]."""
     distinct = len(vectors)
     copied = rng.integers(distinct, size=n - distinct)
@@ -237,7 +235,7 @@ def _repeated(
 
 def _retrieved(
     config: SyntheticConfig, rng: np.random.Generator, relevance: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], Vectors]:
+) -> tuple[NDArray[np.int64], FloatArray]:
     """Retrieval order (candidate rows, best first) and falling scores, of the size that BM25 gives a short query."""
     spread = max(float(relevance.std()), 1e-9)
     quality = config.retrieval_quality
@@ -267,7 +265,7 @@ def generator_of(*key: object) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest, "little"))
 
 
-def directions(rng: np.random.Generator, count: int, width: int) -> Vectors:
+def directions(rng: np.random.Generator, count: int, width: int) -> FloatArray:
     """Random directions, uniform on the unit sphere.
 
     Returns:
@@ -276,14 +274,14 @@ def directions(rng: np.random.Generator, count: int, width: int) -> Vectors:
     return to_unit_length(rng.standard_normal((count, width), dtype=np.float32))
 
 
-def to_unit_length(vectors: Vectors) -> Vectors:
+def to_unit_length(vectors: FloatArray) -> FloatArray:
     """The rows scaled to length 1; [..., F] float32 in and out."""
     lengths = np.sqrt(np.einsum("...f,...f->...", vectors, vectors))[..., None]
-    scaled: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
+    scaled: FloatArray = vectors / np.maximum(lengths, np.float32(1e-12))
     return scaled
 
 
-def noise_like(rng: np.random.Generator, vectors: Vectors, length: float) -> Vectors:
+def noise_like(rng: np.random.Generator, vectors: FloatArray, length: float) -> FloatArray:
     """Gaussian noise of the vectors' shape whose rows have the expected (root mean square) length `length`."""
     scale = np.float32(length / np.sqrt(vectors.shape[-1]))
     return rng.standard_normal(vectors.shape, dtype=np.float32) * scale

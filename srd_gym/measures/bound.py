@@ -251,9 +251,14 @@ class BoundMeasure:
         self._check_width(rows.shape[2])
         return rows, _topic_indices(topic_index, len(rows))
 
+    @property
+    def _width(self) -> int:
+        """S of the weights."""
+        return int(self.terms[0].weights.shape[1])
+
     def _check_width(self, width: int) -> None:
         """S of the judgments is S of the weights."""
-        bound = self.terms[0].weights.shape[1]
+        bound = self._width
         if width != bound:
             raise ValueError(f"judgments have {width} subtopics, but the measure was bound for {bound}; pad them alike")
 

@@ -94,11 +94,10 @@ class BoundRisk(BoundMeasure):
         values = self.risk(np.count_nonzero(self.covers(rows), axis=0), topics)
         return self.risk(np.zeros(rows.shape[1:], dtype=np.int64), topics) - values if self.reduction else values
 
-    def _check_width(self, width: int) -> None:
-        """S of the judgments is S of the weights."""
-        bound = self.wanted.shape[1]
-        if width != bound:
-            raise ValueError(f"judgments have {width} subtopics, but the measure was bound for {bound}; pad them alike")
+    @property
+    def _width(self) -> int:
+        """S of the documents wanted."""
+        return int(self.wanted.shape[1])
 
 
 @dataclass(frozen=True, kw_only=True)

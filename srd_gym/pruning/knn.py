@@ -11,22 +11,21 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_number, check_option
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.reading import shown
+from srd_gym.topic import FloatArray
 
 Metric = Literal["euclidean", "cosine"]
 METRICS: tuple[str, ...] = get_args(Metric)
-Floats = NDArray[np.float32]
 
 _KEPT_BYTES = 1 << 30
 """Memory for the matrices of one topic set; a topic with more than its share of it has rows made when asked for."""
 
 
-def neighbour_distances(vectors: Floats, metric: Metric, rows: slice = slice(None)) -> Floats:
+def neighbour_distances(vectors: FloatArray, metric: Metric, rows: slice = slice(None)) -> FloatArray:
     """Distances of all pairs, or of some rows to all, in a unit that keeps their order.
 
     Args:
@@ -42,7 +41,7 @@ def neighbour_distances(vectors: Floats, metric: Metric, rows: slice = slice(Non
         ValueError: distances that are not finite.
     """
     points, lengths = _prepared(vectors, metric)
-    out: Floats = points[rows] @ points.T  # of all rows numpy sees that it is symmetric, which takes half the work
+    out: FloatArray = points[rows] @ points.T  # of all rows numpy sees that it is symmetric, which takes half the work
     np.subtract(lengths, out, out=out)
     out += lengths[rows, None]
     np.maximum(out, 0.0, out=out)  # keeps NaN
@@ -52,7 +51,7 @@ def neighbour_distances(vectors: Floats, metric: Metric, rows: slice = slice(Non
     return out
 
 
-def _prepared(vectors: Floats, metric: Metric) -> tuple[Floats, Floats]:
+def _prepared(vectors: FloatArray, metric: Metric) -> tuple[FloatArray, FloatArray]:
     """Points whose products make distances, and what each adds to its distances, halved: ([N, F], [N])."""
     largest = np.float32(np.abs(vectors).max(initial=0.0))
     points = vectors / largest if largest > 0 else vectors.astype(np.float32)  # squares stay within float32
@@ -128,10 +127,10 @@ class BoundKNN:
 
     def __init__(self, strategy: KNN, arrays: TopicArrays) -> None:
         self._strategy, self._topics = strategy, arrays.topics
-        self.distances: dict[int, Floats] = arrays.cache(("neighbours", strategy.metric), dict)
+        self.distances: dict[int, FloatArray] = arrays.cache(("neighbours", strategy.metric), dict)
         """Topic index -> [n, n], shared by all strategies of this metric on these arrays."""
 
-    def row(self, topic_index: int, document: int) -> Floats:
+    def row(self, topic_index: int, document: int) -> FloatArray:
         """[n] float32, the distances of one document to the topic's n real candidates.
 
         Raises:
@@ -140,10 +139,12 @@ class BoundKNN:
         if topic_index not in self.distances:
             vectors = self._topics[topic_index].require_vectors("kNN pruning")
             if 4 * len(vectors) ** 2 * len(self._topics) > _KEPT_BYTES:
-                alone: Floats = neighbour_distances(vectors, self._strategy.metric, slice(document, document + 1))[0]
+                alone: FloatArray = neighbour_distances(vectors, self._strategy.metric, slice(document, document + 1))[
+                    0
+                ]
                 return alone
             self.distances[topic_index] = neighbour_distances(vectors, self._strategy.metric)
-        row: Floats = self.distances[topic_index][document]
+        row: FloatArray = self.distances[topic_index][document]
         return row
 
     def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:

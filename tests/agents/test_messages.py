@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from monsters import LONG, LONGEST, LONGEST_REPR, MONSTERS, TOPICS, said_by
 from noisy_linear import NoisyLinear
 from small_topics import refused
 
@@ -16,23 +17,10 @@ from srd_agents.training.loop import LearnerConfig
 from srd_agents.training.options import Config
 from srd_agents.training.progress import History, Progress
 from srd_agents.training.validation import Validation
-from srd_gym.data import generate
 from srd_gym.pruning import ByRanker
 from srd_gym.topic import Topic
 
-TOPICS = generate("tiny", n_topics=300, seed=0)
-TOPIC, LONG = TOPICS[0], "x" * 30_000
-MONSTERS: dict[str, Any] = {
-    "a long text": LONG,
-    "a list of topics": list(TOPICS),
-    "a set of topics": TOPICS,
-    "texts": [LONG, *map(str, range(50))],
-    "numbers": list(range(20_000)),
-    "an array": np.arange(100_000),
-    "a table": {str(i): LONG for i in range(100)},
-    "a whole number of 5,000 digits": 10**5_000,
-    "a class": Topic,
-}
+TOPIC = TOPICS[0]
 VECTORS = np.eye(3)
 DIVERSIFY = ("query_vector", "doc_vectors", "k", "ranker", "scores", "subtopics", "subtopic_weights", "embed",
              "diversity", "near_duplicates", "groups", "costs", "already_shown")  # fmt: skip
@@ -63,20 +51,11 @@ CALLS: dict[str, Callable[[Any], object]] = {
 }  # fmt: skip
 
 
-def said_by(call: Callable[[], object]) -> str:
-    """What a call says when it refuses its arguments."""
-    try:
-        call()
-    except Exception as error:
-        return str(error)
-    return ""
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("call", CALLS)
 def test_whatever_comes_no_error_is_long(call: str) -> None:
     for name, value in MONSTERS.items():
-        assert len(said_by(lambda value=value: CALLS[call](value))) <= 2_000, f"{call} of {name}"  # type: ignore[misc]
+        assert len(said_by(lambda value=value: CALLS[call](value))) <= LONGEST, f"{call} of {name}"  # type: ignore[misc]
 
 
 def test_reprs_are_short() -> None:
@@ -85,7 +64,7 @@ def test_reprs_are_short() -> None:
     progress = Progress(epoch=1, epochs=9, topics_done=1, topics=9, records=[record] * 1_000)
     configs: list[Config] = [RANKERS[name].configure() for name in RANKERS if RANKERS[name].config_class is not Config]
     for one in (history, progress, *RANKERS.values(), *configs, ByRanker(make_ranker("safe"), 0.5)):
-        assert len(repr(one)) <= 500
+        assert len(repr(one)) <= LONGEST_REPR
     assert repr(RANKERS["mmr"].configure(lambda_=0.7)) == "MMRConfig(lambda_=0.7)"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from monsters import LONG, LONGEST, LONGEST_REPR, MONSTERS, TOPICS, said_by
 from small_topics import FirstRankOnly, bare_topic, refused, small_topic
 
 import srd_gym
@@ -51,23 +52,6 @@ from srd_gym.trec_files import Qrels, Run, TopicQrels
 
 gym.register_envs(srd_gym)
 
-LONGEST, LONGEST_REPR = 2_000, 500
-LONG = "x" * 30_000
-TOPICS = generate("tiny", n_topics=300, seed=0)
-MONSTERS: dict[str, Any] = {
-    "a long text": LONG,
-    "a list of topics": list(TOPICS),
-    "a set of topics": TOPICS,
-    "numbers": list(range(20_000)),
-    "texts": [LONG, *map(str, range(50))],
-    "an array": np.arange(100_000),
-    "a matrix of NaN": np.full((300, 300), np.nan),
-    "a table": {str(i): LONG for i in range(100)},
-    "a whole number of 5,000 digits": 10**5_000,
-    "bytes": b"x" * 30_000,
-    "an object that says much of itself": type("Loud", (), {"__repr__": lambda self: LONG})(),
-    "a class": Topic,
-}
 TOPIC = TOPICS[0]
 SMALL = TOPICS[:4]
 ENV = gym.make("SRD-v0", topics=SMALL, disable_env_checker=True).unwrapped
@@ -162,15 +146,6 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "write_run": lambda value: write_run("/dev/null", {"1": value}, "tag"),
     "write_run(tag)": lambda value: write_run("/dev/null", {"1": ["a"]}, value),
 }  # fmt: skip
-
-
-def said_by(call: Callable[[], object]) -> str:
-    """What a call says when it refuses its arguments."""
-    try:
-        call()
-    except Exception as error:
-        return str(error)
-    return ""
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -129,10 +129,7 @@ class Mcts(NetworkLearner[MctsConfig]):
         z, target = (torch.from_numpy(part).to(like.device, like.dtype) for part in (outcome, played.policies))
         of_value = (value_loss(network.values(states), z) * active).sum()
         of_policy = (policy_loss(log_pi, target) * active).sum()
-        self._optimizer.zero_grad()
-        ((of_value + of_policy) / len(topics)).backward()  # type: ignore[no-untyped-call]
-        norm = torch.nn.utils.clip_grad_norm_(network.parameters(), self.config.max_grad_norm or math.inf)
-        self._optimizer.step()
+        figures = self._descend((of_value + of_policy) / len(topics), self.config.max_grad_norm or math.inf)
         ranks, log_pi = int(played.active.sum()), log_pi.detach()
         by_value, by_policy = float(of_value.detach()) / ranks, float(of_policy.detach()) / ranks
         return {
@@ -140,8 +137,8 @@ class Mcts(NetworkLearner[MctsConfig]):
             "policy_loss": by_policy,
             "loss": by_value + by_policy,
             "entropy": -float(((log_pi.exp() * log_pi).sum(-1) * active).sum()) / ranks,
-            "learning_rate": self.config.learning_rate,
-            "grad_norm": float(norm),
+            "learning_rate": figures["learning_rate"],
+            "grad_norm": figures["grad_norm"],
         }
 
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from srd_agents.networks.features import side_by_side
 from srd_agents.networks.inputs import Inputs, Standardizer, orthonormal
 from srd_gym.dtypes import IntArray
-
-Floats = NDArray[np.float32]
+from srd_gym.topic import FloatArray
 
 
 class SearchNetwork(nn.Module):
@@ -152,18 +150,18 @@ class NumpyEvaluator:
         projections: (scoring [N_t, 2H], inputs [N_t, 4H], initial [2H]) of each topic.
     """
 
-    def __init__(self, network: SearchNetwork, projections: list[tuple[Floats, Floats, Floats]]) -> None:
+    def __init__(self, network: SearchNetwork, projections: list[tuple[FloatArray, FloatArray, FloatArray]]) -> None:
         self._hidden = hidden = network.hidden
         # The small weights that are used at every node: [H, 4H], [2H], a number.
-        self._recurrent: Floats = np.ascontiguousarray(network.recurrent_weight.detach().cpu().numpy().T)
-        self._value: Floats = network.value_weight.detach().cpu().numpy().copy()
+        self._recurrent: FloatArray = np.ascontiguousarray(network.recurrent_weight.detach().cpu().numpy().T)
+        self._value: FloatArray = network.value_weight.detach().cpu().numpy().copy()
         self._bias = np.float32(network.value_bias.item())
         # The logistic function of three gates by tanh, without overflow on either side: 0.5 tanh(0.5 x) + 0.5.
         self._scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), hidden)
         self._shift = np.repeat(np.array([0.5, 0.5, 0, 0.5], np.float32), hidden)
         # [M, 2H, N]: every term of a sum over the state is then a whole row.
         scoring = side_by_side([scoring for scoring, _, _ in projections])
-        self._scoring: Floats = np.ascontiguousarray(scoring.swapaxes(1, 2))
+        self._scoring: FloatArray = np.ascontiguousarray(scoring.swapaxes(1, 2))
         self._inputs = side_by_side([inputs for _, inputs, _ in projections])
         self._initial = np.stack([initial for _, _, initial in projections])
 
@@ -172,11 +170,11 @@ class NumpyEvaluator:
         """2H."""
         return 2 * self._hidden
 
-    def initial(self, trees: IntArray) -> Floats:
+    def initial(self, trees: IntArray) -> FloatArray:
         """[A, 2H], [c_0; h_0]."""
         return self._initial[trees]
 
-    def advance(self, trees: IntArray, states: Floats, documents: IntArray) -> Floats:
+    def advance(self, trees: IntArray, states: FloatArray, documents: IntArray) -> FloatArray:
         """[E, 2H], one step of the LSTM with the documents [E]."""
         size = self._hidden
         gates = self._inputs[trees, documents]
@@ -193,12 +191,12 @@ class NumpyEvaluator:
         np.multiply(gates[:, 3 * size :], np.tanh(cell), out=out[:, size:])
         return out
 
-    def values(self, trees: IntArray, states: Floats) -> Floats:
+    def values(self, trees: IntArray, states: FloatArray) -> FloatArray:
         """[E], V."""
         raised = np.add.accumulate(states * self._value, axis=1)[:, -1] + self._bias
         return np.asarray(0.5 * np.tanh(0.5 * raised) + 0.5, dtype=np.float32)
 
-    def logits(self, trees: IntArray, states: Floats) -> Floats:
+    def logits(self, trees: IntArray, states: FloatArray) -> FloatArray:
         """[E, N], x'U s."""
         scoring = self._scoring[trees] if len(trees) != 1 else self._scoring[int(trees[0])][None]
         out = scoring[:, 0] * states[:, 0, None]

@@ -18,8 +18,9 @@ from typing import Protocol
 import numpy as np
 
 from srd_agents.mcts.config import MctsConfig
-from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Floats, Trees
+from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
 from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.topic import FloatArray
 
 Terminal = Callable[[IntArray, IntArray], ScoreArray]
 """(trees [E], rankings [E, K], -1 behind a list's end) -> [E] the measure of finished lists."""
@@ -32,16 +33,16 @@ class Evaluator(Protocol):
     def state_width(self) -> int:
         """D."""
 
-    def initial(self, trees: IntArray) -> Floats:
+    def initial(self, trees: IntArray) -> FloatArray:
         """[A, D], the state before the first rank."""
 
-    def advance(self, trees: IntArray, states: Floats, documents: IntArray) -> Floats:
+    def advance(self, trees: IntArray, states: FloatArray, documents: IntArray) -> FloatArray:
         """[E, D], the states after one more document each (documents: [E])."""
 
-    def values(self, trees: IntArray, states: Floats) -> Floats:
+    def values(self, trees: IntArray, states: FloatArray) -> FloatArray:
         """[E], V."""
 
-    def logits(self, trees: IntArray, states: Floats) -> Floats:
+    def logits(self, trees: IntArray, states: FloatArray) -> FloatArray:
         """[E, N], those of the policy; the search masks the others."""
 
 
@@ -59,7 +60,7 @@ class Search:
     """What finished lists are worth; None: V, as for any other node."""
 
 
-def instantiate(search: Search, which: IntArray, states: Floats, rankings: IntArray) -> None:
+def instantiate(search: Search, which: IntArray, states: FloatArray, rankings: IntArray) -> None:
     """Begin trees anew with a root that is evaluated but has no edges.
 
     Args:
@@ -202,9 +203,9 @@ def add_edges(search: Search, which: IntArray, nodes: IntArray) -> None:
     trees.add_edges(which, nodes, prior, on_offer)
 
 
-def softmax(logits: Floats) -> Floats:
+def softmax(logits: FloatArray) -> FloatArray:
     """[E, N] probabilities; 0 where a logit is -inf. A row does not depend on padding behind it."""
-    odds: Floats = np.exp(logits - logits.max(axis=1, keepdims=True))
+    odds: FloatArray = np.exp(logits - logits.max(axis=1, keepdims=True))
     # Added one after the other: how numpy's sum pairs numbers up depends on how many there are.
     odds /= np.add.accumulate(odds, axis=1)[:, -1:]
     return odds

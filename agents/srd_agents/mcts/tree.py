@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.dtypes import IntArray
-
-Floats = NDArray[np.float32]
+from srd_gym.topic import FloatArray
 
 MOST_CANDIDATES = 2**15 - 1
 """Candidates are stored as int16."""
@@ -131,7 +130,7 @@ class Trees:
         self.ranking[nodes, depth] = self.document[blocks, actions]
         return nodes
 
-    def add_edges(self, trees: IntArray, nodes: IntArray, prior: Floats, on_offer: NDArray[np.bool_]) -> None:
+    def add_edges(self, trees: IntArray, nodes: IntArray, prior: FloatArray, on_offer: NDArray[np.bool_]) -> None:
         """Rows of edges, all untried and worth 0, by falling prior; masked ones come last.
 
         Args:

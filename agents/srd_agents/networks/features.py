@@ -19,8 +19,6 @@ from srd_gym.dtypes import BoolArray
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
-Floats = NDArray[np.float32]
-
 ORDER_FEATURES = ("falling rank", "reciprocal rank", "normalised score")
 """The columns: 1 at the first rank falling evenly to 0 at the last; 1 / rank; the score, from 0 (the least) to 1
 (the largest)."""
@@ -30,7 +28,7 @@ _FEW = 2_000
 """Numbers up to which two passes cut off faster than one of `numpy.clip`, which takes longer to begin."""
 
 
-def order_features(topic: Topic) -> Floats:
+def order_features(topic: Topic) -> FloatArray:
     """[N, 3] float32, 0 to 1, the columns of `ORDER_FEATURES`; zeros where the topic has no retrieval order."""
     n = topic.n_candidates
     scores = topic.retrieval_scores
@@ -42,7 +40,7 @@ def order_features(topic: Topic) -> Floats:
     return _columns(ranks, max(1, n - 1), normalised)
 
 
-def order_columns(scores: FloatArray, present: BoolArray) -> Floats:
+def order_columns(scores: FloatArray, present: BoolArray) -> FloatArray:
     """`order_features` of candidates in any order, whose scores alone say where they stand: equal ones share a rank.
 
     Args:
@@ -63,12 +61,12 @@ def order_columns(scores: FloatArray, present: BoolArray) -> Floats:
     return columns
 
 
-def _columns(ranks: NDArray[np.floating], last: Any, normalised: NDArray[np.floating]) -> Floats:
+def _columns(ranks: NDArray[np.floating], last: Any, normalised: NDArray[np.floating]) -> FloatArray:
     """The columns of `ORDER_FEATURES` from ranks that begin at 0, the last of them, and scores from 0 to 1."""
     return np.stack([1 - ranks / last, 1 / (1 + ranks), normalised], axis=-1).astype(np.float32)
 
 
-def padded_order_features(arrays: TopicArrays) -> Floats:
+def padded_order_features(arrays: TopicArrays) -> FloatArray:
     """[T, N, 3] float32, `order_features` of every topic; rows of padding are 0."""
     return side_by_side([order_features(topic) for topic in arrays.topics])
 
@@ -83,7 +81,7 @@ def side_by_side(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return out
 
 
-def query_vectors(topics: Sequence[Topic], width: int) -> Floats:
+def query_vectors(topics: Sequence[Topic], width: int) -> FloatArray:
     """[B, F] float32; a row of zeros where a topic has no query vector."""
     queries = np.zeros((len(topics), width), np.float32)
     for row, topic in zip(queries, topics, strict=True):
@@ -92,7 +90,7 @@ def query_vectors(topics: Sequence[Topic], width: int) -> Floats:
     return queries
 
 
-def relevance_features(topic: Topic, *, wanted: bool = True) -> Floats:
+def relevance_features(topic: Topic, *, wanted: bool = True) -> FloatArray:
     """[N, 4] float32, the columns of `FEATURES`; [N, 0] where they are not wanted."""
     if not wanted:
         return np.zeros((topic.n_candidates, 0), np.float32)
@@ -105,7 +103,7 @@ def relevance_features(topic: Topic, *, wanted: bool = True) -> Floats:
     return np.column_stack([cosine, order_features(topic)])
 
 
-def relevance_columns(topic: Topic, columns: Sequence[str] = ()) -> Floats:
+def relevance_columns(topic: Topic, columns: Sequence[str] = ()) -> FloatArray:
     """[N, R] float32, each column from 0 (the topic's least) to 1 (its largest); 0 where all are equal.
 
     Args:
@@ -121,11 +119,11 @@ def relevance_columns(topic: Topic, columns: Sequence[str] = ()) -> Floats:
     spread = high - low
     # Equal numbers may differ by a rounding error, which must not become an order.
     spread[spread <= 1e-6 * np.maximum(np.abs(low), np.abs(high))] = np.inf
-    scaled: Floats = ((values - low) / spread).astype(np.float32)
+    scaled: FloatArray = ((values - low) / spread).astype(np.float32)
     return scaled
 
 
-def own_column(topic: Topic, name: str) -> Floats:
+def own_column(topic: Topic, name: str) -> FloatArray:
     """A topic's own column, [N].
 
     Raises:
@@ -133,7 +131,7 @@ def own_column(topic: Topic, name: str) -> Floats:
     """
     if topic.doc_features is None or name not in topic.feature_names:
         raise unknown(f"feature column of topic {shown(topic.query_id)}:", name, topic.feature_names)
-    column: Floats = topic.doc_features[:, topic.feature_names.index(name)]
+    column: FloatArray = topic.doc_features[:, topic.feature_names.index(name)]
     return column
 
 
@@ -142,7 +140,7 @@ def relu(values: Any) -> Any:
     return cut_off(values, 0.0, np.inf) if isinstance(values, np.ndarray) else values.relu_()
 
 
-def cut_off(values: Floats, low: float | np.float32, high: float | np.float32) -> Floats:
+def cut_off(values: FloatArray, low: float | np.float32, high: float | np.float32) -> FloatArray:
     """Values changed in place to lie between two numbers; `numpy.clip` only where there are many."""
     if values.size > _FEW:
         return np.clip(values, low, high, out=values)

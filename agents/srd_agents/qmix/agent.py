@@ -209,11 +209,8 @@ class ScoringLearner(NetworkLearner[C]):
         actions = torch.from_numpy(visits.actions[:, :, : values.shape[1]]).to(place)
         rewards = torch.from_numpy(visits.rewards).to(place)
         loss = self._loss(chosen_values(values, actions, index), rewards, inputs, index)
-        self._optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = nn.utils.clip_grad_norm_(self._network.parameters(), self.config.max_grad_norm)
-        self._optimizer.step()
-        return float(loss.detach()), float(norm)
+        figures = self._descend(loss, self.config.max_grad_norm)
+        return figures["loss"], figures["grad_norm"]
 
     def _training_state(self) -> Tree:
         return {**super()._training_state(), "replay": self._replay.tree(), "episodes": self._episodes}

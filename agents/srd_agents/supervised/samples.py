@@ -5,14 +5,16 @@ Shapes: P good and Q bad rankings of a topic, K ranks, N candidates.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure, Measure, Reference, greedy_rankings, measure
 from srd_gym.measures.base import judged, preference
-from srd_gym.topic import GradeArray, Topic
+from srd_gym.topic import FloatArray, GradeArray, Topic
+
+Pooling = Literal["max", "min", "mean"]
 
 _DRAWS = 4
 """Random rankings drawn for each bad one wanted; where too few of them are bad, there are fewer."""
@@ -113,3 +115,12 @@ def _swapped(ranking: IntArray, judgments: GradeArray, generator: np.random.Gene
         variant[where[0]] = variant[place]
     variant[place] = other
     return variant
+
+
+def pooled_with(pooled: FloatArray | None, row: FloatArray, count: int, pooling: Pooling) -> FloatArray:
+    """The pool of `count` rows: of those before, None where there are none (it may be overwritten), and one more."""
+    if pooled is None:
+        return row
+    if pooling == "mean":
+        return pooled + (row - pooled) / np.float32(count)
+    return (np.maximum if pooling == "max" else np.minimum)(pooled, row, out=pooled)

@@ -78,6 +78,15 @@ class NetworkLearner(Learner[C]):
             f"make {f'{named} smaller' if named else 'the vectors shorter'}"
         )
 
+    def _descend(self, loss: Tensor, max_grad_norm: float) -> dict[str, float]:
+        """Take one step of the optimizer; the figures hold the gradient's length before it is cut."""
+        self._optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = nn.utils.clip_grad_norm_(self._network.parameters(), max_grad_norm)
+        self._optimizer.step()
+        rate = self._optimizer.param_groups[0]["lr"]
+        return {"loss": float(loss.detach()), "learning_rate": rate, "grad_norm": float(norm)}
+
     def _weights(self) -> dict[str, NDArray[Any]]:
         return module_arrays(self._network)
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
+from chat_server import asking, client_with
 from small_topics import refused
 
 from srd_agents import diversify, make_ranker
@@ -134,45 +130,12 @@ def test_the_cache_keeps_answers_of_a_model_and_a_prompt(tmp_path: Path) -> None
     refused(lambda: [each.rank(topic_of([1, 3, 2]), 3) for each in (first, other)], "the cache holds no answer")
 
 
-class Server(BaseHTTPRequestHandler):
-    """The interface of openai's servers, as far as it is used."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = sorter(asked["messages"][0]["content"]) if asked["model"] == "local" else None
-        body = json.dumps({"choices": [{"message": {"content": answer}}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
-def client_of(url: str) -> Any:
-    """A client with openai's interface, without its library."""
-
-    def create(**asked: Any) -> Any:
-        with urlopen(Request(url, json.dumps(asked).encode(), {"Content-Type": "application/json"})) as answer:
-            (choice,) = json.loads(answer.read())["choices"]
-        return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(**choice["message"]))])
-
-    return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
-
-
 def test_a_server_ranks() -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    client = client_of(f"http://127.0.0.1:{server.server_port}/v1/chat/completions")
-    try:
-        ranker = make_ranker("llm-listwise", llm=client, model="local")
+    with asking(lambda asked: sorter(asked["messages"][0]["content"]) if asked["model"] == "local" else None) as create:
+        ranker = make_ranker("llm-listwise", llm=client_with(create), model="local")
         assert ranker.rank(topic_of([2, 9, 4]), 2).tolist() == [1, 2]
-        silent = make_ranker("llm-listwise", llm=client, model="unknown")
+        silent = make_ranker("llm-listwise", llm=client_with(create), model="unknown")
         refused(lambda: silent.rank(topic_of([2, 9, 4]), 2), "a model must answer with text, got None", TypeError)
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 OWN = """

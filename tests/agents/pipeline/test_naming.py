@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import threading
-import urllib.request
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from chat_server import asking, client_with
 from small_topics import refused
 
 from srd_agents import diversify
@@ -35,11 +32,6 @@ def embed(texts: list[str]) -> Any:
 def show(subtopics: Any, **changes: Any) -> list[int]:
     given: dict[str, Any] = {"query_text": QUERY, "embed": embed, "scores": range(6, 0, -1), "subtopics": subtopics}
     return diversify(None, DOCUMENTS, 6, **(given | changes)).indices.tolist()
-
-
-def client_with(create: Any) -> Any:
-    """A client with the one method of openai's that is called."""
-    return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
 
 
 class DownError(RuntimeError):
@@ -370,45 +362,24 @@ def recorded() -> dict[str, list[str]]:
 RECORDED = recorded()
 
 
-class Server(BaseHTTPRequestHandler):
-    """Answers from the recorded lists, each in another form that models use."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        (message,) = asked["messages"]
-        assert (asked["model"], message["role"]) == ("small", "user")
-        query_id = message["content"].splitlines()[0].rpartition("query ")[2]
-        names = RECORDED[query_id]
-        forms = ("\n".join(f"{i}. {name}" for i, name in enumerate(names, 1)), json.dumps(names))
-        answer = {"choices": [{"message": {"role": "assistant", "content": forms[int(query_id) % 2]}}]}
-        body = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
+def answer(asked: dict[str, Any]) -> str:
+    """The recorded list, each in another form that models use."""
+    (message,) = asked["messages"]
+    assert (asked["model"], message["role"]) == ("small", "user")
+    query_id = message["content"].splitlines()[0].rpartition("query ")[2]
+    names = RECORDED[query_id]
+    return ("\n".join(f"{i}. {name}" for i, name in enumerate(names, 1)), json.dumps(names))[int(query_id) % 2]
 
 
 @pytest.fixture
 def clients() -> Iterator[Any]:
     """Two clients of a server on this machine: one waits for answers, one is asynchronous."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}/v1/chat/completions"
+    with asking(answer) as create:
 
-    def create(**body: Any) -> Any:
-        request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return json.load(answer, object_hook=lambda found: SimpleNamespace(**found))
+        async def create_later(**asked: Any) -> Any:
+            return await asyncio.to_thread(create, **asked)
 
-    async def create_later(**body: Any) -> Any:
-        return await asyncio.to_thread(create, **body)
-
-    yield client_with(create), client_with(create_later)
-    server.shutdown()
-    server.server_close()
+        yield client_with(create), client_with(create_later)
 
 
 def test_a_local_server_names_what_was_recorded(clients: Any, tmp_path: Path) -> None:

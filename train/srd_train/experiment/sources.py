@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -34,6 +34,10 @@ FOLDERS |= {"trec-indri": "trec-web"}
 SOURCES = ("words", *FOLDERS)
 """Topic sets by name, besides files and synthetic ones."""
 _SYNTHETIC = "synthetic:"
+_CONTENT = (
+    "source", "vectors", "qrels", "years", "retrieve", "width", "noise", "catalogue", "limit", "candidates", "drop"
+)  # fmt: skip
+"""Options of a topic set that decide what is in it."""
 Lacking = Literal["retrieval_scores", "query_vector", "subtopics", "pool"]
 """Parts that can be removed from topics."""
 
@@ -108,25 +112,12 @@ class TopicsEntry(Config):
     @property
     def content(self) -> TopicsEntry:
         """Settings that decide its topics: entries with equal content differ only in name, split, rows and tables."""
-        return TopicsEntry(
-            name="",
-            **{
-                name: getattr(self, name)
-                for name in ("source", "vectors", "qrels", "years", "retrieve", "width", "noise", "catalogue", "limit")
-            },
-            candidates=self.candidates,
-            drop=self.drop,
-        )
+        return TopicsEntry(name="", **{name: getattr(self, name) for name in _CONTENT})
 
     @property
     def parts(self) -> Parts:
         """Its changes of a split."""
-        return Parts(
-            shares=self.shares,
-            train_queries=self.train_queries,
-            train_subtopics=self.train_subtopics,
-            test_subtopics=self.test_subtopics,
-        )
+        return Parts(**{part.name: getattr(self, part.name) for part in fields(Parts)})
 
     def __post_init__(self) -> None:
         super().__post_init__()

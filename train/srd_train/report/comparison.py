@@ -14,6 +14,7 @@ from srd_agents.training.options import versions
 from srd_gym.checks import unknown
 from srd_gym.data.trec import TopicText, judgment_rows
 from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
+from srd_gym.reading import few
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run
 from srd_train.experiment.provenance import commit
@@ -168,19 +169,14 @@ def _problems(runs: Mapping[str, Run], scored: Mapping[str, Evaluation], unranke
     for name, each in scored.items():
         if each.missing_topics:
             counted = "left out for every run" if unranked else "each counts 0"
-            many = f"{each.missing} of {each.topics} judged topics ({_few(each.missing_topics)})"
+            many = f"{each.missing} of {each.topics} judged topics ({few(each.missing_topics)})"
             said.setdefault(f"no ranking of {many}; {counted}", []).append(name)
         if each.unjudged:
-            said.setdefault(f"rankings without judgments ({_few(each.unjudged)}); left out", []).append(name)
+            said.setdefault(f"rankings without judgments ({few(each.unjudged)}); left out", []).append(name)
     for one, other in combinations(runs, 2):
         if runs[one].rankings == runs[other].rankings:
             said.setdefault("the same rankings; is one run given twice?", []).extend([one, other])
     return [Problem(kind="input", what=", ".join(dict.fromkeys(names)), why=why) for why, names in said.items()]
-
-
-def _few(query_ids: tuple[str, ...]) -> str:
-    """The first of some ids."""
-    return ", ".join(query_ids[:3]) + (", ..." if len(query_ids) > 3 else "")
 
 
 def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[str, TopicText]) -> TopicSet:

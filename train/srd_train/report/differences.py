@@ -18,7 +18,7 @@ from srd_train.report.significance import (
     randomisation_tests,
     wins_ties_losses,
 )
-from srd_train.report.tables import SIGNIFICANT, ResultTable, Verdict
+from srd_train.report.tables import ResultTable, Verdict, verdict_of
 
 Test = Literal["t", "randomisation"]
 TESTS: dict[Test, str] = {
@@ -49,9 +49,7 @@ class Difference:
     @property
     def verdict(self) -> Verdict:
         """The ranker's place against the baseline, by the adjusted p."""
-        if self.p_value >= SIGNIFICANT:
-            return "level"
-        return "above" if self.mean > 0 else "below"
+        return verdict_of(self.p_value, self.mean)
 
 
 def differences(

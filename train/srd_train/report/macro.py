@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from srd_train.experiment.recipe import Recipe
-from srd_train.report.markup import as_markdown, markdown, p_text
-from srd_train.report.significance import Scores, adjusted_tests, difference_interval
+from srd_train.report.markup import as_markdown, difference, markdown, p_text
+from srd_train.report.significance import Scores, adjusted_tests
 from srd_train.report.sizes import sizes_markdown, sizes_of
 from srd_train.report.tables import ResultTable
 
@@ -177,7 +177,7 @@ def macro_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:
             p_value = p_values.get(frozenset((row[0], reference)))
             if row[0] in table.competitors and row[0] != reference:
                 text = "-" if p_value is None else p_text(p_value)
-                row += [*_difference(table.scores[row[0]], table.scores[reference]), text]
+                row += [*difference(*zip(table.scores[row[0]], table.scores[reference], strict=True)), text]
             else:
                 row += ["-", "-", "-"]
     return heads, rows
@@ -189,19 +189,10 @@ def collection_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:
     for ranker, own in table.scores.items():
         cells = [f"{values.mean():.3f}" for values in own]
         if table.order is not None and ranker != table.order and ranker in table.competitors:
-            differences = [
-                _difference([one], [other]) for one, other in zip(own, table.scores[table.order], strict=True)
-            ]
-            cells = [f"{mean} ({' '.join(difference)})" for mean, difference in zip(cells, differences, strict=True)]
+            pairs = zip(own, table.scores[table.order], strict=True)
+            cells = [f"{mean} ({' '.join(difference(pair))})" for mean, pair in zip(cells, pairs, strict=True)]
         rows.append([ranker, *cells])
     return ["ranker", *table.collections], rows
-
-
-def _difference(first: Sequence[Scores], second: Sequence[Scores]) -> tuple[str, str]:
-    """Difference of one ranker from another with its interval, by their [S, T] scores of each collection."""
-    pairs = list(zip(first, second, strict=True))
-    low, high = difference_interval(*pairs)
-    return f"{np.mean([one.mean() - other.mean() for one, other in pairs]):+.3f}", f"[{low:+.3f}, {high:+.3f}]"
 
 
 def collection_scores(tables: Sequence[ResultTable], measure: str, ranker: str) -> Scores:

@@ -13,8 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from srd_gym.files import written_atomically
 from srd_train.report.differences import Difference
+from srd_train.report.significance import Scores, difference_interval
 from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, Problem, ResultTable, Row
 
 SIGNS = {"above": "▲", "below": "▼", "level": "≈", "": ""}
@@ -171,6 +174,12 @@ def short(value: float) -> str:
 def signed(value: float) -> str:
     """A difference as text."""
     return f"{value:+.4f}"
+
+
+def difference(*pairs: tuple[Scores, Scores]) -> tuple[str, str]:
+    """The difference of two rankers and its 95% interval, by their [S, T] scores of each collection."""
+    low, high = difference_interval(*pairs)
+    return f"{np.mean([one.mean() - other.mean() for one, other in pairs]):+.3f}", f"[{low:+.3f}, {high:+.3f}]"
 
 
 def p_text(value: float) -> str:

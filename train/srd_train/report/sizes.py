@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.sources import TopicsEntry
 from srd_train.experiment.split import Parts
-from srd_train.report.markup import markdown, short
-from srd_train.report.significance import difference_interval
+from srd_train.report.markup import difference, markdown, short
 from srd_train.report.tables import ResultTable
 
 
@@ -86,5 +85,4 @@ def _gain(table: ResultTable, ranker: str, other: str) -> str:
     scores = table.scores[table.measures[0]]
     if ranker == other or ranker not in scores:
         return "-"
-    low, high = difference_interval((scores[ranker], scores[other]))
-    return f"{scores[ranker].mean() - scores[other].mean():+.3f} [{low:+.3f}, {high:+.3f}]"
+    return " ".join(difference((scores[ranker], scores[other])))

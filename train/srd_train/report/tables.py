@@ -310,7 +310,7 @@ def _row(
         seed_spread={measure: _spread(values) for measure, values in by_seed.items()},
         p_value=p_values[0],
         second_p_value=p_values[1],
-        verdict=_verdict(p_values[0], first, reference),
+        verdict="" if reference is None else verdict_of(p_values[0], float(first.mean() - reference.mean())),
         wins_ties_losses=None if reference is None else wins_ties_losses(first, reference),
         medians=_medians(records),
         fitted_as=records[0]["fitted_as"],
@@ -323,13 +323,11 @@ def _too_few_seeds(records: Sequence[Record]) -> bool:
     return records[0]["history"] is not None and len({record["seed"] for record in records}) < FEWEST_SEEDS
 
 
-def _verdict(p_value: float | None, scores: Scores, reference: Scores | None) -> Verdict:
-    """A ranker's place against the reference; empty where it was not tested."""
-    if p_value is None or reference is None:
+def verdict_of(p_value: float | None, difference: float) -> Verdict:
+    """The place of a ranker by the difference of its mean from another's; empty where it was not tested."""
+    if p_value is None:
         return ""
-    if p_value >= SIGNIFICANT:
-        return "level"
-    return "above" if scores.mean() > reference.mean() else "below"
+    return "level" if p_value >= SIGNIFICANT else "above" if difference > 0 else "below"
 
 
 def _medians(records: Sequence[Record]) -> dict[str, float]:

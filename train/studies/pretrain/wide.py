@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer
-from srd_gym.data.synthetic import Vectors, to_unit_length
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.data.synthetic import to_unit_length
+from srd_gym.topic import FloatArray, Topic, TopicSet
 
 _STREAM = 1907
 """Keeps these topics' generators apart from those of the presets."""
@@ -140,9 +140,9 @@ def _documents(
     shape: _Shape,
     main: NDArray[np.int64],
     judgments: NDArray[np.int8],
-    common: Vectors,
-    subtopics: Vectors,
-) -> Vectors:
+    common: FloatArray,
+    subtopics: FloatArray,
+) -> FloatArray:
     """[N, D]: what all share, then subtopics (or, off topic, other matters), then kind, then group, then noise."""
     n, s = judgments.shape
     off_topic = np.flatnonzero(main < 0)
@@ -200,16 +200,16 @@ def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
-def _directions(rng: np.random.Generator, shape: _Shape, count: int) -> Vectors:
+def _directions(rng: np.random.Generator, shape: _Shape, count: int) -> FloatArray:
     """[count, D] float32 of length 1; the first dimensions vary more than the last."""
     spread = (np.arange(1.0, shape.dimensions + 1) ** -shape.falloff).astype(np.float32)
     return to_unit_length(rng.standard_normal((count, shape.dimensions), dtype=np.float32) * spread)
 
 
-def _mixed(one: Vectors, other: Vectors, share: NDArray[np.floating] | float) -> Vectors:
+def _mixed(one: FloatArray, other: FloatArray, share: NDArray[np.floating] | float) -> FloatArray:
     """Rows of both, with `share` of the squared length from the first."""
     part = np.broadcast_to(share, len(other))[:, None]
-    mixed: Vectors = (np.sqrt(part) * one + np.sqrt(1 - part) * other).astype(np.float32)
+    mixed: FloatArray = (np.sqrt(part) * one + np.sqrt(1 - part) * other).astype(np.float32)
     return mixed
 
 
@@ -219,7 +219,7 @@ def _standardised(values: NDArray[np.generic]) -> NDArray[np.float64]:
     return centred / max(float(centred.std()), 1e-9)
 
 
-def _rescaled(rng: np.random.Generator, scores: NDArray[np.float64]) -> Vectors:
+def _rescaled(rng: np.random.Generator, scores: NDArray[np.float64]) -> FloatArray:
     """Falling scores on one of the scales that engines use: BM25's, a probability's, reciprocal ranks, ..."""
     bm25, exponential, ranks, odds = 12 + 3 * scores, np.exp(scores), np.arange(len(scores)), np.exp(-2 * scores)
     scale: NDArray[np.float64] = (bm25, exponential, 1 / (1 + ranks), 1 / (1 + odds))[rng.integers(4)]

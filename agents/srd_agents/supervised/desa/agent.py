@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from srd_agents.heuristic.greedy import in_blocks, rows_of
 from srd_agents.networks.attention import initialise
@@ -129,15 +128,10 @@ class Desa(NetworkLearner[DesaConfig]):
             self._gains.append(context_gains(sampler.bound(topic, len(ideal)), judged(topic), ideal))
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        config = self.config
         inputs = self._inputs([self._parts(self._topics[index]) for index in batch])
         weights = side_by_side([pair_weights(self._gains[index]) for index in batch])
         loss = list_pairwise_loss(self._network(inputs), torch.from_numpy(weights).to(inputs.documents.device))
-        self._optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = nn.utils.clip_grad_norm_(self._network.parameters(), config.max_grad_norm)
-        self._optimizer.step()
-        return {"loss": float(loss.detach()), "learning_rate": config.learning_rate, "grad_norm": float(norm)}
+        return self._descend(loss, self.config.max_grad_norm)
 
 
 class _Parts(NamedTuple):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from srd_agents.training.learner import LearnerConfig
-from srd_agents.training.options import Count, NotNegative, Positive, Share
+from srd_agents.supervised.attention_config import AttentionConfig
+from srd_agents.training.options import Count, NotNegative, Positive
 
 
 @dataclass(frozen=True, kw_only=True)
-class DesaConfig(LearnerConfig):
+class DesaConfig(AttentionConfig):
     """DESA; the sizes and Adam's settings are those of its public code."""
 
-    batch_topics: Count = 16
-    """Topics per update."""
     width: Count = 128
     """Width of the rows that the attention works on, a multiple of `heads`."""
     heads: Count = 8
@@ -24,26 +22,9 @@ class DesaConfig(LearnerConfig):
     """Blocks of self-attention and feed-forward layer, for documents and for subtopics."""
     subtopics: bool = True
     """Also read the vectors of the subtopics, where topics have them; else the query stands for them."""
-    features: bool = True
-    """Also read the cosine of query and document and the retrieval order, where topics have them."""
-    alpha: Share = 0.5
-    """How much a covered subtopic is worth less each further time, from 0 to below 1."""
     contexts: Count = 10
     """Beginnings of the ideal ranking after which pairs are compared: of 0, 1, ... documents."""
-    standardize: bool = True
-    """Shift and scale the vectors by the training documents' mean and overall deviation."""
     learning_rate: Positive = 0.0008
     """Step size of Adam."""
     weight_decay: NotNegative = 0.0005
     """What Adam adds to the gradient, in shares of the weights."""
-    max_grad_norm: Positive = 1.0
-    """Length that gradients are cut to."""
-    device: str = "cpu"
-    """Where it is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.width % self.heads:
-            raise ValueError(f"width must be a multiple of heads, got width {self.width} and {self.heads} heads")
-        if self.alpha == 1:
-            raise ValueError("alpha must be below 1, where a second document on a subtopic is still worth something")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.topic import Topic
+from srd_gym.topic import FloatArray, Topic
 
 _WORD = re.compile(r"\w\w+")
 LEVELS = (1, 2, 4)
@@ -171,8 +171,6 @@ def greedy_cover(words: WordCoverage, weights: ScoreArray, shares: ScoreArray, c
     return chosen
 
 
-Floats = NDArray[np.float32]
-
 RELATIONS = ("euclidean distance", "cosine distance", "text distance")
 """Relations: of vectors, of vectors, and of texts (1 - cosine of their words)."""
 _BLOCK = 1 << 20
@@ -199,7 +197,7 @@ class Distances:
         largest = float(np.abs(given).max(initial=0.0)) or 1.0
         vectors = given / np.float32(largest)
         self._centred = vectors - vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
-        self._squares: Floats = np.vecdot(self._centred, self._centred)
+        self._squares: FloatArray = np.vecdot(self._centred, self._centred)
         self._scale = _inverse(float(np.sqrt(2.0 * self._squares.mean())))
         lengths = np.sqrt(np.vecdot(vectors, vectors))[:, None]
         unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
@@ -209,7 +207,7 @@ class Distances:
         alike = self._texts.mean()
         self._text_scale = _inverse(1.0 - alike) if alike else 0.0
 
-    def rows(self, documents: IntArray) -> Floats:
+    def rows(self, documents: IntArray) -> FloatArray:
         """Relations of some documents with all: [U, D, N] float32.
 
         Args:
@@ -221,7 +219,7 @@ class Distances:
             self._fill(documents[start : start + step], out[start : start + step])
         return out
 
-    def _fill(self, documents: IntArray, out: Floats) -> None:
+    def _fill(self, documents: IntArray, out: FloatArray) -> None:
         """One block of `rows`."""
         if self._scale:
             squares = self._squares[documents][:, None] + self._squares

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise, greedily
 from srd_agents.networks.features import FEATURES, relevance_columns
 from srd_agents.supervised.linear.features import RELATIONS, Distances
-from srd_agents.supervised.samples import Samples
+from srd_agents.supervised.samples import Pooling, Samples, pooled_with
 from srd_agents.training.learner import Learner, LearnerConfig
 from srd_agents.training.options import Count, Positive, Tree, Weights
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures.base import judged
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import FloatArray, Topic, TopicSet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +60,6 @@ class ColumnsConfig(LinearConfig):
 C = TypeVar("C", bound=LinearConfig)
 K = TypeVar("K", bound=ColumnsConfig)
 P = TypeVar("P")
-Pooling = Literal["max", "min", "mean"]
-Floats = NDArray[np.float32]
 
 _FIRST_DECAY, _SECOND_DECAY, _LEAST_DEVIATION = 0.9, 0.999, 1e-8
 """Of Adam (Kingma & Ba 2015), its authors' values."""
@@ -157,9 +155,9 @@ class LinearLearner(Learner[C], Generic[C, P]):
 class LikelihoodProblem(NamedTuple):
     """A topic with the rankings that are learned from, and what their likelihood is made of."""
 
-    relevance: Floats
+    relevance: FloatArray
     """[N, R]."""
-    relations: Floats
+    relations: FloatArray
     """[U, D, N] relations of some documents with all; D may be 0."""
     row_of: IntArray
     """[N] int64, where a document stands in `relations`; anything where it does not."""
@@ -201,7 +199,7 @@ def log_likelihoods(given: LikelihoodProblem, weights: ScoreArray, pooling: Pool
     return values, gradient.sum(axis=1, dtype=np.float64)
 
 
-def pooled_relations(rows: Floats, pooling: Pooling) -> Floats:
+def pooled_relations(rows: FloatArray, pooling: Pooling) -> FloatArray:
     """The pooled relations h of the first 0, 1, ..., K - 1 documents of rankings.
 
     Args:
@@ -232,9 +230,9 @@ def _left(rankings: IntArray, n: int) -> BoolArray:
 class _ByRelations(PartialRanking):
     """The ranking of a topic by f, given what its documents score by relevance, [N], and w_d, [D]."""
 
-    def __init__(self, own: Floats, between: Floats, relations: Distances | None, pooling: Pooling) -> None:
+    def __init__(self, own: FloatArray, between: FloatArray, relations: Distances | None, pooling: Pooling) -> None:
         self._own, self._between, self._relations, self._pooling = own, between, relations, pooling
-        self._pooled: Floats | None = None
+        self._pooled: FloatArray | None = None
         self._count = 0
 
     def scores(self) -> ScoreArray:
@@ -246,12 +244,7 @@ class _ByRelations(PartialRanking):
             return
         row = self._relations.rows(np.array([document]))[0]
         self._count += 1
-        if self._pooled is None:
-            self._pooled = row
-        elif self._pooling == "mean":
-            self._pooled = self._pooled + (row - self._pooled) / np.float32(self._count)
-        else:
-            self._pooled = (np.minimum if self._pooling == "min" else np.maximum)(self._pooled, row)
+        self._pooled = pooled_with(self._pooled, row, self._count, self._pooling)
 
 
 class PlackettLuceLearner(LinearLearner[K, LikelihoodProblem], Stepwise):

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from srd_agents.supervised.linear.learner import ColumnsConfig, PlackettLuceLearner, Pooling
-from srd_agents.supervised.samples import Sampler, Samples
+from srd_agents.supervised.linear.learner import ColumnsConfig, PlackettLuceLearner
+from srd_agents.supervised.samples import Pooling, Sampler, Samples
 from srd_agents.training.options import Count, MeasureOption, Share
 from srd_gym.dtypes import ScoreArray
 from srd_gym.topic import Topic, TopicSet

@@ -18,9 +18,7 @@ from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure
 from srd_gym.measures.base import judged
 from srd_gym.reading import shown
-from srd_gym.topic import GradeArray, Topic
-
-Floats = NDArray[np.float32]
+from srd_gym.topic import FloatArray, GradeArray, Topic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +66,7 @@ def hinge_loss(
 class RankingProblem(NamedTuple):
     """A topic as StructSVM learns from it."""
 
-    relevance: Floats
+    relevance: FloatArray
     """[N, R]."""
     ideal: ScoreArray
     """[R], the joint features of the ideal ranking."""
@@ -118,7 +116,7 @@ class StructSvm(LinearLearner[StructSvmConfig, RankingProblem]):
         return hinge_loss(self._values, 1.0 - value, difference, self.config.regularisation)
 
 
-def joint_features(relevance: Floats, ranking: IntArray) -> ScoreArray:
+def joint_features(relevance: FloatArray, ranking: IntArray) -> ScoreArray:
     """Psi of a ranking: the sum over ranks of x / log2(1 + r), [R]."""
     features: ScoreArray = _discounts(len(ranking)) @ relevance[ranking].astype(np.float64)
     return features

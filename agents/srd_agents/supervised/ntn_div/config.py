@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from srd_agents.supervised.samples import Pooling
 from srd_agents.training.learner import LearnerConfig
 from srd_agents.training.options import Count, MeasureOption, Positive, Share
-
-Pooling = Literal["max", "min", "mean"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from srd_agents.networks.inputs import ShiftAndScale, chosen_log_policy, log_policy
-from srd_agents.supervised.ntn_div.config import Pooling
+from srd_agents.supervised.samples import Pooling
 
 
 class NtnNetwork(ShiftAndScale):

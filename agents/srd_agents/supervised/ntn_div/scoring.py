@@ -6,15 +6,12 @@ Shapes: N candidates, F vector width, Z slices, D features, r documents ranked s
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.heuristic.stepwise import PartialRanking
 from srd_agents.networks.features import relevance_features
-from srd_agents.supervised.ntn_div.config import Pooling
+from srd_agents.supervised.samples import Pooling, pooled_with
 from srd_gym.dtypes import IntArray, ScoreArray
-from srd_gym.topic import Topic
-
-Floats = NDArray[np.float32]
+from srd_gym.topic import FloatArray, Topic
 
 
 class TensorScorer:
@@ -25,16 +22,16 @@ class TensorScorer:
         pooling: of the network.
     """
 
-    def __init__(self, weights: dict[str, Floats], pooling: Pooling) -> None:
+    def __init__(self, weights: dict[str, FloatArray], pooling: Pooling) -> None:
         self.shift, self.scale = weights["shift"], np.float32(weights["scale"])
         self.slice_weight, self.vector_weight = weights["slice_weight"], weights["vector_weight"]
         self.feature_weight = weights["feature_weight"]
         self.pooling: Pooling = pooling
         width = len(self.shift)
-        tensor: Floats = weights["tensor"].copy()
+        tensor: FloatArray = weights["tensor"].copy()
         tensor[np.arange(width), np.arange(width)] += weights["similarity_weight"]
         # [F, F * Z].
-        self.tensor: Floats = tensor.reshape(width, -1) / np.float32(width)
+        self.tensor: FloatArray = tensor.reshape(width, -1) / np.float32(width)
 
     def scores(self, topic: Topic, selected: IntArray) -> ScoreArray:
         """The score f of every candidate given these documents: [N] float64.
@@ -59,11 +56,11 @@ class TensorRanking(PartialRanking):
 
     def __init__(self, scorer: TensorScorer, topic: Topic) -> None:
         self._scorer, self._count = scorer, 0
-        self._points: Floats = (topic.require_vectors("a learned ranker") - scorer.shift) / scorer.scale
-        self._relevance: Floats = self._points @ scorer.vector_weight
+        self._points: FloatArray = (topic.require_vectors("a learned ranker") - scorer.shift) / scorer.scale
+        self._relevance: FloatArray = self._points @ scorer.vector_weight
         if len(scorer.feature_weight):
             self._relevance = self._relevance + relevance_features(topic) @ scorer.feature_weight
-        self._pooled: Floats | None = None
+        self._pooled: FloatArray | None = None
         """[N, Z]; max and min before tanh, mean after it."""
 
     def scores(self) -> ScoreArray:
@@ -79,17 +76,10 @@ class TensorRanking(PartialRanking):
 
     def extend(self, documents: IntArray) -> None:
         """Choose several, [r] int64, whose products are made together."""
+        pooling = self._scorer.pooling
         products = (self._points[documents] @ self._scorer.tensor).reshape(len(documents), self._points.shape[1], -1)
         for product in products:
             self._count += 1
-            self._pooled = self._with(self._points @ product)
-
-    def _with(self, values: Floats) -> Floats:
-        """Pooled features with one more document: [N, Z]."""
-        pooling, pooled = self._scorer.pooling, self._pooled
-        if pooling == "mean":
-            bent: Floats = np.tanh(values)
-            return bent if pooled is None else pooled + (bent - pooled) / np.float32(self._count)
-        if pooled is None:
-            return values
-        return (np.maximum if pooling == "max" else np.minimum)(pooled, values, out=pooled)
+            values = self._points @ product
+            values = np.tanh(values) if pooling == "mean" else values
+            self._pooled = pooled_with(self._pooled, values, self._count, pooling)

@@ -16,15 +16,16 @@ from srd_agents.heuristic.greedy import in_blocks
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.features import relevance_features, side_by_side
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
+from srd_agents.supervised.attention_config import AttentionConfig
 from srd_agents.supervised.samples import Sampler
-from srd_agents.supervised.smooth.config import DaletorConfig, Mo4srdConfig, SmoothConfig
+from srd_agents.supervised.smooth.config import DaletorConfig, Mo4srdConfig
 from srd_agents.supervised.smooth.network import SmoothNetwork, before_by_gaussians, before_by_sigmoid, smooth_measure
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.dtypes import IntArray
 from srd_gym.measures.base import judged
 from srd_gym.topic import Topic, TopicSet
 
-C = TypeVar("C", bound=SmoothConfig)
+C = TypeVar("C", bound=AttentionConfig)
 
 _CHUNK_DOCUMENTS = 4096
 """Documents scored in one pass of ranking."""
@@ -123,13 +124,7 @@ class SmoothLearner(NetworkLearner[C]):
         return np.array(values, np.float32)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        loss = self._loss(batch)
-        self._optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = nn.utils.clip_grad_norm_(self._network.parameters(), self.config.max_grad_norm)
-        self._optimizer.step()
-        figures = {"learning_rate": self.config.learning_rate, "grad_norm": float(norm)}
-        return {"loss": float(loss.detach()), **figures}
+        return self._descend(self._loss(batch), self.config.max_grad_norm)
 
     def _loss(self, chosen: IntArray) -> Tensor:
         """Minus the mean smooth measure of training topics ([B] indices), in shares of their ideals'; a scalar."""

@@ -5,45 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.training.learner import LearnerConfig
-from srd_agents.training.options import Count, Positive, Share
+from srd_agents.supervised.attention_config import AttentionConfig
+from srd_agents.training.options import Positive
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothConfig(LearnerConfig):
-    """Options of scorers that are trained on a smooth diversity measure."""
-
-    batch_topics: Count = 16
-    """Topics per update."""
-    width: Count = 64
-    """Width of the rows that the attention works on, a multiple of `heads`."""
-    heads: Count = 4
-    """Heads of the attention."""
-    blocks: Count = 2
-    """Blocks of self-attention and feed-forward layer, one upon the other."""
-    alpha: Share = 0.5
-    """How much a covered subtopic is worth less each further time, from 0 to below 1."""
-    features: bool = True
-    """Also read the cosine of query and document and the retrieval order, where topics have them."""
-    standardize: bool = True
-    """Shift and scale the vectors by the training documents' mean and deviation."""
-    learning_rate: Positive = 0.001
-    """Step size of Adam."""
-    max_grad_norm: Positive = 1.0
-    """Length that gradients are cut to."""
-    device: str = "cpu"
-    """Where it is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.width % self.heads:
-            raise ValueError(f"width must be a multiple of heads, got width {self.width} and {self.heads} heads")
-        if self.alpha == 1:
-            raise ValueError("alpha must be below 1, where a second document on a subtopic is still worth something")
-
-
-@dataclass(frozen=True, kw_only=True)
-class DaletorConfig(SmoothConfig):
+class DaletorConfig(AttentionConfig):
     """DALETOR: a smooth alpha_DCG of scores."""
 
     temperature: Positive = 0.1
@@ -51,7 +18,7 @@ class DaletorConfig(SmoothConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mo4srdConfig(SmoothConfig):
+class Mo4srdConfig(AttentionConfig):
     """MO4SRD: a measure of expected ranks, scores being Gaussian."""
 
     measure: Literal["alpha_DCG", "ERR_IA"] = "alpha_DCG"

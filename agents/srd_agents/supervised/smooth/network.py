@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from srd_agents.networks.attention import AttentionBlock, dense
 from srd_agents.networks.features import FEATURES
-from srd_agents.supervised.smooth.config import SmoothConfig
+from srd_agents.supervised.attention_config import AttentionConfig
 
 
 class SmoothNetwork(nn.Module):
@@ -29,7 +29,7 @@ class SmoothNetwork(nn.Module):
         outputs: O.
     """
 
-    def __init__(self, width: int, config: SmoothConfig, outputs: int) -> None:
+    def __init__(self, width: int, config: AttentionConfig, outputs: int) -> None:
         super().__init__()
         hidden = config.width
         # One layer on [q, d_i, q * d_i, features] in parts: nothing is concatenated.

@@ -1,7 +1,7 @@
 """What the default does on real texts, and what it was chosen from: `make without-scores`.
 
 It reads AMBIENT, the collections in `texts/`, `trec-web/` and `dssa-sample/` below the folder that SRD_DATA_DIR names,
-and writes the tables of docs/without_scores.md anew between their marks. Takes some five minutes of processor time.
+and writes the tables of docs/without_scores.md anew between their marks. Takes some two minutes of processor time.
 
 Shapes: T queries, N candidates of one.
 """

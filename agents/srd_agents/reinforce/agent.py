@@ -83,10 +83,8 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
 
     def _build(self, vector_width: int) -> None:
         config = self.config
-        units, second = config.units, config.second
-        if config.init == "pretrained":
-            units, second = pretrained_weights()["hidden"].shape
-        relations = None if config.parts == "directions" else RelationalNetwork(units, second)
+        sizes = pretrained_weights()["hidden"].shape if config.init == "pretrained" else config.hidden_sizes
+        relations = None if config.parts == "directions" else RelationalNetwork(*sizes)
         directions = None if config.parts == "relations" else directions_of(vector_width, config.hidden_size)
         self._network = RelationsAndDirections(relations, directions)
         self._mean = self._policy = None

@@ -5,16 +5,30 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from srd_agents.training.learner import LearnerConfig
 from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive, PruningOption, RewardOption
+from srd_agents.training.renamed import HIDDEN_SIZES
 from srd_gym.checks import check_integer, check_number
 from srd_gym.core.own import UnknownClassError
 from srd_gym.pruning import pruning_from
 
 Rollouts = Annotated[int, partial(check_integer, least=2)]
 """Episodes of a topic that are compared with each other."""
+
+
+def _two_sizes(name: str, value: Any) -> None:
+    """Refuse other sizes of layers than two whole numbers from 1 up.
+
+    Raises:
+        TypeError: no whole number.
+        ValueError: more or fewer than two, or a number below 1.
+    """
+    if len(value) != 2:
+        raise ValueError(f"{name} must be two numbers, one per layer, as [32, 32]; got {list(value)}")
+    for size in value:
+        check_integer(name, size, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,12 +70,10 @@ class ReinforceConfig(EpisodesConfig):
     can stand alone where validation says that directions do not transfer."""
     init: Literal["pretrained", "random"] = "pretrained"
     """First weights of the relations: those that come with the package (training is then fine-tuning), or "random"."""
-    units: Count = 32
-    """Units of the relations' first layer; of "pretrained" weights it is what they have."""
-    second: Count = 32
-    """Units of the relations' second layer."""
+    hidden_sizes: Annotated[tuple[int, int], _two_sizes] = HIDDEN_SIZES
+    """Units of the two layers that read relations; "pretrained" weights have their own sizes."""
     hidden_size: Count = 64
-    """H, width of the directions' rows and states."""
+    """H, width of the layers that read embedding features."""
     rollouts: Rollouts = 8
     """R, episodes of a topic an update; each is compared with the mean of the others."""
     learning_rate: Positive = 0.003

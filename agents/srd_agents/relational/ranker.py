@@ -52,16 +52,16 @@ Weights = Mapping[str, Array]
 """The network: float32 arrays by the names of `weight_shapes`."""
 
 
-def weight_shapes(units: int, second: int) -> dict[str, tuple[int, ...]]:
-    """Name -> shape for H = `units` and G = `second`: S, D, C, P, b, H, M, e and v of the formula."""
+def weight_shapes(first: int, second: int) -> dict[str, tuple[int, ...]]:
+    """Name -> shape for H = `first` and G = `second`: S, D, C, P, b, H, M, e and v of the formula."""
     return {
-        "static": (len(STATIC), units),
-        "dynamic": (DYNAMIC, units),
-        "context": (CONTEXT, units),
-        "position": (POSITION, units),
-        "bias": (units,),
-        "hidden": (units, second),
-        "pooled": (units, second),
+        "static": (len(STATIC), first),
+        "dynamic": (DYNAMIC, first),
+        "context": (CONTEXT, first),
+        "position": (POSITION, first),
+        "bias": (first,),
+        "hidden": (first, second),
+        "pooled": (first, second),
         "hidden_bias": (second,),
         "out": (second,),
     }
@@ -78,8 +78,8 @@ def checked_weights(arrays: Mapping[str, NDArray[Any]], source: str = "weights")
         ValueError: other names or shapes, or values that are not finite numbers.
     """
     hidden = arrays.get("hidden", np.empty(0))
-    units, second = hidden.shape if hidden.ndim == 2 else (0, 0)
-    check_like(arrays, weight_shapes(units, second), source)
+    first, second = hidden.shape if hidden.ndim == 2 else (0, 0)
+    check_like(arrays, weight_shapes(first, second), source)
     for name, array in arrays.items():
         if not (np.issubdtype(array.dtype, np.floating) and np.isfinite(array).all()):
             raise ValueError(f"{source}: {name} holds what is no finite number; train again")

@@ -29,6 +29,7 @@ from srd_agents.training.options import (
     write_tree,
 )
 from srd_agents.training.progress import History, OnProgress, Progress
+from srd_agents.training.renamed import renamed
 from srd_agents.training.validation import Validation
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
@@ -254,8 +255,9 @@ class TrainingLoop:
 
     def _check_same_run(self, identity: Mapping[str, Any], path: Path) -> None:
         """Refuse the checkpoint of another run, saying in what it differs."""
+        theirs_by_name = renamed(identity, self._identity, str(path))
         for name, mine in self._identity.items():
-            if (theirs := identity.get(name)) != mine:
+            if (theirs := theirs_by_name.get(name)) != mine:
                 raise ValueError(
                     f"{path} belongs to another run: {name} was {shown(theirs)}, now {shown(mine)}. "
                     "Resume with what it began with, or start anew"

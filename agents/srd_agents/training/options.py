@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.training.renamed import RENAMED, renamed
+from srd_agents.training.renamed import LAYERS, RENAMED, renamed
 from srd_gym.checks import check_integer, check_number, check_option, check_positive
 from srd_gym.core.own import notation
 from srd_gym.files import PathLike, written_atomically
@@ -94,7 +94,7 @@ def check_fields(kind: Any, values: Mapping[str, Any], owner: str) -> dict[str, 
     """Refuse values that are not those of a dataclass's fields; arguments as of `config_from`.
 
     Returns:
-        The values, those by a former name (`RENAMED`) by the new one.
+        The values, those by a former name (`srd_agents.training.renamed`) by the new one.
 
     Raises:
         TypeError: a value of another type than its field's.
@@ -213,7 +213,7 @@ class _TakesFormerNames(type):
     """A dataclass that takes its fields by their former names, too."""
 
     def __call__(cls, *args: Any, **values: Any) -> Any:
-        if not RENAMED.keys().isdisjoint(values):
+        if not (RENAMED.keys() | LAYERS).isdisjoint(values):
             values = renamed(values, [field.name for field in dataclasses.fields(cls)], cls.__name__)  # type: ignore[arg-type]
         return super().__call__(*args, **values)
 

@@ -186,13 +186,29 @@ def _by_new_names(args: Sequence[str], names: Collection[str]) -> list[str]:
     """The words of a command line, options of former names by their new ones."""
     from srd_agents.training.renamed import renamed  # commands without a ranker start faster
 
-    words = list(args)
+    words = _layers_joined(list(args)) if "hidden_sizes" in names else list(args)
     for place, word in enumerate(words):
         flag, *value = word.split("=", 1)
         former = flag.removeprefix("--").replace("-", "_")
         if flag.startswith("--") and (name := next(iter(renamed({former: None}, names, "")))) != former:
             words[place] = "=".join(["--" + name.replace("_", "-"), *value])
     return words
+
+
+def _layers_joined(words: list[str]) -> list[str]:
+    """The words with one --hidden-sizes for its former options --units and --second."""
+    from srd_agents.training.renamed import HIDDEN_SIZES, LAYERS, warn_renamed
+
+    rest, sizes = [], list(map(str, HIDDEN_SIZES))
+    given = iter(words)
+    for word in given:
+        flag, is_joined, value = word.partition("=")
+        if (former := flag.removeprefix("--")) in LAYERS and flag.startswith("--"):
+            warn_renamed(former, "hidden_sizes")
+            sizes[LAYERS[former]] = value if is_joined else next(given, "")
+        else:
+            rest.append(word)
+    return rest if len(rest) == len(words) else [*rest, "--hidden-sizes", *sizes]
 
 
 def _in_words(hint: Any) -> Any:
@@ -235,6 +251,8 @@ def _metavar(hint: Any, default: Any) -> str | None:
             words += [] if default is None else ["None"]
         elif kind in _VALUES:
             words.append(_VALUES[kind])
+        elif get_origin(kind) is tuple and set(get_args(kind)) <= _VALUES.keys():
+            words.append(" ".join(_VALUES[one] for one in get_args(kind)))
         else:
             return None
     return "|".join(sorted(words, key=lambda word: word == "None"))

@@ -50,17 +50,17 @@ class LearnerConfig(Config):
     """Options of the training loop; learners add their own fields."""
 
     epochs: Count = 100
-    """Passes over the training topics at most."""
+    """Largest number of passes over the training topics."""
     batch_topics: Count = 1
     """Topics per update."""
     patience: CountFromZero = 10
-    """Validations without a new best after which training stops; 0 never stops early."""
+    """Validations without a new best after which training stops; 0: it never stops early."""
     validate_every: Count = 1
     """Epochs between validations."""
     validation_measure: MeasureOption = "alpha_nDCG@10"
     """Measure that chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
     checkpoint_seconds: Positive = 60.0
-    """Seconds between checkpoints, where `fit` is given a folder."""
+    """Seconds between checkpoints."""
 
 
 PLAYED = ("episodes", "steps")

@@ -9,11 +9,14 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import io
 import itertools
 import json as json_module
 import operator
 import os
+import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -59,6 +62,10 @@ _LONGEST = 1_900
 """Characters of an error or a notice."""
 _UNFOLDED = 100_000
 """Characters in a line of a file or a pipe."""
+_WIDEST = 100
+"""Characters in a line of prose, however wide the terminal."""
+_ABOUT = "[description]"
+"""Place of a command's description in the help that tyro makes."""
 _BETWEEN = 3
 """Characters between two columns."""
 
@@ -80,10 +87,26 @@ def overview(
         SystemExit: with the code.
     """
     width = max(map(len, entries))
-    lines = [f"usage: {usage}", "", inspect.cleandoc(about or ""), "", heading]
-    lines += [f"  {name:<{width}}  {summary}" for name, summary in entries.items()]
-    Output().text("\n".join(lines + (["", last] if last else [])))
+    lines = [f"usage: {usage}", "", filled(about or ""), "", filled(heading)]
+    lines += [_line(f"  {name:<{width}}  {summary}", " " * (width + 4)) for name, summary in entries.items()]
+    Output().text("\n".join(lines + (["", filled(last)] if last else [])))
     raise SystemExit(code)
+
+
+def filled(text: str) -> str:
+    """The text with every paragraph filled to the terminal's width; indented lines, such as examples, stay."""
+    paragraphs = []
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        lines = paragraph.split("\n")
+        prose = list(itertools.takewhile(lambda line: not line.startswith(" "), lines))
+        paragraphs.append("\n".join([_line(" ".join(prose)), *lines[len(prose) :]]))
+    return "\n\n".join(paragraphs)
+
+
+def _line(text: str, indent: str = "") -> str:
+    """One paragraph in lines of the terminal's width; the second and later lines are indented."""
+    width = min(shutil.get_terminal_size().columns, _WIDEST)
+    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
@@ -98,12 +121,19 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
         SystemExit: code 0 after --help, code 2 after a wrong command line (tyro has said why).
         ValueError: a negative seed.
     """
-    description = inspect.cleandoc(kind.__doc__ or "")
     _check_options(kind, args, prog)
-    if not {"-h", "--help"}.isdisjoint(args):
-        kind = _with_helps(kind)
     os.environ.setdefault("TYPEGUARD_DISABLE_PLUGIN_AUTOLOAD", "1")  # tyro's; one broken plug-in would end the command
-    options = tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
+    read = functools.partial(tyro.cli, args=args, prog=prog, config=(tyro.conf.FlagCreatePairsOff,))
+    if {"-h", "--help"}.isdisjoint(args):
+        options: Options = read(kind)
+    else:
+        text = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(text):
+                options = read(_with_helps(kind), description=_ABOUT)
+        finally:  # tyro would join the lines of a description
+            shown = text.getvalue().replace(_ABOUT, filled(kind.__doc__ or ""))
+            Output().text("\n".join(line.rstrip() for line in shown.rstrip().split("\n")))
     if hasattr(options, "seed"):
         check_integer("--seed", options.seed, 0, 2**63 - 1)  # numpy would refuse it after the topics were read
     return options
@@ -226,7 +256,8 @@ def _with_helps(kind: type[Options]) -> type[Options]:
         hint = hints[entry.name]
         about = list(getattr(hint, "__metadata__", ()))
         empty = entry.default is None or entry.default is False or entry.default in ((), "")
-        look: dict[str, Any] = {"help": helps.get(entry.name), "help_behavior_hint": "" if empty else None}
+        said = "(required)" if entry.default is dataclasses.MISSING else "" if empty else None
+        look: dict[str, Any] = {"help": helps.get(entry.name), "help_behavior_hint": said}
         if not any(getattr(one, "metavar", None) for one in about):
             look["metavar"] = _metavar(hint, entry.default)
         made.append((entry.name, Annotated[hint, tyro.conf.arg(**look)], dataclasses.field(default=entry.default)))

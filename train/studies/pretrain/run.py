@@ -42,7 +42,7 @@ class Plan:
     epochs: int = 2
     """Passes over the training topics."""
     learning_rate: float = 0.003
-    """Adam's step size."""
+    """Learning rate of Adam."""
     average: float = 0.99
     """Decay of the running mean of the weights."""
     units: int = 64

@@ -23,23 +23,23 @@ class DesaConfig(LearnerConfig):
     blocks: Count = 2
     """Blocks of self-attention and feed-forward layer, for documents and for subtopics."""
     subtopics: bool = True
-    """Also read the vectors of the subtopics, where topics have them; else the query stands for them."""
+    """Also read the embeddings of the subtopics. Where topics have none, the query's stands for them."""
     features: bool = True
     """Also read the cosine of query and document and the retrieval order, where topics have them."""
     alpha: Share = 0.5
-    """How much a covered subtopic is worth less each further time, from 0 to below 1."""
+    """Share of its gain that a subtopic loses each time it is covered, from 0 to below 1."""
     contexts: Count = 10
-    """Beginnings of the ideal ranking after which pairs are compared: of 0, 1, ... documents."""
+    """Number of prefixes of the ideal ranking (of 0, 1, ... documents) after which pairs are compared."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation."""
     learning_rate: Positive = 0.0008
-    """Step size of Adam."""
+    """Learning rate of Adam."""
     weight_decay: NotNegative = 0.0005
-    """What Adam adds to the gradient, in shares of the weights."""
+    """Weight decay of Adam: the share of the weights that it adds to the gradient."""
     max_grad_norm: Positive = 1.0
-    """Length that gradients are cut to."""
+    """Largest norm of the gradient of an update; larger ones are shortened."""
     device: str = "cpu"
-    """Where it is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
+    """Device for training, as torch names it ("cpu", "cuda"). Ranking always runs on the CPU."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

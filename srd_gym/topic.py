@@ -403,9 +403,9 @@ class Fold:
     count: int
     """n."""
     train: TopicSet
-    """What a learner learns from."""
+    """Topics to learn from."""
     validation: TopicSet
-    """What models and parameters are chosen on; never the test part."""
+    """Topics to choose models and parameters on; never the test topics."""
     test: TopicSet
     """Opened once, after all choices are made."""
 

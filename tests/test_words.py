@@ -19,6 +19,7 @@ USERS = sorted(
     for path in (README, *(ROOT / "docs").rglob("*.md"))
     if path.stem not in DEVELOPERS and not {"results", "api", "_build"} & set(path.relative_to(ROOT).parts[:-1])
 )
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 BANNED = (
     "as it comes",
     "untouched order",
@@ -95,15 +96,14 @@ def words(path: Path) -> list[str]:
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
-    """Place and first line of every docstring of the packages."""
+    """Place and first line of every docstring of the packages, those of constants and fields included."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                    text = ast.get_docstring(node)
-                    if text:
-                        line = getattr(node, "lineno", 1)
-                        yield f"{path.relative_to(ROOT)}:{line}", text.splitlines()[0]
+                for statement in getattr(node, "body", ()) if isinstance(node, DOCUMENTED) else ():
+                    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                        text = str(statement.value.value).strip()
+                        yield f"{path.relative_to(ROOT)}:{statement.lineno}", text.partition("\n")[0]
 
 
 def test_docstrings_say_what_the_object_is_or_does() -> None:

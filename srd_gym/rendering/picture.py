@@ -38,7 +38,7 @@ _MARKS: tuple[dict[str, Any], ...] = (
     {"s": 30, "marker": "x", "color": "#9a9a9a"},
     {"s": 200, "facecolors": _BLUE, "edgecolors": "#ffffff"},
 )
-"""How the map shows documents that are not relevant, relevant, off offer, and ranked: these on top."""
+"""Marks on the map of documents that are not relevant, relevant, masked, and ranked: these on top."""
 _QUERY: dict[str, Any] = {"s": 220, "marker": "*", "facecolors": "#1a1a1a", "edgecolors": "#ffffff"}
 
 
@@ -165,7 +165,7 @@ def _line(text: str, width: int) -> str:
 
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
-"""What `render_mode` may be, besides None."""
+"""Values of `render_mode`, besides None."""
 RENDER_FPS = 4
 """Ranks a second in videos and in the window."""
 _WINDOW = "srd_gym"

@@ -30,7 +30,7 @@ class ListwiseConfig(LanguageModelConfig):
     """The listwise ranker."""
 
     aim: Literal["diversity", "relevance"] = "diversity"
-    """Aim of the prompt: as many meanings and sides as possible among the first results, or relevance alone."""
+    """Aim of the prompt: as many meanings and sides as possible among the first results, or only relevance."""
     window: Count = 20
     """Number of documents that the model ranks at a time."""
     step: Count = 10

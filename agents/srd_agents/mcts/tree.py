@@ -27,7 +27,7 @@ MOST_CANDIDATES = 2**15 - 1
 PRIOR, TRIED, MEAN = 0, 1, 2
 """Rows of `Trees.edges`."""
 _LEAST = np.float32(1e-30)
-"""Priors are at least this, so that a candidate on offer always comes before one that is not."""
+"""Priors are at least this, so that a masked candidate always comes last."""
 
 
 class Trees:
@@ -84,7 +84,7 @@ class Trees:
         """[B M, N], the candidate that each edge ranks, by falling prior; what is ranked already and padding come
         last."""
         self.edges = np.empty((nodes, 3, width), np.float32)
-        """[B M, 3, N]: prior; 1 + visits; mean value (0 of an untried edge, -inf of one not on offer)."""
+        """[B M, 3, N]: prior; 1 + visits; mean value (0 of an untried edge, -inf of a masked one)."""
         self.child = np.empty((nodes, width), np.int32)
         """[B M, N], the node at the end of each edge that was tried."""
         self.opened = np.zeros(nodes, np.int64)

@@ -31,7 +31,7 @@ from srd_gym.topic import FloatArray, Topic
 _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
-"""What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
+"""Largest error of a fast matrix product; pairs so close to the limit are compared once more, exactly."""
 _WITHOUT_QUERY = PretrainedConfig(novelty=0.5, sample=350)
 """Up to 700 candidates are all ranked. The sample keeps a thousand within some 3 ms, ten thousand within 10."""
 EQUAL = 1 - 1e-6

@@ -23,7 +23,7 @@ from srd_agents.qmix.config import ScoringConfig
 from srd_agents.qmix.loss import MixingWeights
 
 _FIRST_SPREAD = 0.1
-"""How far the mixing weights of the topics lie apart at first, of what random layers would give."""
+"""Initial spread of the topics' mixing weights, as a share of that of random layers."""
 
 
 class ScoreNetwork(nn.Module):

@@ -30,7 +30,7 @@ from srd_gym.pruning import pruning_from
 from srd_gym.topic import Topic, TopicSet
 
 _NUMBERS_AT_ONCE = 1 << 20
-"""Of relations at all ranks of the episodes that are padded to each other (4 MiB): topics of similar size."""
+"""Numbers of relations in one padded block of episodes (4 MiB), of topics of similar size."""
 
 
 class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):

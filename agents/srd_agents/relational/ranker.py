@@ -177,10 +177,10 @@ class PretrainedConfig(Config):
     checkpoint: str | None = None
     """A file of weights that `make pretrain` wrote. None: those of the package."""
     novelty: NotNegative = 0.0
-    """What is added to a score for each logarithm of 1 less the largest cosine with a document chosen; at least 0."""
+    """Weight of novelty, at least 0: the logarithm of 1 less the largest cosine with a chosen document."""
     sample: Count | None = None
-    """Of a topic with neither scores nor a query vector, so many candidates are ranked where it has more than twice as
-    many: every (N / sample)-th by closeness to the centroid. The others follow in that order. None: all are."""
+    """Number of candidates to rank of a topic with neither scores nor a query vector, where it has more than twice as
+    many: every (N / sample)-th by closeness to the centroid. The others follow in that order. None: all."""
 
 
 class Pretrained(Stepwise):

@@ -64,7 +64,7 @@ Pooling = Literal["max", "min", "mean"]
 Floats = NDArray[np.float32]
 
 _FIRST_DECAY, _SECOND_DECAY, _LEAST_DEVIATION = 0.9, 0.999, 1e-8
-"""Of Adam (Kingma & Ba 2015), its authors' values."""
+"""Constants of Adam (Kingma & Ba 2015), its authors' values."""
 
 
 class LinearLearner(Learner[C], Generic[C, P]):
@@ -72,7 +72,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
 
     _values: ScoreArray
     _adam: dict[str, Any]
-    """What Adam remembers: running means of the gradient ("first") and of its square ("second"), [W], and "steps"."""
+    """State of Adam: running means of the gradient ("first") and of its square ("second"), [W], and "steps"."""
     _topics: list[P]
 
     # What a linear learner implements.

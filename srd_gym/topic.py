@@ -538,7 +538,7 @@ def _numbers(topic: Topic, name: str) -> NDArray[Any]:
     try:
         given = array_from(getattr(topic, name))
     except ValueError as error:
-        raise _fault(topic, f"{name} is no array: {error}") from error
+        raise _fault(topic, f"{name} is not an array: {error}") from error
     if given.size and given.dtype.kind not in "fiub":
         raise _fault(topic, f"{name} must hold numbers, got {given.dtype}", TypeError)
     return given

@@ -161,9 +161,7 @@ class Episodes:
                 "the one, vectors and judgments included, that it was taken with"
             )
         if snapshot.reward != self._paid_by:
-            raise ValueError(
-                f"the snapshot is of episodes paid by {snapshot.reward}, these are paid by {self._paid_by}"
-            )
+            raise ValueError(f"the snapshot is of episodes with reward {snapshot.reward}, these have {self._paid_by}")
         count = len(snapshot.episodes)
         where = episode_indices(snapshot.episodes if episodes is None else episodes, self.n_episodes)
         if count not in (1, len(where)):

@@ -366,5 +366,5 @@ class SelectionCore(SingleEpisodes):
         else:
             why = f"document {as_text(topic.doc_ids[action])} was pruned"
         return ValueError(
-            f"candidate {action} is not on offer: {why}; choose where the action mask is 1, or use on_invalid='waste'"
+            f"candidate {action} is masked: {why}; choose where the action mask is 1, or use on_invalid='waste'"
         )

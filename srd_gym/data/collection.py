@@ -276,7 +276,7 @@ def _with_vectors(collection: Collection, tables: Tables, missing: Missing) -> l
     if absent and missing == "error":
         raise ValueError(
             f"{collection.folder}: {len(absent)} documents or queries have no vector in {documents.source} "
-            f"({few(absent)}); give a file that holds them all, or leave out what has none: "
+            f"({few(absent)}); give a file that holds them all, or leave out those without one: "
             'missing="drop" (--missing drop)'
         )
     tell(collection.folder, "documents or queries have no vector and are left out", absent)

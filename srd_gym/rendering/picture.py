@@ -93,7 +93,7 @@ def _ranking(axes: Any, scene: Scene, first: int) -> None:
         middle = place + 0.5
         _text(axes, 0.06, middle, str(first + place + 1), ha="right", fontweight="bold")
         if candidate < 0:
-            _text(axes, left, middle, "wasted: the document was not on offer", color=_RED)
+            _text(axes, left, middle, "empty rank: the document was masked", color=_RED)
             continue
         if scene.scores is not None:
             _text(axes, 0.16, middle, str(scene.scores[first + place]), color=_BLUE, ha="right", fontweight="bold")
@@ -145,7 +145,7 @@ def _map(axes: Any, scene: Scene) -> None:
     kinds = {
         "not relevant": left & scene.offered & ~relevant,
         "candidate" if scene.covers is None else "relevant": left & scene.offered & relevant,
-        "off offer": left & ~scene.offered,
+        "masked": left & ~scene.offered,
         "ranked": ~left,
     }
     axes.plot(*points[ranked[:MAX_ROWS]].T, color=_BLUE, linewidth=0.6, zorder=0)

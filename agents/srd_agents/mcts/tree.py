@@ -50,7 +50,7 @@ class Trees:
         nodes = trees * self.capacity
         if width > MOST_CANDIDATES:
             raise ValueError(
-                f"trees hold at most {MOST_CANDIDATES} candidates a topic, got {width}; shorten the topics"
+                f"trees hold at most {MOST_CANDIDATES} candidates per topic, got {width}; shorten the topics"
             )
         self.n_candidates = np.asarray(n_candidates, dtype=np.int64)
         """[B]."""

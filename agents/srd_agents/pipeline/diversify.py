@@ -580,7 +580,7 @@ def _each(name: str, value: Any, count: int) -> Sequence[Any]:
         entries, came = [], as_text(value)
     if len(entries) != count:
         raise ValueError(
-            f"doc_vectors are a batch of {count} topics, so {name} must have {count} entries, one a topic, got {came}"
+            f"doc_vectors are a batch of {count} topics, so {name} must have {count} entries, one per topic, got {came}"
         )
     return entries
 

@@ -143,7 +143,7 @@ class FlatMixer(nn.Module):
         count = inputs.documents.shape[1]
         if count != self.documents or inputs.present is not None:
             raise ValueError(
-                f"the flattened state takes exactly {self.documents} documents a topic, got up to {count}; "
+                f"the flattened state takes exactly {self.documents} documents per topic, got up to {count}; "
                 "state='documents' takes any number"
             )
         state = torch.cat([inputs.queries, inputs.documents.flatten(1)], dim=1)

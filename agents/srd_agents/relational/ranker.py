@@ -82,7 +82,7 @@ def checked_weights(arrays: Mapping[str, NDArray[Any]], source: str = "weights")
     check_like(arrays, weight_shapes(first, second), source)
     for name, array in arrays.items():
         if not (np.issubdtype(array.dtype, np.floating) and np.isfinite(array).all()):
-            raise ValueError(f"{source}: {name} holds what is no finite number; train again")
+            raise ValueError(f"{source}: {name} has values that are not finite numbers; train again")
     return {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
 
 

@@ -259,8 +259,8 @@ def enough_memory(name: str) -> Iterator[None]:
         if not isinstance(error, MemoryError) and not re.search("memory|overflow", reason):
             raise
         raise ValueError(
-            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); make what its "
-            "options count (hidden_size, rollouts, replay_capacity) smaller, or take fewer topics or shorter vectors"
+            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); make "
+            "options such as hidden_size, rollouts and replay_capacity smaller, or take fewer topics or shorter vectors"
         ) from error
 
 
@@ -333,7 +333,7 @@ def read_tree(path: PathLike, what: str) -> Tree:
     arrays, metadata = read_arrays(path, what)
     text = metadata.get("values", "")
     if metadata.get("digest") != _digest(text, arrays):
-        raise ValueError(f"{what}: {path} was damaged, or is no training state of this version; train anew")
+        raise ValueError(f"{what}: {path} is damaged, or not a training state of this version; train anew")
     tree: Tree = json.loads(text)
     for name, array in arrays.items():
         *parents, leaf = name.split("/")

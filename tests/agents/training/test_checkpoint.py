@@ -110,7 +110,7 @@ def test_a_changed_training_state_is_refused_on_resume(tmp_path: Path) -> None:
         write_arrays(path, changed, header)
         refused(
             lambda: make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True),
-            "state.safetensors was damaged, or is no training state of this version; train anew",
+            "state.safetensors is damaged, or not a training state of this version; train anew",
         )
     write_arrays(path, arrays, about)
     make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True)

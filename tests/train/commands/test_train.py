@@ -197,7 +197,7 @@ def test_what_cannot_be_begun_or_resumed_says_why(srd: Srd, tiny_file: Path, tmp
     assert weights_of(tmp_path / "m") == before
     assert "hidden_size was 5, now 3" in srd.fails(*words(), "--resume", "--hidden", "3")
     assert "belongs to another run: topics was" in srd.fails(*words("2/5"), "--resume")
-    assert "no learner" in srd.fails("train", "mmr", "--topics", tiny_file, "--out", tmp_path / "m", "--resume")
+    assert "not a learner" in srd.fails("train", "mmr", "--topics", tiny_file, "--out", tmp_path / "m", "--resume")
 
 
 def test_what_cannot_be_trained_says_why(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def _check_folder(options: Train, spec: RankerSpec) -> None:
         raise ValueError(f"ranker {spec.name!r} has nothing to train or choose; `srd rank {spec.name}` ranks at once")
     for option in ("resume", "tensorboard", "measures"):
         if getattr(options, option) and not spec.learns:
-            raise ValueError(f"ranker {spec.name!r} is no learner and has no epochs; leave --{option} out")
+            raise ValueError(f"ranker {spec.name!r} is not a learner and has no epochs; leave --{option} out")
     used = [name for name in ("config.json", STATE_FILE) if (options.out / name).exists()]
     if used and not options.resume:
         raise ValueError(

@@ -46,10 +46,14 @@ def drawn() -> str:
     lists = (("Initial ranking", range(_SHOWN)), ("Diversified", after.indices.tolist()))
     parts = [part for place, (head, ranking) in enumerate(lists) for part in _column(place, head, topic, ranking)]
     width, height = 2 * _WIDTH + 60, _TOP + _SHOWN * _LINE + 20
+    return page(width, height, "Results for jaguar before and after diversification", parts)
+
+
+def page(width: int, height: int, label: str, parts: Sequence[str]) -> str:
+    """Make an SVG for light and dark pages of its parts; `label` is for those who do not see it."""
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-            f'aria-label="Results for jaguar before and after diversification">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">',
             f"<style>{_STYLE}</style>",
             *parts,
             "</svg>\n",

@@ -5,6 +5,7 @@ A part stands between `<!-- KIND:` with its lines `-->` and `<!-- end -->`. Semi
 compare     RECIPE; TOPICS; ROW; ROW[; MEASURE]      a sentence each
 gains       LABEL; RECIPE; TOPICS; ROW; ROW          a table of the same
 picture     FILE, then lines of gains                a picture of the same
+costs       FILE, then lines RECIPE; TOPICS; ROW     a picture of gains over a row against the time of training
 decision    SITUATION; USE; RECIPE; TOPICS; ROW; ORDER; MMR; WHO CHOSE THE OPTIONS
 published   all                                      every figure of a paper, less the reference's, beside ours
 table       RECIPE; TOPICS                           a short table
@@ -115,6 +116,11 @@ def pages(stored: Stored, stale: Sequence[str] = ()) -> str:
     return markdown(("page", "what", "scores"), rows, words=3)
 
 
+PICTURES = {
+    "picture": "Differences with their 95% intervals",
+    "costs": "Gain of each ranker over MMR against the processor seconds of its training",
+}
+"""Kinds of pictures, and their texts for those who do not see them."""
 FIELDS = {"compare": (4, 5), "gains": (5, 6), "decision": (8,), "published": (1,), "table": (2,)}
 """Numbers of fields that a line of each kind may have."""
 KINDS: Mapping[str, Callable[[Lines, Stored], str]] = {
@@ -142,9 +148,9 @@ def remade(text: str, path: Path, stored: Stored, folder: str = "") -> str:
 
     def part(found: re.Match[str]) -> str:
         kind, words = found[1], found[2]
-        if kind == "picture":
+        if kind in PICTURES:
             file = words.strip().partition("\n")[0].strip()
-            new = f"![Differences with their 95% intervals]({folder}{file})"
+            new = f"![{PICTURES[kind]}]({folder}{file})"
         elif kind == "pages":
             new = pages(stored, stale_pages(text))
         elif kind in KINDS:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from studies.results.figure import draw_gains
+from studies.results.figure import draw_costs, draw_gains
 from studies.results.lint import faults as prose_faults
-from studies.results.made import MARKED, PART, fields, remade, stale_pages
+from studies.results.made import MARKED, PART, PICTURES, fields, remade, stale_pages
 from studies.results.stored import Stored
 
 OTHER_PARTS = (
@@ -58,13 +59,14 @@ def remade_pages(docs: Path, stored: Stored) -> Iterator[tuple[Path, str, str]]:
         yield path, text, remade(text, path, stored, "docs/" if path.parent == docs.parent else "")
 
 
-def pictures(docs: Path) -> Iterator[tuple[Path, list[list[str]]]]:
-    """Every picture that is made of scores, with its lines."""
+def pictures(docs: Path) -> Iterator[tuple[Path, Callable[[Stored, Path], None]]]:
+    """Every picture that is made of scores, and a function that draws it into a file."""
     for page in pages(docs):
         for kind, words, _ in PART.findall(page.read_text(encoding="utf-8")):
-            if kind == "picture":
+            if kind in PICTURES:
                 (file,), *lines = fields(words)
-                yield docs / file, [list(line) for line in lines]
+                draw = {"picture": draw_gains, "costs": draw_costs}[kind]
+                yield docs / file, partial(draw, lines)
 
 
 def _parts(docs: Path, stored: Stored) -> Iterator[str]:
@@ -79,10 +81,10 @@ def _parts(docs: Path, stored: Stored) -> Iterator[str]:
 def _pictures(docs: Path) -> Iterator[str]:
     """Pictures that are not what the scores say."""
     stored = Stored(docs / "results")
-    for path, lines in pictures(docs):
+    for path, draw in pictures(docs):
         fresh = path.with_name(f".{path.name}.check{path.suffix}")
         try:
-            draw_gains(lines, stored, fresh)
+            draw(stored, fresh)
             if not path.is_file() or fresh.read_bytes() != path.read_bytes():
                 yield f"{path.relative_to(docs.parent)} is not what the scores say; run `make results`"
         finally:

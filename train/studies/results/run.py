@@ -7,7 +7,6 @@ from pathlib import Path
 
 from srd_train.commands.console import Output
 from srd_train.report.markup import write_text
-from studies.results.figure import draw_gains
 from studies.results.pages import faults, pictures, remade_pages
 from studies.results.stored import Stored
 
@@ -34,8 +33,8 @@ class Results:
                 if text != new:
                     write_text(path, new)
                     output.notice(str(path))
-            for path, lines in pictures(DOCS):
-                draw_gains(lines, stored, path)
+            for path, draw in pictures(DOCS):
+                draw(stored, path)
         found = faults(DOCS)
         for fault in found:
             output.notice(fault)

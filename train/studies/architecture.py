@@ -14,8 +14,8 @@ from studies.jaguar import page
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "architecture.svg"
 LABEL = (
-    "srd_gym turns data into topics, measures and environments; srd_agents ranks; srd_train runs experiments, and writes "
-    "runs, tables and reports"
+    "srd_gym turns data into topics, measures and environments; srd_agents ranks; srd_train runs experiments, and "
+    "writes runs, tables and reports"
 )
 PACKAGES = (
     ("srd_train", "experiments", ("the command srd", "benchmarks", "statistics", "reports")),

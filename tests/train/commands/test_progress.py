@@ -17,7 +17,7 @@ def test_the_bar_moves_within_a_cell(srd: Srd, tmp_path: Path, monkeypatch: pyte
     learner = 'ranker = "listmle"\nconfig = { epochs = 3, patience = 0 }'
     done = srd.works("benchmark", recipe_file(tmp_path, "mmr", learner), "--out", tmp_path / "out")
     told = [line.split("; ")[-1] for line in done.err.splitlines() if "cells" in line]
-    assert told == ["1 of 2 cells", "2 of 2 cells"]
+    assert told == ["1 of 2 runs", "2 of 2 runs"]
     assert sum(steps) == 2.0
     assert sum(0 < step < 1 for step in steps) >= 3
 

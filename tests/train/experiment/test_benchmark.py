@@ -232,7 +232,7 @@ def test_the_command_runs_a_recipe_of_ones_own_and_shows_published_figures(srd: 
     # Other figures are the same cells.
     path.write_text(path.read_text().replace("0.25", "0.375"))
     again = srd.works(*words, "--json")
-    assert "3 of 3 cells were finished before" in again.err
+    assert "3 of 3 runs were finished before" in again.err
     (table,) = again.json["tables"]
     assert [row["ranker"] for row in table["rows"]] == ["short | one", "oracle", "mmr"]
     assert table["published"]["mmr"] == 0.375

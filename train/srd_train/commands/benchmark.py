@@ -99,7 +99,7 @@ class Benchmark:
             output.data(content | {"failed": failed})
             return 1 if failed else 0
         self._show(tables, recipe, output)
-        output.text(f"All columns: --full, --markdown FILE or --json. Cells and runs: {out}")
+        output.text(f"All columns: --full, --markdown FILE or --json. Scores and runs: {out}")
         return 1 if failed else 0
 
     def _show(self, tables: Sequence[ResultTable], recipe: Recipe, output: Output) -> None:
@@ -143,11 +143,11 @@ class Benchmark:
                 cell_share = 0.0
                 if "error" in record:
                     why = f"{record['error']['type']}: {record['error']['message']}"
-                    output.notice(f"{_point(cell)}: FAILED, {why}; {done} of {total} cells")
+                    output.notice(f"{_point(cell)}: FAILED, {why}; {done} of {total} runs")
                 elif not was_finished and not output.json:
                     name, value = next(iter(record["measures"].items()))
                     output.notice(
-                        f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s); {done} of {total} cells"
+                        f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s); {done} of {total} runs"
                     )
 
             try:
@@ -166,10 +166,10 @@ class Benchmark:
                 output.notice(str(error))
             except KeyboardInterrupt as stop:
                 again = "the same command without --fresh" if self.fresh else "the same command"
-                stop.add_note(f"{again} goes on with the cells that are not finished")
+                stop.add_note(f"{again} goes on with the runs that are not finished")
                 raise
         if finished:
-            output.notice(f"{finished} of {len(records)} cells were finished before (--fresh runs them again)")
+            output.notice(f"{finished} of {len(records)} runs were finished before (--fresh repeats them)")
         return records, failed
 
 

@@ -436,16 +436,14 @@ def print_table(table: ResultTable, output: Output, legend: str) -> None:
 def print_summary(table: ResultTable, output: Output) -> None:
     """Show four columns of a result table: ranker, first measure, gain over the reference, training time."""
     from srd_train.report.differences import differences
-    from srd_train.report.markup import FEW, SIGNS, notes, short, signed
+    from srd_train.report.markup import FEW, SIGNS, notes, short
 
     measure = table.measures[0]
     gains = {each.ranker: each for each in differences(table) if each.measure == measure}
     rows = []
     for row in table.rows:
         gain, few = gains.get(row.ranker), f" {FEW}" if row.too_few_seeds else ""
-        interval = (
-            "-" if gain is None else f"{signed(gain.mean)} [{signed(gain.interval[0])}, {signed(gain.interval[1])}]"
-        )
+        interval = "-" if gain is None else f"{gain.mean:+.3f} [{gain.interval[0]:+.3f}, {gain.interval[1]:+.3f}]"
         sign = "" if row.verdict is None or gain is None else f" {SIGNS[row.verdict]}"
         seconds = row.medians.get("fit_cpu_seconds")
         rows.append(

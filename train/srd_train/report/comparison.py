@@ -36,9 +36,9 @@ class Comparison(Report):
         (compared,) = self.differences
         adjusted = f"Holm-adjusted over the {len(compared)} comparisons shown" if len(compared) > 1 else "not adjusted"
         return (
-            f"Interval: 95% over topics, by Student's t. p: {TESTS[self.test]}, {adjusted}; {SIGNS['above']} significantly "
-            f"above, {SIGNS['below']} significantly below, {SIGNS['level']} no significant difference "
-            f"(p >= {SIGNIFICANT:g}). Wins, ties and losses: topics."
+            f"Interval: 95% over topics, by Student's t. p: {TESTS[self.test]}, {adjusted}; "
+            f"{SIGNS['above']} significantly above, {SIGNS['below']} significantly below, {SIGNS['level']} no "
+            f"significant difference (p >= {SIGNIFICANT:g}). Wins, ties and losses: topics."
         )
 
     def markdown(self) -> str:

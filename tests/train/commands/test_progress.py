@@ -16,7 +16,7 @@ def test_the_bar_moves_within_a_cell(srd: Srd, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Output, "progress", lambda *_: contextlib.nullcontext(steps.append))
     learner = 'ranker = "listmle"\nconfig = { epochs = 3, patience = 0 }'
     done = srd.works("benchmark", recipe_file(tmp_path, "mmr", learner), "--out", tmp_path / "out")
-    told = [line.split("; ")[-1] for line in done.err.splitlines() if "cells" in line]
+    told = [line.split("; ")[-1] for line in done.err.splitlines() if "runs" in line]
     assert told == ["1 of 2 runs", "2 of 2 runs"]
     assert sum(steps) == 2.0
     assert sum(0 < step < 1 for step in steps) >= 3

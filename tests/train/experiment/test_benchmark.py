@@ -122,7 +122,7 @@ def test_an_interrupted_benchmark_says_how_to_go_on(
 
     monkeypatch.setattr("srd_train.commands.benchmark.run_benchmark", interrupt)
     done = srd("benchmark", "smoke", "--out", tmp_path, *more)
-    assert done.err == f"error: interrupted; {again} goes on with the cells that are not finished\n"
+    assert done.err == f"error: interrupted; {again} goes on with the runs that are not finished\n"
 
 
 def test_other_options_topics_or_measures_are_other_cells_and_what_tables_add_is_not(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 from srd_gym.files import written_atomically
-from studies.jaguar import page
+from studies.figures import svg
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "architecture.svg"
 LABEL = (
@@ -41,7 +41,7 @@ def drawn() -> str:
         parts += _package(place, name, what, inside)
         if place < len(FLOWS):
             parts += _flow(place, *FLOWS[place])
-    return page(_LEFT + _WIDTH + 210, _TOP + 3 * _HEIGHT + 2 * _GAP + 10, LABEL, parts)
+    return svg(_LEFT + _WIDTH + 210, _TOP + 3 * _HEIGHT + 2 * _GAP + 10, LABEL, parts)
 
 
 def _package(place: int, name: str, what: str, inside: tuple[str, ...]) -> list[str]:

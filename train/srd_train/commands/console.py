@@ -449,7 +449,7 @@ def print_summary(table: ResultTable, output: Output) -> None:
         rows.append(
             [row.ranker, f"{row.means[measure]:.3f}{few}", interval + sign, "-" if seconds is None else short(seconds)]
         )
-    heads = ["ranker", measure, f"gain over {table.reference} [95%]", "training, CPU s"]
+    heads = ["ranker", measure, f"gain over {table.reference} [95%]", "training CPU s"]
     output.table(table.title, heads, rows, " ".join(notes(table)))
 
 

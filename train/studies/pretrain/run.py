@@ -52,7 +52,11 @@ class Plan:
 
     def config(self) -> ReinforceConfig:
         """The learner's options."""
-        own = {"epochs": self.epochs, "learning_rate": self.learning_rate, "hidden_sizes": (self.units, self.second)}
+        own: dict[str, Any] = {
+            "epochs": self.epochs,
+            "learning_rate": self.learning_rate,
+            "hidden_sizes": (self.units, self.second),
+        }
         own |= {"ema_decay": self.average, "lr_decay_epochs": 0, "entropy_coef": 0.01}
         return ReinforceConfig(parts="relations", init="random", patience=0, **own)
 

@@ -181,4 +181,4 @@ TRAIN   = $(BIN)/srd train $(1) --topics synthetic:serp:600:0 --fold 1/5 --out $
 models: $(READY)
 	$(call TRAIN,mmr) --relevance cosine
 	$(call TRAIN,mdp-div-batched) --epochs 30
-	$(call TRAIN,reinforce) --epochs 15 --decay-epochs 15
+	$(call TRAIN,reinforce) --epochs 15 --lr-decay-epochs 15

@@ -20,7 +20,7 @@ except ImportError:  # Windows
 PathLike = str | os.PathLike[str]
 
 PARTIAL = ".partial"
-"""How the names of files end that are being written."""
+"""End of the names of files that are being written."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Errors of writing that name no file."""

@@ -28,7 +28,7 @@ from srd_gym.reading import few, shown
 from srd_gym.trec_files import Qrels, Run, qrels_from, read_qrels, read_run, run_from
 
 PREFIX = "ir-datasets:"
-"""How text begins that names a dataset of ir_datasets."""
+"""Beginning of a text that names a dataset of ir_datasets."""
 
 _NAMES = {
     "query": ("query_id", "qid"),
@@ -42,9 +42,9 @@ _QRELS = ("query", "subtopic", "document", "judgment")
 _RUN = ("query", "document", "score")
 
 QrelsSource = Qrels | Mapping[str, Any] | Iterable[Any] | str | os.PathLike[str]
-"""What qrels may be made of."""
+"""Sources of qrels."""
 RunSource = Run | Mapping[str, Any] | Iterable[Any] | str | os.PathLike[str]
-"""What a run may be made of."""
+"""Sources of a run."""
 
 
 def as_qrels(source: QrelsSource, *, twice: Literal["error", "highest"] = "error") -> Qrels:

@@ -16,7 +16,7 @@ DEFAULT_TOPICS = "synthetic:serp"
 """The embedded topics: 1,000 of preset serp, seed 0."""
 
 TopicSource = TopicSet | Iterable[Topic] | TopicArrays | PathLike
-"""What the `topics` argument of environments and learners may be: topics, their arrays, a path or a name."""
+"""Values of the `topics` argument of environments and learners: topics, their arrays, a path or a name."""
 
 
 def topics_from(source: TopicSource) -> TopicSet:

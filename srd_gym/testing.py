@@ -340,7 +340,7 @@ def _play_scoring(env: ScoringEnv, generator: np.random.Generator) -> None:
     _require(env.agents == [], "an episode must end after its one step")
     _require(list(rewards) == list(terminated) == agents, "rewards and ends must be of all agents")
     _require(all(terminated.values()) and not any(truncated.values()), "all must terminate, none be truncated")
-    _require(len(set(rewards.values())) == 1, "all documents must be paid alike")
+    _require(len(set(rewards.values())) == 1, "all documents must have the same reward")
     _require(all(type(reward) is float for reward in rewards.values()), "rewards must be Python floats")
     _require(sorted(env.ranking) == list(range(count)), "the ranking must hold every document once")
     order = [int(scores[candidate]) for candidate in env.ranking]

@@ -409,9 +409,9 @@ class Fold:
     count: int
     """n."""
     train: TopicSet
-    """What a learner learns from."""
+    """Topics to learn from."""
     validation: TopicSet
-    """What models and parameters are chosen on; never the test part."""
+    """Topics to choose models and parameters on; never the test topics."""
     test: TopicSet
     """Opened once, after all choices are made."""
 
@@ -542,7 +542,7 @@ def _numbers(topic: Topic, name: str) -> NDArray[Any]:
     try:
         given = array_from(getattr(topic, name))
     except ValueError as error:
-        raise _fault(topic, f"{name} is no array: {error}") from error
+        raise _fault(topic, f"{name} is not an array: {error}") from error
     if given.size and given.dtype.kind not in "fiub":
         raise _fault(topic, f"{name} must hold numbers, got {given.dtype}", TypeError)
     return given

@@ -29,7 +29,7 @@ from srd_gym.topic import GradeArray
 
 Paths = PathLike | Iterable[PathLike]
 Order = Literal["score", "rank"]
-"""What a run is ordered by."""
+"""Order of a run."""
 
 _FIELDS = re.compile(r"[^ \t\r\f\v]+")
 _END = "\0"

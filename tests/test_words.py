@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,7 @@ USERS = sorted(
     for path in (README, *(ROOT / "docs").rglob("*.md"))
     if path.stem not in DEVELOPERS and not {"results", "api", "_build"} & set(path.relative_to(ROOT).parts[:-1])
 )
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 BANNED = (
     "as it comes",
     "untouched order",
@@ -89,21 +92,27 @@ def prose(path: Path) -> str:
     return re.sub(r"`[^`\n]*`", "`code`", re.sub(r"\]\([^)\s]*\)", "]", text))
 
 
+def notebook_prose(path: Path) -> str:
+    """The text between a notebook's code."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return re.sub(r"```.*?```|`[^`\n]*`", "`code`", text, flags=re.DOTALL)
+
+
 def words(path: Path) -> list[str]:
     """Words of the page's prose: no rules of tables, no marks of lists."""
     return [word for word in prose(path).split() if re.search(r"\w", word)]
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
-    """Place and first line of every docstring of the packages."""
+    """Place and first line of every docstring of the packages, those of constants and fields included."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                    text = ast.get_docstring(node)
-                    if text:
-                        line = getattr(node, "lineno", 1)
-                        yield f"{path.relative_to(ROOT)}:{line}", text.splitlines()[0]
+                for statement in getattr(node, "body", ()) if isinstance(node, DOCUMENTED) else ():
+                    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                        text = str(statement.value.value).strip()
+                        yield f"{path.relative_to(ROOT)}:{statement.lineno}", text.partition("\n")[0]
 
 
 def test_docstrings_say_what_the_object_is_or_does() -> None:
@@ -124,6 +133,12 @@ def test_pages_use_the_fields_words(page: Path) -> None:
     assert not banned_in(prose(page))
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "tutorials").glob("*.ipynb")), ids=lambda page: page.name)
+def test_tutorials_use_the_fields_words(page: Path) -> None:
+    """They are the first pages that a newcomer reads to the end."""
+    assert not banned_in(notebook_prose(page))
+
+
 @pytest.mark.parametrize("page", USERS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_sentences_begin_with_their_subject(page: Path) -> None:
     """Who reads fast reads the first words: "What ..." and "Of ..." make them read the sentence twice."""
@@ -138,6 +153,15 @@ def test_the_readme_shows_what_its_code_prints(capsys: pytest.CaptureFixture[str
         printed = capsys.readouterr().out.strip()
         assert printed
         assert re.sub(r"\n#\s*", " ", block).rstrip().endswith(printed)
+
+
+def test_the_readme_shows_what_its_commands_print(tmp_path: Path) -> None:
+    """The commands that need no file of the reader's."""
+    (block,) = re.findall(r"```console\n(\$ srd data.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+    script = "\n".join(re.findall(r"^\$ (.*)", block, flags=re.MULTILINE))
+    done = subprocess.run(["bash", "-ec", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    printed = [line.rstrip() for line in done.stdout.splitlines()]
+    assert not [line for line in block.splitlines() if not line.startswith("$") and line not in printed]
 
 
 def test_the_readme_is_short() -> None:

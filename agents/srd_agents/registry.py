@@ -350,7 +350,7 @@ def load_trained(folder: PathLike) -> Ranker:
     """
     with reading(folder, "trained ranker", "the folder of one", "train again"):
         content = read_model_config(folder)
-        spec = RANKERS.find(content["ranker"], hint=f"{folder} holds its weights; install what provides it.")
+        spec = RANKERS.find(content["ranker"], hint=f"{folder} holds its weights; install its package.")
         if spec.foreign_code:
             raise ValueError(
                 f"{folder} names ranker {spec.name!r}, which can run any code in the file that it reads, so a model "

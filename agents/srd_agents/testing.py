@@ -154,7 +154,7 @@ def _check_seed(case: _Case) -> None:
     _require(name is None, f"the same seed gives another {name!r}: draw only from generators that _prepare makes")
     other.fit(case.train, seed=1)
     differs = _first_difference(first, other) is not None
-    _require(differs, "seeds 0 and 1 give the same weights: draw what is random from the seed")
+    _require(differs, "seeds 0 and 1 give the same weights: draw random numbers from the seed")
 
 
 def _check_resume(case: _Case) -> None:

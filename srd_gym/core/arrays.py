@@ -135,7 +135,7 @@ class TopicArrays:
 
 
 Topics = TopicSet | Iterable[Topic] | TopicArrays
-"""What simulators take for topics."""
+"""Topics, as simulators take them."""
 
 _WHO = "an environment with observation='full' (not 'compact')"
 

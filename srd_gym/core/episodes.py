@@ -31,7 +31,7 @@ class Snapshot:
     topics: str
     """Fingerprint of the topic set."""
     reward: str
-    """What pays, and when: its name and a digest."""
+    """The reward and the time it is given: its name and a digest."""
     state: tuple[bytes, ...]
     """The core's state arrays."""
 
@@ -54,7 +54,7 @@ class Episodes:
     done: BoolArray
     """[B] whether the episode has ended."""
     allowed: BoolArray
-    """[B, N] bool, candidates on offer."""
+    """[B, N] bool, candidates that are not masked."""
     mask: NDArray[np.int8]
     """[B, N] int8, the same memory as `allowed`."""
     ranking: IntArray
@@ -66,7 +66,7 @@ class Episodes:
     user: IntArray
     """[B] int64, each episode's user where users pay; else 0."""
     _paid_by: str
-    """What pays, as snapshots tell it."""
+    """The reward, as snapshots name it."""
 
     def __init__(self, arrays: TopicArrays, horizon: int, episodes: int) -> None:
         self.arrays = arrays
@@ -161,9 +161,7 @@ class Episodes:
                 "the one, vectors and judgments included, that it was taken with"
             )
         if snapshot.reward != self._paid_by:
-            raise ValueError(
-                f"the snapshot is of episodes paid by {snapshot.reward}, these are paid by {self._paid_by}"
-            )
+            raise ValueError(f"the snapshot is of episodes with reward {snapshot.reward}, these have {self._paid_by}")
         count = len(snapshot.episodes)
         where = episode_indices(snapshot.episodes if episodes is None else episodes, self.n_episodes)
         if count not in (1, len(where)):

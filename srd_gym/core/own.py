@@ -19,7 +19,7 @@ from srd_gym.measures import MEASURES, Measure
 _OWN: dict[str, Callable[..., Any]] = {}
 _TEXT = re.compile(r"(?P<path>[A-Za-z_][\w.]*:[A-Za-z_][\w.<>]*)(?:\((?P<arguments>.*)\))?", re.DOTALL)
 _MOST_NUMBERS = 100
-"""Of an array that is written out."""
+"""Largest size of an array that is written out."""
 
 
 class UnknownClassError(ValueError):

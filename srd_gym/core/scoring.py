@@ -226,5 +226,5 @@ def _users_of(reward: object) -> Clicks | None:
     if isinstance(reward, Measure) or not isinstance(reward, Reward):
         return None
     if not isinstance(reward, Clicks):
-        raise TypeError(f"the scoring task pays measures or users (Clicks), got reward {type(reward).__name__}")
+        raise TypeError(f"the scoring task takes measures or users (Clicks) as reward, got {type(reward).__name__}")
     return reward

@@ -42,7 +42,7 @@ class StepResult:
     gain: ScoreArray
     """[B] float64, what the chosen document adds; the reward, unless rewards are paid only at the end."""
     invalid: BoolArray
-    """[B] whether the document was not on offer, so that the rank was wasted."""
+    """[B] whether the document was masked, so that the rank stays empty."""
     done: BoolArray
     """[B] whether the episode has ended."""
 
@@ -366,5 +366,5 @@ class SelectionCore(SingleEpisodes):
         else:
             why = f"document {as_text(topic.doc_ids[action])} was pruned"
         return ValueError(
-            f"candidate {action} is not on offer: {why}; choose where the action mask is 1, or use on_invalid='waste'"
+            f"candidate {action} is masked: {why}; choose where the action mask is 1, or use on_invalid='waste'"
         )

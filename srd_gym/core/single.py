@@ -32,7 +32,7 @@ class SingleEpisodes(Episodes):
     users: BoundUsers | None
     """The users who pay, where the reward is what they do."""
     reward_name: str
-    """How `measures` calls the return."""
+    """Name of the return in `measures`."""
     _table_measures: dict[str, BoundMeasure]
     _pruner: Pruner | None
 

@@ -309,8 +309,8 @@ def seated_users(users: BoundUsers, reward_name: str, given: Users | None, count
         return drawn_users(given, count)
     if not users.expected:
         raise ValueError(
-            f"reward {reward_name} pays what users do: pass users=, one for each episode or a generator to draw them "
-            "from, or pay the expectation, Clicks(expected=True)"
+            f"reward {reward_name} needs users: pass users=, one per episode or a generator to draw them, or "
+            "take the expected reward, Clicks(expected=True)"
         )
     return np.zeros(count, np.int64)
 

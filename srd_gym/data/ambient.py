@@ -41,8 +41,8 @@ from srd_gym.reading import numbered_lines, shown
 from srd_gym.topic import FloatArray, Topic, TopicSet
 
 Order = Literal["file", "none", "bm25", "cosine"]
-"""Of the candidates. file: by the numbers in the ids of results. none: a fixed shuffle, no scores. bm25, cosine: by the
-score of query and result."""
+"""Order of the candidates. file: by the numbers in the ids of results. none: a fixed shuffle, no scores. bm25, cosine:
+by the score of query and result."""
 
 _WHAT = "AMBIENT"
 _DIGITS = 9

@@ -179,7 +179,7 @@ def _report(
         return
     if missing == "error":
         raise ValueError(
-            f"{topics.name}: no vector for {lacks}. Give a file that holds them all, or leave out what has none: "
+            f"{topics.name}: no vector for {lacks}. Give a file that holds them all, or leave out those without one: "
             'missing="drop" (--missing drop)'
         )
     if not len(attached):

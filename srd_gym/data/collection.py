@@ -29,7 +29,7 @@ from srd_gym.topic import FloatArray, Topic, TopicSet
 from srd_gym.trec_files import TopicQrels
 
 _FUSION = 60
-"""What Cormack et al. add to a rank."""
+"""Number that Cormack et al. add to a rank."""
 
 
 FirstStage = Callable[[str, FloatArray | None], FloatArray]
@@ -235,7 +235,7 @@ def _tables(
 
 
 Candidates = Callable[[str], tuple[Sequence[str], FloatArray | None]]
-"""What gives a query's documents, and their scores where they have some."""
+"""Source of a query's documents, and of their scores where they have some."""
 
 
 def _judged(collection: Collection, query_id: str) -> tuple[Sequence[str], None]:
@@ -276,7 +276,7 @@ def _with_vectors(collection: Collection, tables: Tables, missing: Missing) -> l
     if absent and missing == "error":
         raise ValueError(
             f"{collection.folder}: {len(absent)} documents or queries have no vector in {documents.source} "
-            f"({few(absent)}); give a file that holds them all, or leave out what has none: "
+            f"({few(absent)}); give a file that holds them all, or leave out those without one: "
             'missing="drop" (--missing drop)'
         )
     tell(collection.folder, "documents or queries have no vector and are left out", absent)

@@ -63,7 +63,7 @@ class _Query:
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
     """By document, then nugget; 0 where a nugget lacks."""
     texts: dict[str, str] = field(default_factory=dict)
-    """Of documents."""
+    """Texts of documents, by id."""
     ratings: int | None = None
     """Ratings in each line of CRUX."""
 

@@ -27,19 +27,19 @@ NOISE_SWEEP = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Noise levels that results are shown over, from easy to where MMR is no better than a random order."""
 
 _TOPIC_WEIGHT = 1.0
-"""How much of the topic's own direction a relevant document, a subtopic and the query hold."""
+"""Weight of the topic's own direction in a relevant document, a subtopic and the query."""
 _OFF_TOPIC_WEIGHT = 0.9
-"""How much of it a non-relevant document holds: it was judged, or retrieved, because it looked relevant."""
+"""Weight of it in a non-relevant document, which was judged, or retrieved, because it looked relevant."""
 _SUBTOPIC_WEIGHT = 0.5
-"""How much of the direction of each covered subtopic, or other matter, a document holds."""
+"""Weight in a document of the direction of each covered subtopic, or other matter."""
 _QUERY_SUBTOPIC_WEIGHT = 0.35
-"""How much of the mean direction of all its subtopics (scaled to length 1) the query holds."""
+"""Weight in the query of the mean direction of all its subtopics (scaled to length 1)."""
 _MATTERS = 12
 """Other matters that a topic's non-relevant documents are about; each holds the directions of two of them."""
 _NEAR_DUPLICATE_SHARE = 0.1
 """Share of documents that nearly repeat the others of that share which cover the same subtopics of the topic."""
 _NEAR_DUPLICATE_NOISE = 0.1
-"""Of a near-duplicate's noise, the part (in length) that is its own."""
+"""Share (in length) of a near-duplicate's noise that is its own."""
 
 
 def simulate_vectors(

@@ -25,7 +25,7 @@ from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, GradeArray, Topic, TopicSet
 
 MOST_TOPICS = 1_000_000
-"""Of a set: all are in memory."""
+"""Largest number of topics of a set, as all are in memory."""
 _CATALOGUE_SEED = 2512
 """Starts the generator of every catalogue, together with its size and width: one world for all seeds of topics."""
 
@@ -45,23 +45,23 @@ class SyntheticConfig:
     subtopics_per_document: tuple[float, ...] = (0.05, 0.62, 0.28, 0.05)
     """Shares of the fully relevant documents that cover 1, 2, 3, ... subtopics; they sum to 1."""
     popularity_skew: float = 2.0
-    """How uneven subtopics are: the i-th most popular one is drawn with weight i^-skew; 0 makes all alike."""
+    """Skew of subtopics: the i-th most popular one is drawn with weight i^-skew; 0 makes all alike."""
     relevant_share: tuple[float, float] = (0.8, 1.0)
     """Smallest and largest share of relevant documents; a topic's is drawn uniformly between them."""
     partly_relevant_share: float = 0.2
     """Share of the relevant documents that cover one subtopic only, and weakly."""
     partly_relevant_strength: float = 0.6
-    """How much of a subtopic's direction a partly relevant document holds; a relevant one holds 1."""
+    """Weight of a subtopic's direction in a partly relevant document; a relevant one has 1."""
     near_duplicate_share: float = 0.1
     """Share of the candidates that repeat another one: same subtopics, almost the same vector."""
     near_duplicate_noise: float = 0.1
     """Expected length of the noise that tells a near-duplicate from its original; vectors have length 1."""
     topic_weight: float = 1.0
-    """How much of the topic's own direction a relevant document holds; a subtopic's direction counts 1."""
+    """Weight of the topic's own direction in a relevant document; a subtopic's direction has 1."""
     off_topic_weight: float = 0.5
-    """How much of the topic's direction an off-topic document holds: it shares some words with the query."""
+    """Weight of the topic's direction in an off-topic document, which shares some words with the query."""
     query_subtopic_weight: float = 0.5
-    """How much of the mean direction of its subtopics (scaled to length 1) the query holds, beside its own."""
+    """Weight in the query of the mean direction of its subtopics (scaled to length 1), beside its own."""
     noise: float = 1.0
     """Expected length of the noise in a vector before scaling; a subtopic's direction has length 1."""
     retrieval_quality: float = 0.3
@@ -95,7 +95,7 @@ PRESETS: Mapping[str, SyntheticConfig] = MappingProxyType(
         ),
     }
 )
-"""`tiny` for tests, `serp` like DU-DIV (shared catalogue), `web` like the TREC Web Track (private subtopics)."""
+"""`tiny` for tests, `serp` like DU-DIV (shared catalogue), `web` like the TREC Web Track (query-specific subtopics)."""
 
 
 def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **overrides: Any) -> TopicSet:

@@ -192,7 +192,7 @@ def risk_against(
 
 
 _Judged = tuple[Normalizer, dict[str, tuple[tuple[str, ...], GradeArray]], dict[Normalizer, dict[str, Reference]]]
-"""What a run is scored by: the normalizer, each topic's judged documents with their judgments, and its references."""
+"""Basis of a run's scores: the normalizer, each topic's judged documents with their judgments, and its references."""
 
 
 def _by_qrels(qrels: Qrels, wanted: Mapping[str, Measure]) -> _Judged:

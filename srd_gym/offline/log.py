@@ -59,7 +59,7 @@ class Log:
     orders: IntArray | None = None
     """[T, N] the order of candidates that it explored around, -1 beyond; None where nobody knows it."""
     header: Mapping[str, Any] = field(default_factory=dict)
-    """What made the log: ranker, epsilon, within, users, seed, name of the topic set; empty where nobody knows it."""
+    """Origin of the log: ranker, epsilon, within, users, seed, name of the topic set; empty where nobody knows it."""
 
 
 def orders_of(ranker: Ranker, topics: TopicSet) -> IntArray:

@@ -38,7 +38,7 @@ _MARKS: tuple[dict[str, Any], ...] = (
     {"s": 30, "marker": "x", "color": "#9a9a9a"},
     {"s": 200, "facecolors": _BLUE, "edgecolors": "#ffffff"},
 )
-"""How the map shows documents that are not relevant, relevant, off offer, and ranked: these on top."""
+"""Marks on the map of documents that are not relevant, relevant, masked, and ranked: these on top."""
 _QUERY: dict[str, Any] = {"s": 220, "marker": "*", "facecolors": "#1a1a1a", "edgecolors": "#ffffff"}
 
 
@@ -93,7 +93,7 @@ def _ranking(axes: Any, scene: Scene, first: int) -> None:
         middle = place + 0.5
         _text(axes, 0.06, middle, str(first + place + 1), ha="right", fontweight="bold")
         if candidate < 0:
-            _text(axes, left, middle, "wasted: the document was not on offer", color=_RED)
+            _text(axes, left, middle, "empty rank: the document was masked", color=_RED)
             continue
         if scene.scores is not None:
             _text(axes, 0.16, middle, str(scene.scores[first + place]), color=_BLUE, ha="right", fontweight="bold")
@@ -145,7 +145,7 @@ def _map(axes: Any, scene: Scene) -> None:
     kinds = {
         "not relevant": left & scene.offered & ~relevant,
         "candidate" if scene.covers is None else "relevant": left & scene.offered & relevant,
-        "off offer": left & ~scene.offered,
+        "masked": left & ~scene.offered,
         "ranked": ~left,
     }
     axes.plot(*points[ranked[:MAX_ROWS]].T, color=_BLUE, linewidth=0.6, zorder=0)
@@ -165,7 +165,7 @@ def _line(text: str, width: int) -> str:
 
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
-"""What `render_mode` may be, besides None."""
+"""Values of `render_mode`, besides None."""
 RENDER_FPS = 4
 """Ranks a second in videos and in the window."""
 _WINDOW = "srd_gym"

@@ -33,11 +33,11 @@ class Scene:
     covers: BoolArray | None = None
     """[N, S] which subtopics each candidate covers; None where nothing is judged."""
     gains: Sequence[float] | None = None
-    """What each rank adds to the measure; None where nothing is judged."""
+    """Gain of each rank; None where there are no judgments."""
     scores: Sequence[int] | None = None
     """The documents' own scores by rank, where documents score themselves; empty until they have."""
     reward: str
-    """What the gains add up to, as tables name it."""
+    """Measure that the gains add up to, as tables name it."""
     measures: Mapping[str, float]
     """Name -> value of the list so far, the reward's first; empty where nothing is judged or scored yet."""
 

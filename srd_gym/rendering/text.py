@@ -26,7 +26,7 @@ def ansi(scene: Scene) -> str:
     lines = [header(scene)]
     for place, candidate in enumerate(scene.ranking):
         if candidate < 0:
-            lines.append(f"{place + 1:>4}  (rank wasted: the document was not on offer)")
+            lines.append(f"{place + 1:>4}  (empty rank: the document was masked)")
             continue
         cells = [f"{place + 1:>4}"] + ([] if scene.scores is None else [f"score {scene.scores[place]:>3}"])
         cells.append(clipped(topic.doc_ids[candidate], ID_WIDTH).ljust(ID_WIDTH))

@@ -40,7 +40,7 @@ class _Form(gym.ObservationWrapper[Any, np.int64, Any], RecordConstructorArgs):
                 "and look compact ones up on the agent's side instead (srd_gym.wrappers.lookup)"
             )
         self.action_masks = env.get_wrapper_attr("action_masks")
-        """The candidates on offer (sb3-contrib's protocol)."""
+        """The candidates that are not masked (sb3-contrib's protocol)."""
 
 
 class BoolMask(_Form):

@@ -56,7 +56,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "reinforce of directions": ("reinforce", {"parts": "directions"}),
     "reinforce pruned": ("reinforce", {"pruning": "knn:0.3"}),
     "vdn three rollouts, two updates": ("vdn", {"rollouts": 3, "updates": 2}),
-    "relational from the start": ("relational", {"init": "random", "ema_decay": 0.9, "units": 4, "second": 4}),
+    "relational from the start": ("relational", {"init": "random", "ema_decay": 0.9, "hidden_sizes": [4, 4]}),
     "ntn margin": ("ntn", {"loss": "margin", "negative_below": 0.95}),
     "mo4srd correlated": ("mo4srd", {"correlated": True}),
 }

@@ -83,7 +83,7 @@ def test_a_topic_without_a_relevant_document_is_kept_but_teaches_nothing() -> No
     ({"subtopic_texts": ("x",)}, ValueError, r"subtopic_texts has 1 entries, expected 2 \(one a subtopic\)"),
     ({"doc_vectors": np.zeros((2, 2))}, ValueError, r"doc_vectors has shape \(2, 2\), expected \(3, 2\)"),
     ({"doc_vectors": np.float32(1)}, ValueError, r"doc_vectors has shape \(\), expected \(3, 0\)"),
-    ({"doc_vectors": [[1, 2], [3], [4, 5]]}, ValueError, r"topic '7': doc_vectors is no array: .*inhomogeneous"),
+    ({"doc_vectors": [[1, 2], [3], [4, 5]]}, ValueError, r"topic '7': doc_vectors is not an array: .*inhomogeneous"),
     ({"doc_vectors": [["1", "2"]] * 3}, TypeError, r"topic '7': doc_vectors must hold numbers, got <U1"),
     ({"query_vector": [1, 2, 3]}, ValueError, r"query_vector has shape \(3,\), expected \(2,\)"),
     ({"subtopic_vectors": np.zeros((2, 3))}, ValueError, r"subtopic_vectors has shape \(2, 3\), expected \(2, 2\)"),

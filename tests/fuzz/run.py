@@ -138,9 +138,12 @@ def write_markdown(path: Path, tallies: dict[str, Tally], seed: int) -> None:
     before, _, rest = path.read_text(encoding="utf-8").partition(_MARK)
     _, _, after = rest.partition(_MARK)
     today = datetime.datetime.now(datetime.UTC).date()
+    none = [kind for kind in WORST if not any(tally.ends[kind] for tally in tallies.values())]
     rows = [_HEAD, ["---", *["---:"] * (len(_HEAD) - 1)], *(_cells(name, tally) for name, tally in tallies.items())]
-    table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    shown = [place for place, head in enumerate(_HEAD) if head not in none]
+    table = "\n".join("| " + " | ".join(row[place] for place in shown) + " |" for row in rows)
     said = f"Last run on {today}, seed {seed}: {sum(tally.cases for tally in tallies.values()):,} cases."
+    said += f" Faults of which there were none: {', '.join(none)}." if none else ""
     path.write_text(f"{before}{_MARK}\n\n{said}\n\n{table}\n\n{_MARK}{after}", encoding="utf-8")
 
 

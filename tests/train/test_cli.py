@@ -34,9 +34,12 @@ def test_every_help_teaches_with_an_example(srd: Srd, words: tuple[str, ...]) ->
     shown = srd.works(*words, "--help").out
     assert "Example" in shown
     assert f"srd {' '.join(words[:2] if words[0] == 'data' else words[:1])}" in shown
-    assert "mdp-div" not in words or all(one in shown for one in ("--learning-rate", "Step size eta")), "a ranker's own"
+    assert "mdp-div" not in words or all(one in shown for one in ("--learning-rate", "Learning rate eta")), (
+        "a ranker's own"
+    )
     assert not re.search(r"\(default: (None|False|\[\])?\)", shown), "an empty default says nothing"
     assert not re.search(r"--[\w-]+ (\{|INT\b|FLOAT\b|STR\b)", shown), "values are named by words"
+    assert not [line for line in shown.splitlines() if len(line) > 80], "a terminal has 80 columns"
 
 
 def test_help_has_whole_paragraphs(srd: Srd) -> None:
@@ -53,6 +56,7 @@ def test_a_group_lists_its_commands(srd: Srd, words: tuple[str, ...]) -> None:
     done = srd(*words)
     assert done.code == 2
     assert "Commands:" in done.out
+    assert not [line for line in done.out.splitlines() if len(line) > 80], "a terminal has 80 columns"
     assert srd.works(*words, "--help").out == done.out
 
 

@@ -43,8 +43,8 @@ class Group:
 
 
 _BUILD = {
-    "ambient": Leaf("srd_train.commands.data.build", "a folder in AMBIENT's four-file format", "Ambient"),
-    "texts": Leaf("srd_train.commands.data.build", "any collection of texts, by a first stage", "Texts"),
+    "ambient": Leaf("srd_train.commands.data.build", "a folder in the four-file format of AMBIENT", "Ambient"),
+    "texts": Leaf("srd_train.commands.data.build", "a folder of texts; BM25 or embeddings find candidates", "Texts"),
     "ir-datasets": Leaf("srd_train.commands.data.build", "a dataset of the library ir_datasets", "IrDatasets"),
     "nuggets": Leaf("srd_train.commands.data.build", "nugget judgments: TREC RAG, FreshStack, CRUX", "Nuggets"),
     "rl4srd": Leaf("srd_train.commands.data.build", "MDP-DIV's four published files", "Rl4srd"),
@@ -57,43 +57,48 @@ TREE = Group(
     "Search result diversification: train rankers, rank, and score with the official measures.",
     {
         "data": Group(
-            "Make topic files (Parquet), look into them, write their labels as qrels, and log users' clicks.",
+            "Make topic files, look into them, and log simulated clicks.",
             {
-                "build": Group("Make a topic file from a data set.", _BUILD),
-                "describe": Leaf("srd_train.commands.data.look", "the statistics of a topic file", "Describe"),
-                "head": Leaf("srd_train.commands.data.look", "the first topics of a topic file", "Head"),
+                "build": Group("Make a topic file (Parquet) from a data set.", _BUILD),
+                "describe": Leaf("srd_train.commands.data.look", "Show the statistics of a topic file.", "Describe"),
+                "head": Leaf("srd_train.commands.data.look", "Show the first topics of a topic file.", "Head"),
                 "log": Leaf(
-                    "srd_train.commands.data.log", "what a ranker shows simulated users, with clicks", "LogData"
+                    "srd_train.commands.data.log", "Log a ranker's lists and the clicks of simulated users.", "LogData"
                 ),
-                "minari": Leaf("srd_train.commands.data.minari", "episodes of a ranker for offline RL", "MinariData"),
-                "qrels": Leaf("srd_train.commands.data.qrels", "the labels of a topic file as TREC qrels", "Qrels"),
+                "minari": Leaf(
+                    "srd_train.commands.data.minari", "Save a ranker's episodes for offline RL (Minari).", "MinariData"
+                ),
+                "qrels": Leaf(
+                    "srd_train.commands.data.qrels", "Write the labels of a topic file as TREC qrels.", "Qrels"
+                ),
             },
         ),
-        "train": Leaf("srd_train.commands.train", "train a ranker on a topic file"),
-        "rank": Leaf("srd_train.commands.rank", "rank topics into a TREC run, or JSON lines as they come"),
-        "mcp": Leaf("srd_train.commands.mcp", "a tool for assistants (Model Context Protocol)", "Mcp"),
+        "train": Leaf("srd_train.commands.train", "Train a ranker on a topic file."),
+        "rank": Leaf("srd_train.commands.rank", "Rank topics into a TREC run, or answer JSON lines."),
+        "mcp": Leaf("srd_train.commands.mcp", "Serve a tool for assistants (Model Context Protocol).", "Mcp"),
         "evaluate": Leaf(
-            "srd_train.commands.evaluate", "score a TREC run by diversity qrels or a topic file", "Evaluate"
+            "srd_train.commands.evaluate", "Score a TREC run by diversity qrels or a topic file.", "Evaluate"
         ),
-        "compare": Leaf("srd_train.commands.compare", "compare TREC runs, with intervals and tests", "Compare"),
-        "ope": Leaf("srd_train.commands.ope", "the value of rankers from the log of another one", "Ope"),
-        "benchmark": Leaf("srd_train.commands.benchmark", "train and compare rankers by a recipe"),
+        "compare": Leaf("srd_train.commands.compare", "Compare TREC runs, with intervals and tests.", "Compare"),
+        "ope": Leaf("srd_train.commands.ope", "Estimate rankers' clicks from the log of another one.", "Ope"),
+        "benchmark": Leaf("srd_train.commands.benchmark", "Train and compare rankers by a configuration file."),
         "report": Leaf(
-            "srd_train.commands.report", "a page to look into a benchmark's results, and tables for a text", "Report"
+            "srd_train.commands.report", "Write a benchmark's results as an HTML page and tables.", "Report"
         ),
     },
 )
 
 _EPILOGUE = """Examples:
-  srd benchmark smoke
-  srd evaluate --qrels web.qrels.gz --run my.run --measures alpha_nDCG@10 ERR_IA@10
+  srd benchmark smoke        (trains and compares rankers; a minute and a half)
+  srd evaluate --qrels web.qrels.gz --run my.run --measures ERR_IA@10 NRBP
   srd compare bm25.run mine.run --qrels web.qrels.gz
   srd data build synthetic serp --out topics.parquet
   srd train reinforce --topics topics.parquet --fold 1/5 --out model
   srd rank model --topics topics.parquet --k 10 --out model.run
   srd evaluate --topics topics.parquet --run model.run --present-only
 
-Every command takes --help, and --debug (show the traceback of an error)."""
+Every command takes --help, and --debug, which shows the traceback of an error.
+srd --version prints the version."""
 
 
 def main(argv: Sequence[str] | None = None, tree: Group = TREE, prog: str = "srd") -> int:

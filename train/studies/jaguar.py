@@ -17,6 +17,7 @@ import numpy as np
 from srd_agents import diversify
 from srd_gym import load_topics
 from srd_gym.files import written_atomically
+from studies.figures import svg
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "jaguar.svg"
 NAMES = (
@@ -30,11 +31,6 @@ NAMES = (
 )
 """What the query may mean, as a user or a language model would name it."""
 _SHOWN, _LINE, _WIDTH, _TOP = 8, 30, 460, 74
-_STYLE = """text { font: 14px system-ui, sans-serif; fill: #1f2328 }
-.head { font-weight: 600; font-size: 16px } .small { font-size: 12px; fill: #59636e }
-.chip { font-size: 11px; font-weight: 600; fill: #ffffff } .page { fill: #ffffff; stroke: #d1d9e0 }
-@media (prefers-color-scheme: dark) { text { fill: #f0f6fc } .small { fill: #9198a1 } .chip { fill: #ffffff }
-.page { fill: #0d1117; stroke: #3d444d } }"""
 
 
 def drawn() -> str:
@@ -46,15 +42,7 @@ def drawn() -> str:
     lists = (("Initial ranking", range(_SHOWN)), ("Diversified", after.indices.tolist()))
     parts = [part for place, (head, ranking) in enumerate(lists) for part in _column(place, head, topic, ranking)]
     width, height = 2 * _WIDTH + 60, _TOP + _SHOWN * _LINE + 20
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-            f'aria-label="Results for jaguar before and after diversification">',
-            f"<style>{_STYLE}</style>",
-            *parts,
-            "</svg>\n",
-        ]
-    )
+    return svg(width, height, "Results for jaguar before and after diversification", parts)
 
 
 def _column(place: int, head: str, topic: Any, ranking: Sequence[int]) -> list[str]:

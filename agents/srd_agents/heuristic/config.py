@@ -19,7 +19,7 @@ class RandomConfig(Config):
     """Options of the random order."""
 
     seed: CountFromZero = 0
-    """Another seed, another shuffle."""
+    """Random seed of the shuffle."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +29,10 @@ class TradeOffConfig(Config):
     lambda_: Share = 0.5
     """Weight of relevance, 0 (only novelty) to 1 (only relevance)."""
     relevance: Relevance = "auto"
-    """Relevance of a document: "cosine" (of query and document), "scores" (retrieval scores as they are), "scaled"
-    (scores scaled to [0, 1] in the topic), "matched" (scores on the scale of the cosines, see
-    `srd_agents.heuristic.relevance.matched`; cosines where there are none), "rank" (falling evenly from 1 along the
-    retrieval order), or "auto": "scaled" where the topic has scores, else "cosine"."""
+    """Relevance of a document: "cosine" (of query and document), "scores" (retrieval scores, unchanged), "scaled"
+    (scores scaled to [0, 1] per topic), "matched" (scores on the scale of the cosines, see
+    `srd_agents.heuristic.relevance.matched`; cosines without scores), "rank" (falls evenly from 1 along the retrieval
+    order), or "auto": "scaled" where the topic has scores, else "cosine"."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class MMRConfig(TradeOffConfig):
     """Options of MMR."""
 
     clip: bool = False
-    """Take similarities below 0 as 0: opposite documents are then no more novel than unrelated ones."""
+    """Count similarities below 0 as 0, so that opposite documents are as novel as unrelated ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +48,9 @@ class SSDConfig(TradeOffConfig):
     """Options of SSD."""
 
     gamma: Positive = 1.0
-    """Weight of a unit of novelty beside a standard deviation of relevance."""
+    """Weight of one unit of novelty, in standard deviations of relevance."""
     window: int | None = None
-    """A document must differ from so many ranked last; None: from all of them."""
+    """Number of documents, ranked last, from which a document must differ; None: all."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,8 +63,8 @@ class CoverageConfig(TradeOffConfig):
     """Options of rankers that choose documents to stand for all candidates."""
 
     scale: Literal["mean", "sum"] = "mean"
-    """Whether what is covered counts per candidate ("mean"), so that one lambda means the same for any number of them,
-    or in total ("sum", as pyversity has it)."""
+    """Scale of coverage: per candidate ("mean"), so that one lambda means the same for any number of candidates, or in
+    total ("sum", as in pyversity)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class CoverConfig(CoverageConfig):
     """Options of COVER."""
 
     gamma: Share = 0.5
-    """Power of what is covered, above 0; the lower, the less a second similar document adds (1: as much again)."""
+    """Power of coverage, above 0 to 1. The lower it is, the less a second similar document adds (1: as much again)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,7 +84,7 @@ class SaturatedCoverageConfig(CoverageConfig):
     """Options of saturated coverage."""
 
     saturation: Positive = 5.0
-    """a: a candidate is covered once the documents chosen resemble it as much as a / N of all candidates do."""
+    """a: a candidate is covered once the chosen documents resemble it as much as a / N of all candidates do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,17 +93,17 @@ class ExplicitConfig(Config):
 
     lambda_: Share = 0.5
     """xQuAD: weight of relevance, 0 (only subtopics) to 1 (only relevance). PM-2: weight of the subtopic whose turn it
-    is, 0 to 1; the others (and with coverage "named" the order) share the rest."""
+    is, 0 to 1. The others share the rest (with coverage "named", with the initial ranking)."""
     coverage: Literal["named", "topic", "subtopic", "cosine"] = "named"
-    """How far a document covers a subtopic: "named" (estimates that bear missing, irrelevant and repeated subtopics,
-    and count the order of the scores beside them; `srd_agents.heuristic.named`), or as the papers have it, by their
-    cosine: "cosine" (below 0 is 0), "topic" (scaled to [0, 1] over all pairs of the topic), or "subtopic" (scaled to
-    [0, 1] over the candidates, for each subtopic)."""
+    """Estimate of how well a document covers a subtopic. "named" tolerates missing, irrelevant and repeated subtopics,
+    and uses the initial ranking too (`srd_agents.heuristic.named`). The others are the papers', by the cosine of both:
+    "cosine" (below 0 is 0), "topic" (scaled to [0, 1] over all pairs of the topic), or "subtopic" (scaled to [0, 1]
+    over the candidates of each subtopic)."""
     sharpness: Positive = 1.0
-    """Power that this is raised to: above 1, documents that resemble many subtopics a little cover them less."""
+    """Power of these estimates. Above 1, documents that resemble many subtopics a little cover them less."""
     ordered: bool = True
-    """Of coverage "named", for topics without subtopic weights: whether subtopics are listed likeliest first, as a
-    language model lists them, so that earlier ones count a little more."""
+    """With coverage "named", for topics without subtopic weights: subtopics are listed likeliest first, as language
+    models list them, so earlier ones count a little more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,8 @@ class XQuADConfig(ExplicitConfig):
     """Options of xQuAD."""
 
     relevance: Relevance = "auto"
-    """What relevance is, as for MMR; "auto" with coverage "named": the order, as far as it is trusted."""
+    """Relevance of a document, as for MMR. "auto" with coverage "named": the initial ranking, as far as it is
+    trusted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,4 +120,4 @@ class OracleConfig(Config):
     """Options of the greedy oracle."""
 
     measure: MeasureOption = "alpha_DCG"
-    """What it maximises greedily, in the notation of `srd_gym.measures.measure`."""
+    """Measure to maximise greedily, in the notation of `srd_gym.measures.measure`."""

@@ -37,7 +37,7 @@ class Told(NamedTuple):
     order: Numbers | None
     """[N] what the order is worth beside the subtopics; None where the estimates leave it out."""
     novelty: float
-    """How much a document has to differ from those chosen, 0 to 1."""
+    """Difference from the chosen documents that a document needs, 0 to 1."""
 
 
 class Explicit(Greedy):

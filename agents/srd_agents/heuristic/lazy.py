@@ -19,7 +19,7 @@ from srd_gym.topic import FloatArray
 _LEAST = 64
 """Candidates that are kept up to date at first, and at least as many more at a time."""
 _ALONE = 4
-"""How long a product with one direction takes, with what goes with it, beside one of many directions at once."""
+"""Time of a product with one direction, overhead included, relative to one of many directions at once."""
 
 
 def lazily(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from srd_gym.topic import FloatArray
 
 _SHARPNESS = 3.0
-"""Of the softmax over names: one that is a spread nearer than another gets e to the power of this more."""
+"""Sharpness of the softmax over names: one that is a spread nearer than another gets e to this power more."""
 _ALLOWED = 2.0
 """Spreads by which, at most, the query may be nearer than any name, where it is nearer than every name, before a
 candidate belongs to none of them."""
@@ -25,8 +25,8 @@ _PEAK, _FALL = 3.0, 0.55
 """A candidate with this standard score (or the largest that so few can have) is all about a name; what each one less
 takes, in powers of e."""
 _DOUBT, _NEAREST = 0.55, 3
-"""What each spread by which the query comes nearer than a name takes from the name's weight, in powers of e; how many
-candidates show how near either comes."""
+"""Loss of a name's weight, in powers of e, for each spread by which the query is nearer than the name; number of
+candidates that show how near either is."""
 _FOREIGN, _ABOUT = 3.0, 0.6
 """Doubt added for a name that is not about the query: the first number, times how far its cosine with the query, as a
 part of the nearest candidates', is below the second."""
@@ -37,7 +37,7 @@ _POSITION = -0.25
 _BESIDE, _RANK, _RANK_COVERED = 0.37, -0.2, -0.05
 """Weight of the order beside a name; powers of the rank in it, and in what a candidate covers."""
 _TRUSTED, _TRUSTED_COVERED = 0.5, 0.2
-"""What each standard score of the query's cosine below the best takes from both where it is trusted, in powers of e."""
+"""Loss of both, in powers of e, for each standard score of the query's cosine below the best, where it is trusted."""
 _SHORT, _LONG = 0.5, 1.2
 """Skewness of scores, or of the query's cosines, below which no candidate stands out, and above which some do."""
 _UNASKED = 3.0
@@ -56,7 +56,7 @@ class Named(NamedTuple):
     order: FloatArray
     """[N] float32: what a candidate's place in the order is worth, beside a subtopic of weight 1."""
     trust: float
-    """How far the scores, or the cosines with the query, tell the relevant candidates, 0 to 1."""
+    """Trust in the scores, or in the cosines with the query, as signs of relevance, 0 to 1."""
 
 
 def estimate(

@@ -21,10 +21,10 @@ LAZY_FROM = BLOCK // 2
 _DOUBT = 1e-5
 """A score by a fast product that is this much below the best, for each document chosen, may still be it."""
 SPANNED = 1e-6
-"""What is left of a unit vector, squared, below which the documents chosen before span it."""
+"""Squared rest of a unit vector below which the documents chosen before span it."""
 _LEAST = np.float32(SPANNED)
 _SMALL = 0.01
-"""What is left of a vector, squared, below which its direction is made orthogonal a second time."""
+"""Squared rest of a vector below which its direction is made orthogonal a second time."""
 
 
 class Weighing(Greedy):

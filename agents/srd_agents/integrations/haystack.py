@@ -37,7 +37,7 @@ _PARTS = ("subtopics", "namer", "embedder")
 """Options that may be components or functions."""
 _REMEDY = "have the retriever return embeddings, or give embedder="
 _FUNCTION = "function"
-"""What a function is written down under, beside components, which have a type."""
+"""Key of a function in a serialised component."""
 
 
 @component

@@ -60,7 +60,7 @@ class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
     vector_key: str | None = None
     """Where in a document's metadata its vector stands; the text of a document without one is embedded."""
     subtopics: Any = None
-    """What the query may mean or ask about: a key of the metadata, whose texts (or lists of texts) are the subtopics,
+    """Subtopics of the query: a key of the metadata, whose texts (or lists of texts) are the subtopics,
     or a function of the query's text (and the documents' `texts`, if it has a parameter of that name)."""
     namer: Any = None
     """A chat model that names the subtopics of each query, or a `srd_agents.pipeline.naming.Namer`, which may keep what

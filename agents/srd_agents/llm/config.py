@@ -16,13 +16,13 @@ class LanguageModelConfig(Config):
     """The client, as `srd_agents.pipeline.naming.Namer` takes it: a LangChain chat model, a Haystack chat generator, a
     LlamaIndex LLM, a client with openai's interface, or a function that answers a prompt with text."""
     model: str | None = None
-    """Name of the model that an openai client asks; of others what tells it from other models in the cache."""
+    """Name of the model that an openai client asks. For other clients it tells models apart in the cache."""
     cache: Any = None
-    """Folder, or mapping from text to text, that keeps the answers; None asks every time."""
+    """Folder, or mapping from text to text, that keeps the answers; None: no cache."""
     prompt: str | None = None
     """Prompt in place of the ranker's own."""
     words: Count = 300
-    """Words of a document that the model is shown, at most."""
+    """Largest number of words of a document in a prompt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +30,13 @@ class ListwiseConfig(LanguageModelConfig):
     """The listwise ranker."""
 
     aim: Literal["diversity", "relevance"] = "diversity"
-    """Whether the prompt asks for as many meanings and sides as can be among the first, or for relevance alone."""
+    """Aim of the prompt: as many meanings and sides as possible among the first results, or only relevance."""
     window: Count = 20
-    """Documents that the model ranks at a time."""
+    """Number of documents that the model ranks at a time."""
     step: Count = 10
-    """Documents by which the window moves towards the head, at most `window`."""
+    """Number of ranks by which the window moves towards the head, at most `window`."""
     passes: Count = 1
-    """Times the window goes through the list; one settles about the first `step` ranks."""
+    """Number of times that the window goes through the list. One pass settles about the first `step` ranks."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,4 +51,4 @@ class PointwiseConfig(LanguageModelConfig):
     """The pointwise ranker."""
 
     scale: Literal["0-5", "yes-no"] = "0-5"
-    """What the model answers: a grade from 0 (nothing of it) to 5 (all of it), or yes (1) and no (0)."""
+    """Answers of the model: a grade from 0 (not at all) to 5 (fully), or yes (1) and no (0)."""

@@ -24,7 +24,7 @@ AIMS = {
     "relevance": "The passages that answer it best come first.",
     "diversity": "The first passages should answer it and cover as many of its meanings and sides as can be.",
 }
-"""What the prompt asks for."""
+"""Aim of the prompt."""
 
 _NUMBERS = re.compile(r"\[?\s*\d{1,6}\s*\]?(?:(?:\s*[>,]\s*|\s+)\[?\s*\d{1,6}\s*\]?)*\.?")
 _CHAIN = re.compile(r"\[\d{1,6}\](?:\s*[>,]?\s*\[\d{1,6}\])+")

@@ -50,7 +50,7 @@ class OrderedTopic:
     documents: FloatArray
     """[N, F] in that order."""
     topic: Topic
-    """As it came."""
+    """The topic itself."""
 
     @classmethod
     def of(cls, topic: Topic) -> OrderedTopic:
@@ -74,7 +74,7 @@ class Played(NamedTuple):
     active: BoolArray
     """[B, T] whether the rank was filled."""
     allowed: BoolArray
-    """[B, T, N] the documents on offer at each rank."""
+    """[B, T, N] the documents that are not masked at each rank."""
 
 
 @dataclass(frozen=True, kw_only=True)

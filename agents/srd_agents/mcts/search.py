@@ -55,9 +55,9 @@ class Search:
     evaluator: Evaluator
     """The network."""
     config: MctsConfig
-    """How."""
+    """Options of the search."""
     terminal: Terminal | None = None
-    """What finished lists are worth; None: V, as for any other node."""
+    """Value of finished lists; None: V, as for any other node."""
 
 
 def instantiate(search: Search, which: IntArray, states: FloatArray, rankings: IntArray) -> None:

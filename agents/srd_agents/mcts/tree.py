@@ -26,7 +26,7 @@ MOST_CANDIDATES = 2**15 - 1
 PRIOR, TRIED, MEAN = 0, 1, 2
 """Rows of `Trees.edges`."""
 _LEAST = np.float32(1e-30)
-"""Priors are at least this, so that a candidate on offer always comes before one that is not."""
+"""Priors are at least this, so that a masked candidate always comes last."""
 
 
 class Trees:
@@ -49,7 +49,7 @@ class Trees:
         nodes = trees * self.capacity
         if width > MOST_CANDIDATES:
             raise ValueError(
-                f"trees hold at most {MOST_CANDIDATES} candidates a topic, got {width}; shorten the topics"
+                f"trees hold at most {MOST_CANDIDATES} candidates per topic, got {width}; shorten the topics"
             )
         self.n_candidates = np.asarray(n_candidates, dtype=np.int64)
         """[B]."""
@@ -83,7 +83,7 @@ class Trees:
         """[B M, N], the candidate that each edge ranks, by falling prior; what is ranked already and padding come
         last."""
         self.edges = np.empty((nodes, 3, width), np.float32)
-        """[B M, 3, N]: prior; 1 + visits; mean value (0 of an untried edge, -inf of one not on offer)."""
+        """[B M, 3, N]: prior; 1 + visits; mean value (0 of an untried edge, -inf of a masked one)."""
         self.child = np.empty((nodes, width), np.int32)
         """[B M, N], the node at the end of each edge that was tried."""
         self.opened = np.zeros(nodes, np.int64)

@@ -16,16 +16,16 @@ class PolicyConfig(EpisodesConfig):
 
     RANKING_OPTIONS: ClassVar[tuple[str, ...]] = ("prune_ranking",)
     reward: RewardOption = "alpha_DCG"
-    """The measure whose gains are the rewards (alpha_DCG, StRecall, ...); without a cutoff it counts to the horizon. A
+    """Measure whose gains are the rewards (alpha_DCG, StRecall, ...). Without a cutoff it counts to the horizon. A
     reward of your own: "module:NAME"."""
     return_only: bool = False
-    """Pay the whole return at the end instead of each document's gain (the paper's ReturnOnly)."""
+    """Give the whole return at the end, not each document's gain at its rank (the paper's ReturnOnly)."""
     prune_ranking: bool = False
-    """Prune the rankings too, as the training episodes were; the paper (Liu et al. 2018) prunes those alone."""
+    """Also prune when ranking. The paper (Liu et al. 2018) prunes training episodes alone."""
     hidden_size: Count = 16
     """Width of the user state."""
     learning_rate: Positive = 0.002
-    """Adam's step size."""
+    """Learning rate of Adam."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation."""
 
@@ -50,10 +50,10 @@ class MdpDivConfig(PolicyConfig):
     hidden_size: Count = 5
     """Width of the user state."""
     learning_rate: Positive = 0.01
-    """Step size eta, which the paper tunes on validation; it depends on the length of the vectors."""
+    """Learning rate eta, which the paper tunes on validation. It depends on the length of the vectors."""
     update: Literal["step", "episode"] = "step"
-    """When the weights change: "step" after each rank's gradient, the next one taken at the new weights (Algorithm 1);
-    "episode" once, by the sum of the ranks' gradients."""
+    """Time of updates: "step" after each rank's gradient, so that the next one is taken at the new weights
+    (Algorithm 1), or "episode" once, by the sum of the ranks' gradients."""
     standardize: bool = False
     """Shift and scale the vectors by the training documents' mean and overall deviation; the paper does not."""
 
@@ -73,13 +73,13 @@ class MdpDivBatchedConfig(PolicyConfig):
     batch_topics: Count = 16
     """Topics per update."""
     rollouts: Rollouts = 8
-    """Episodes of each topic per update, at least 2: each is compared with the mean of the others."""
+    """Episodes of each topic per update, at least 2. Each is compared with the mean of the others."""
     entropy_coef: NotNegative = 0.03
-    """Weight of the policy's entropy (nats a rank) beside advantages of unit size; keeps it exploring."""
+    """Weight of the policy's entropy (nats per rank), beside advantages of unit size."""
     max_grad_norm: Positive = 1.0
     """Largest norm of the gradient of an update; larger ones are shortened."""
     retrieval_order: bool = True
-    """Also look at the rank and score of the first stage, where topics have them."""
+    """Also read the rank and score of the first stage, where topics have them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,17 +87,17 @@ class MdpDivNtnConfig(MdpDivConfig):
     """MDP-DIV on the candidates that NTN-DIV, trained first on the same topics, puts first."""
 
     when: Literal["reset", "step"] = "reset"
-    """"reset": NTN-DIV ranks once, before the first rank (the paper's D); "step": after each rank (E)."""
+    """Time of pruning: "reset", once before the first rank (the paper's D), or "step", after each rank (E)."""
     ntn_slices: Count = 100
     """Slices of NTN-DIV's tensor."""
     ntn_loss: Literal["likelihood", "margin"] = "margin"
-    """NTN-DIV's loss, as of ranker ntn-div."""
+    """Loss of NTN-DIV, as for ranker ntn-div."""
     ntn_epochs: Count = 40
-    """Epochs of NTN-DIV at most; a fifth of the training topics tells it when to stop."""
+    """Largest number of epochs of NTN-DIV. A fifth of the training topics decides when it stops."""
     ntn_learning_rate: Positive = 0.009
-    """NTN-DIV's step size."""
+    """Learning rate of NTN-DIV."""
     ntn_tensor_rate: Positive = 1.0
-    """Step size of NTN-DIV's tensor and of its w, in shares of `ntn_learning_rate`."""
+    """Learning rate of NTN-DIV's tensor and of its w, as a share of `ntn_learning_rate`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -30,7 +30,7 @@ def ascend(policy: StatePolicy, topics: Inputs, episodes: SampledEpisodes, rate:
         policy: what acted.
         topics: the one topic.
         episodes: its one episode; ranks from which on it earned nothing are passed over, as their gradient is 0.
-        rate: the step size.
+        rate: the learning rate.
 
     Returns:
         - sum_t G_t log pi(a_t | s_t), each at the weights it was taken at, and the mean entropy of the policy at these

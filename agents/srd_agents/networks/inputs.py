@@ -20,7 +20,7 @@ from srd_gym.dtypes import IntArray
 from srd_gym.topic import Topic, TopicSet
 
 MASKED_LOGIT = -1e9
-"""Logit of a candidate that is not on offer: its probability is exactly 0 and, unlike minus infinity, its
+"""Logit of a masked candidate: its probability is exactly 0 and, unlike minus infinity, its
 probability times its log-probability is 0 too, and not NaN."""
 _WHO = "a learned ranker"
 

@@ -36,7 +36,7 @@ from srd_gym.reading import shown as as_text
 from srd_gym.topic import Topic
 
 DEFAULT_RANKER = "safe"
-"""What ranks where no other ranker is named: it needs no labels, and neither a query vector, scores nor subtopics."""
+"""Ranker where none is named. It needs no labels, query vector, scores or subtopics."""
 
 
 class _Chosen(NamedTuple):
@@ -62,7 +62,7 @@ class Diversified(_Chosen):
     notes: tuple[str, ...]
     filled: BoolArray
     _asked: tuple[tuple[Given, Any, float], ...] = ()
-    """Of each topic what was given, with its subtopics as they were named, and the cosine of near-duplicates."""
+    """Inputs of each topic, its named subtopics, and the cosine of near-duplicates."""
 
     def __new__(
         cls, indices: IntArray, scores: ScoreArray, notes: Sequence[str] = (), filled: BoolArray | None = None
@@ -618,7 +618,7 @@ def _each(name: str, value: Any, count: int) -> Sequence[Any]:
         entries, came = [], as_text(value)
     if len(entries) != count:
         raise ValueError(
-            f"doc_vectors are a batch of {count} topics, so {name} must have {count} entries, one a topic, got {came}"
+            f"doc_vectors are a batch of {count} topics, so {name} must have {count} entries, one per topic, got {came}"
         )
     return entries
 

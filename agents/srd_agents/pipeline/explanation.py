@@ -44,11 +44,11 @@ class Explanation:
     """Why a list of documents is shown; printed, it is a Markdown table, and a table by rich's `print`."""
 
     note: str
-    """What decided the ranking."""
+    """Sentence on what decided the ranking."""
     reasons: tuple[Reason, ...]
-    """Of each document, best first."""
+    """Reason of each document, best first."""
     mean_cosine: float | None
-    """Of all pairs of them; None below two documents."""
+    """Mean cosine of all pairs of documents; None below two documents."""
     vendi: float
     """Vendi score (Friedman & Dieng, TMLR 2023): exponential of the entropy of the eigenvalues of the cosines / K. From
     1 (all alike) to K (all at right angles); 0 for an empty list."""

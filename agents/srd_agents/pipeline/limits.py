@@ -31,7 +31,7 @@ from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
 
 COPIES = SafeConfig.near_duplicates
-"""Cosine from which on a document is a near copy, unless another is asked for."""
+"""Cosine from which on a document is a near-duplicate, unless another is asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +41,11 @@ class Limits:
     __repr__ = short_repr
 
     near_duplicates: float | None = None
-    """Cosine from which on a document is a near copy of one shown before it, and comes last; None: anywhere."""
+    """Cosine from which on a document is a near-duplicate of one shown before it, and comes last; None: never."""
     max_per_group: int = 0
     """Documents that may be shown of each group, those shown before among them."""
     budget: float = 0.0
-    """What the documents chosen may cost in all."""
+    """Largest total cost of the chosen documents."""
     groups: IntArray | None = None
     """[N] numbers of groups."""
     costs: ScoreArray | None = None

@@ -20,7 +20,7 @@ class Asked(NamedTuple):
     """One model, ready to be asked."""
 
     name: str
-    """What tells it from other models in a cache."""
+    """Name that tells it from other models in a cache."""
     one: Callable[[str], Any]
     """The answer to a prompt."""
     later: Callable[[str], Awaitable[Any]]

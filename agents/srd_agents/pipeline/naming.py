@@ -318,7 +318,9 @@ def named_by(
         answer = _called(names, query, some)
         if inspect.iscoroutine(answer):
             answer.close()
-            raise TypeError(f"what names the subtopics of {query!r} is asynchronous; await it, and give what it names")
+            raise TypeError(
+                f"the function that names the subtopics of {query!r} is asynchronous; await it, and pass its result"
+            )
         answers.append(_checked(answer, query))
     return answers
 
@@ -350,7 +352,8 @@ def _check_asked(names: Names, query_id: str, query: Any, texts: Any) -> None:
         )
     if texts is None and wants_texts(names):
         raise ValueError(
-            f"topic {query_id!r}: what names its subtopics asks for the documents' texts; give texts=, one a document"
+            f"topic {query_id!r}: the function that names its subtopics needs the documents' texts; "
+            "give texts=, one per document"
         )
 
 

@@ -31,9 +31,9 @@ from srd_gym.topic import FloatArray, Topic
 _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
-"""What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
+"""Largest error of a fast matrix product; pairs so close to the limit are compared once more, exactly."""
 _ROUNDING = 1e-6
-"""What a mean of equal cosines may be off by."""
+"""Largest error of a mean of equal cosines."""
 EQUAL = 1 - 1e-6
 """A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
 

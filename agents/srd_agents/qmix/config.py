@@ -16,21 +16,21 @@ class ScoringConfig(LearnerConfig):
     """Options of QMIX, VDN and independent Q-learning; the latter two have no others."""
 
     patience: CountFromZero = 0
-    """Validations without a new best after which training stops; 0 never stops early: a plateau means little while
-    agents still explore."""
+    """Validations without a new best after which training stops; 0: it never stops early, as a plateau means little
+    while agents explore."""
     batch_topics: Count = 256
     """Topics played per step of the loop; gradient updates follow."""
     rollouts: Count = 8
-    """Joint actions played on a topic at once, each an episode; they share the network's pass, when playing and when
-    learning. The paper plays one."""
+    """Joint actions per topic at a time, each an episode (the paper: 1). They share the network's passes."""
     updates: Count = 4
     """Gradient updates after each batch of topics."""
     batch_size: Count = 256
-    """Visits (a topic with its joint actions) drawn from the replay for one gradient update."""
+    """Visits (a topic with its joint actions) sampled from the replay for one gradient update."""
     reward: MeasureOption = "alpha_nDCG@10"
-    """The measure paid; several joined by " + " are added up (the published code pays alpha_nDCG@5 + alpha_nDCG@15)."""
+    """Measure that is the reward. Several, joined by " + ", are added (published code: alpha_nDCG@5 +
+    alpha_nDCG@15)."""
     n_scores: int = 15
-    """A: scores are 0 to A - 1. The paper takes as many as a list has documents."""
+    """A: scores are 0 to A - 1 (the paper: as many as a list has documents)."""
     attention_width: Count = 64
     """Width of the self-attention, a multiple of `heads`."""
     heads: Count = 4
@@ -40,24 +40,24 @@ class ScoringConfig(LearnerConfig):
     layers: Count = 2
     """Hidden layers of the agents' MLP."""
     learning_rate: Positive = 1e-3
-    """Adam's step size."""
+    """Learning rate of Adam."""
     max_grad_norm: Positive = 10.0
     """Largest norm of the gradient of an update; larger ones are shortened."""
     epsilon_start: Share = 1.0
-    """How often each agent takes a random score at first."""
+    """Initial probability that an agent takes a random score."""
     epsilon_end: float = 0.05
-    """How often it does so in the end."""
+    """Final probability that an agent takes a random score."""
     epsilon_episodes: Count = 200_000
-    """Episodes over which that falls, in a straight line."""
+    """Episodes over which this probability falls linearly."""
     replay_capacity: Count = 20_000
-    """Visits kept; the oldest make room."""
+    """Largest number of visits in the replay; the oldest are dropped."""
     tie_break: Literal["retrieval", "q"] = "retrieval"
-    """Order of documents with the same score when ranking: candidate order, or how clearly their action values rise
-    with the score."""
+    """Order of documents with equal scores: candidate order, or ("q") how clearly their action values rise with the
+    score."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation; the paper does not."""
     device: str = "cpu"
-    """Where it is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
+    """Device for training, as torch names it ("cpu", "cuda"). Ranking always runs on the CPU."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,10 +79,10 @@ class QmixConfig(ScoringConfig):
     """QMIX: a monotone mixing network whose weights depend on the topic."""
 
     state: Literal["documents", "flat"] = "documents"
-    """What makes the mixing weights: "documents" a row for each document from query, mean document and the document;
-    "flat" all vectors side by side, as published (the order of the documents matters)."""
+    """Input of the mixing weights: "documents", one row per document from query, mean document and the document, or
+    "flat", all vectors side by side, as published (the order of the documents matters)."""
     max_candidates: int | None = None
-    """How many documents every topic of training has, for state="flat"."""
+    """Number of documents of every training topic, for state="flat"."""
     mixing_width: Count = 8
     """Width of the mixing network."""
 

@@ -23,7 +23,7 @@ from srd_agents.qmix.config import ScoringConfig
 from srd_agents.qmix.loss import MixingWeights
 
 _FIRST_SPREAD = 0.1
-"""How far the mixing weights of the topics lie apart at first, of what random layers would give."""
+"""Initial spread of the topics' mixing weights, as a share of that of random layers."""
 
 
 class ScoreNetwork(nn.Module):
@@ -143,7 +143,7 @@ class FlatMixer(nn.Module):
         count = inputs.documents.shape[1]
         if count != self.documents or inputs.present is not None:
             raise ValueError(
-                f"the flattened state takes exactly {self.documents} documents a topic, got up to {count}; "
+                f"the flattened state takes exactly {self.documents} documents per topic, got up to {count}; "
                 "state='documents' takes any number"
             )
         state = torch.cat([inputs.queries, inputs.documents.flatten(1)], dim=1)

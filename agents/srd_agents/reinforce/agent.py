@@ -30,7 +30,7 @@ from srd_gym.pruning import pruning_from
 from srd_gym.topic import Topic, TopicSet
 
 _NUMBERS_AT_ONCE = 1 << 20
-"""Of relations at all ranks of the episodes that are padded to each other (4 MiB): topics of similar size."""
+"""Numbers of relations in one padded block of episodes (4 MiB), of topics of similar size."""
 
 
 class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
@@ -83,10 +83,8 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
 
     def _build(self, vector_width: int) -> None:
         config = self.config
-        units, second = config.units, config.second
-        if config.init == "pretrained":
-            units, second = pretrained_weights()["hidden"].shape
-        relations = None if config.parts == "directions" else RelationalNetwork(units, second)
+        sizes = pretrained_weights()["hidden"].shape if config.init == "pretrained" else config.hidden_sizes
+        relations = None if config.parts == "directions" else RelationalNetwork(*sizes)
         directions = None if config.parts == "relations" else directions_of(vector_width, config.hidden_size)
         self._network = RelationsAndDirections(relations, directions)
         self._mean = self._policy = None

@@ -21,7 +21,7 @@ class SampledEpisodes(NamedTuple):
     actions: IntArray
     """[B, R, T]; any index after an episode's end."""
     allowed: BoolArray
-    """[B, R, T, N], the candidates on offer."""
+    """[B, R, T, N], the candidates that are not masked."""
     rewards: NDArray[np.float32]
     """[B, R, T]; 0 after an episode's end."""
     active: BoolArray

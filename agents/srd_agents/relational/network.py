@@ -20,13 +20,13 @@ class RelationalNetwork(nn.Module):
     """The weights of `srd_agents.relational.ranker`.
 
     Args:
-        units: H.
-        second: G.
+        first: H, units of the first layer.
+        second: G, units of the second.
     """
 
-    def __init__(self, units: int, second: int) -> None:
+    def __init__(self, first: int, second: int) -> None:
         super().__init__()
-        for name, shape in weight_shapes(units, second).items():
+        for name, shape in weight_shapes(first, second).items():
             self.register_parameter(name, nn.Parameter(torch.zeros(shape)))
 
     def weights(self) -> dict[str, Any]:

@@ -52,16 +52,16 @@ Weights = Mapping[str, Array]
 """The network: float32 arrays by the names of `weight_shapes`."""
 
 
-def weight_shapes(units: int, second: int) -> dict[str, tuple[int, ...]]:
-    """Name -> shape for H = `units` and G = `second`: S, D, C, P, b, H, M, e and v of the formula."""
+def weight_shapes(first: int, second: int) -> dict[str, tuple[int, ...]]:
+    """Name -> shape for H = `first` and G = `second`: S, D, C, P, b, H, M, e and v of the formula."""
     return {
-        "static": (len(STATIC), units),
-        "dynamic": (DYNAMIC, units),
-        "context": (CONTEXT, units),
-        "position": (POSITION, units),
-        "bias": (units,),
-        "hidden": (units, second),
-        "pooled": (units, second),
+        "static": (len(STATIC), first),
+        "dynamic": (DYNAMIC, first),
+        "context": (CONTEXT, first),
+        "position": (POSITION, first),
+        "bias": (first,),
+        "hidden": (first, second),
+        "pooled": (first, second),
         "hidden_bias": (second,),
         "out": (second,),
     }
@@ -78,11 +78,11 @@ def checked_weights(arrays: Mapping[str, NDArray[Any]], source: str = "weights")
         ValueError: other names or shapes, or values that are not finite numbers.
     """
     hidden = arrays.get("hidden", np.empty(0))
-    units, second = hidden.shape if hidden.ndim == 2 else (0, 0)
-    check_like(arrays, weight_shapes(units, second), source)
+    first, second = hidden.shape if hidden.ndim == 2 else (0, 0)
+    check_like(arrays, weight_shapes(first, second), source)
     for name, array in arrays.items():
         if not (np.issubdtype(array.dtype, np.floating) and np.isfinite(array).all()):
-            raise ValueError(f"{source}: {name} holds what is no finite number; train again")
+            raise ValueError(f"{source}: {name} has values that are not finite numbers; train again")
     return {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
 
 
@@ -177,7 +177,7 @@ class PretrainedConfig(Config):
     checkpoint: str | None = None
     """A file of weights that `make pretrain` wrote. None: those of the package."""
     novelty: NotNegative = 0.0
-    """What is added to a score for each logarithm of 1 less the largest cosine with a document chosen; at least 0."""
+    """Weight of novelty, at least 0: the logarithm of 1 less the largest cosine with a chosen document."""
 
 
 class Pretrained(Stepwise):

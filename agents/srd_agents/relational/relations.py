@@ -42,24 +42,24 @@ STATIC = (
     "ahead_near",
     "ahead_very_near",
 )
-"""What a candidate is like before anything is ranked (columns of `Relations.static`)."""
+"""Features of a candidate before anything is ranked (columns of `Relations.static`)."""
 _AT = {name: column for column, name in enumerate(STATIC)}
 _OF_NEIGHBOURS = slice(_AT["neighbours_discount"], _AT["neighbours_centroid"] + 1)
 """Columns that hold neighbours' means of ..."""
 _MEANT = slice(_AT["rank_discount"], _AT["centroid_cosine"] + 1)
 """... these, in this order."""
 CONTEXT = 14
-"""How many numbers say what the topic as a whole is like: whether it has an order, whether it has a query, its size,
+"""Number of features of the topic as a whole: whether it has an order, whether it has a query, its size,
 share of very near and of nearest neighbours, spread and mean of the similarities; and correlations over the candidates
 of score and query, score and centroid, query and centroid, rank and nearest, rank and neighbours, query and density,
 rank and density."""
 DYNAMIC = 12
-"""How many numbers say how a candidate stands to what is ranked already: similarity with the nearest, with all on
+"""Number of features of a candidate against the ranked documents: similarity with the nearest, with all on
 average, and with the last; share of those near and very near, their number, and the nearest beside that of the topic's
 other candidates; fresh neighbours, near and very near; share of neighbours that are not fresh, near and very near.
 Fresh are neighbours that no ranked document is near to."""
 POSITION = 3
-"""How many numbers say where in the ranking the next document stands: whether first, 1 / rank, rank / 10."""
+"""Number of features of the next rank: whether first, 1 / rank, rank / 10."""
 
 ANCHORS = 128
 """Candidates that stand for all others where similarities are measured: all of them, or as many spread evenly over the

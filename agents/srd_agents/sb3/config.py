@@ -20,26 +20,26 @@ class MaskablePpoConfig(LearnerConfig):
     rollouts: Count = 8
     """Episodes of each topic per update."""
     reward: RewardOption = "alpha_DCG"
-    """The measure whose gains are the rewards; without a cutoff it counts to the horizon. A reward of your own:
+    """Measure whose gains are the rewards. Without a cutoff it counts to the horizon. A reward of your own:
     "module:NAME"."""
     horizon: Count = 10
     """Ranks of a training episode."""
     hidden_size: Count = 64
     """Width of the network's layers."""
     learning_rate: Positive = 1e-3
-    """Adam's step size."""
+    """Learning rate of Adam."""
     batch_size: Annotated[int, partial(check_integer, least=2)] = 256
-    """Steps per gradient update, at least 2: advantages are normalised by their deviation."""
+    """Steps per gradient update, at least 2, as advantages are normalised by their deviation."""
     n_epochs: Count = 4
-    """Passes over what was played, for each update."""
+    """Passes over the episodes of an update."""
     gae_lambda: Share = 0.9
-    """0: advantages lean on the value network alone; 1: on the rewards alone."""
+    """Lambda of generalised advantage estimation. 0: advantages use the value network alone; 1: the rewards alone."""
     entropy_coef: NotNegative = 0.01
-    """Weight of the policy's entropy; keeps it exploring. What is no option here is as SB3 has it."""
+    """Weight of the policy's entropy. Settings that are not options here have SB3's defaults."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation."""
     device: str = "cpu"
-    """Where it plays and learns, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
+    """Device for training, as torch names it ("cpu", "cuda"). Ranking always runs on the CPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +47,6 @@ class Sb3ModelConfig:
     """A model that Stable-Baselines3 or sb3-contrib trained, saved as its zip file."""
 
     path: str = ""
-    """The zip file that `model.save` wrote; there is no default."""
+    """Zip file that `model.save` wrote (required)."""
     algorithm: str = "MaskablePPO"
-    """The class that wrote it: a name in stable_baselines3 or sb3_contrib."""
+    """Class of the model: a name in stable_baselines3 or sb3_contrib."""

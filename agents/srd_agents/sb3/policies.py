@@ -30,7 +30,7 @@ class CandidatePolicy(BasePolicy):
     """Base of our policies: they say what is wrong with an observation, and can be saved without a model.
 
     Args:
-        args: as SB3 hands them over: the spaces of `SRD-v0`, full or compact, and the schedule of the step size.
+        args: as SB3 hands them over: the spaces of `SRD-v0`, full or compact, and the schedule of the learning rate.
         options: as SB3 has them; `features_extractor_kwargs` (topics, hidden) are of `CandidateExtractor`.
 
     Raises:

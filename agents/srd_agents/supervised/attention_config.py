@@ -19,19 +19,19 @@ class AttentionConfig(LearnerConfig):
     heads: Count = 4
     """Heads of the attention."""
     blocks: Count = 2
-    """Blocks of self-attention and feed-forward layer, one upon the other."""
+    """Number of blocks of self-attention and feed-forward layer."""
     alpha: Share = 0.5
-    """How much a covered subtopic is worth less each further time, from 0 to below 1."""
+    """Share of its gain that a subtopic loses each time it is covered, from 0 to below 1."""
     features: bool = True
     """Also read the cosine of query and document and the retrieval order, where topics have them."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation."""
     learning_rate: Positive = 0.001
-    """Step size of Adam."""
+    """Learning rate of Adam."""
     max_grad_norm: Positive = 1.0
-    """Length that gradients are cut to."""
+    """Largest norm of the gradient of an update; larger ones are shortened."""
     device: str = "cpu"
-    """Where it is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
+    """Device for training, as torch names it ("cpu", "cuda"). Ranking always runs on the CPU."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

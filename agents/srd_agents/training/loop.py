@@ -29,6 +29,7 @@ from srd_agents.training.options import (
     write_tree,
 )
 from srd_agents.training.progress import History, OnProgress, Progress
+from srd_agents.training.renamed import renamed
 from srd_agents.training.validation import Validation
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
@@ -49,17 +50,17 @@ class LearnerConfig(Config):
     """Options of the training loop; learners add their own fields."""
 
     epochs: Count = 100
-    """Passes over the training topics at most."""
+    """Largest number of passes over the training topics."""
     batch_topics: Count = 1
     """Topics per update."""
     patience: CountFromZero = 10
-    """Validations without a new best after which training stops; 0 never stops early."""
+    """Validations without a new best after which training stops; 0: it never stops early."""
     validate_every: Count = 1
     """Epochs between validations."""
     validation_measure: MeasureOption = "alpha_nDCG@10"
     """Measure that chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
     checkpoint_seconds: Positive = 60.0
-    """Seconds between checkpoints, where `fit` is given a folder."""
+    """Seconds between checkpoints."""
 
 
 PLAYED = ("episodes", "steps")
@@ -254,8 +255,9 @@ class TrainingLoop:
 
     def _check_same_run(self, identity: Mapping[str, Any], path: Path) -> None:
         """Refuse the checkpoint of another run, saying in what it differs."""
+        theirs_by_name = renamed(identity, self._identity, str(path))
         for name, mine in self._identity.items():
-            if (theirs := identity.get(name)) != mine:
+            if (theirs := theirs_by_name.get(name)) != mine:
                 raise ValueError(
                     f"{path} belongs to another run: {name} was {shown(theirs)}, now {shown(mine)}. "
                     "Resume with what it began with, or start anew"

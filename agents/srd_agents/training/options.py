@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.training.renamed import RENAMED, renamed
+from srd_agents.training.renamed import LAYERS, RENAMED, renamed
 from srd_gym.checks import check_integer, check_number, check_option, check_positive
 from srd_gym.core.own import notation
 from srd_gym.files import PathLike, written_atomically
@@ -94,7 +94,7 @@ def check_fields(kind: Any, values: Mapping[str, Any], owner: str) -> dict[str, 
     """Refuse values that are not those of a dataclass's fields; arguments as of `config_from`.
 
     Returns:
-        The values, those by a former name (`RENAMED`) by the new one.
+        The values, those by a former name (`srd_agents.training.renamed`) by the new one.
 
     Raises:
         TypeError: a value of another type than its field's.
@@ -213,7 +213,7 @@ class _TakesFormerNames(type):
     """A dataclass that takes its fields by their former names, too."""
 
     def __call__(cls, *args: Any, **values: Any) -> Any:
-        if not RENAMED.keys().isdisjoint(values):
+        if not (RENAMED.keys() | LAYERS).isdisjoint(values):
             values = renamed(values, [field.name for field in dataclasses.fields(cls)], cls.__name__)  # type: ignore[arg-type]
         return super().__call__(*args, **values)
 
@@ -259,8 +259,8 @@ def enough_memory(name: str) -> Iterator[None]:
         if not isinstance(error, MemoryError) and not re.search("memory|overflow", reason):
             raise
         raise ValueError(
-            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); make what its "
-            "options count (hidden_size, rollouts, replay_capacity) smaller, or take fewer topics or shorter vectors"
+            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); make "
+            "options such as hidden_size, rollouts and replay_capacity smaller, or take fewer topics or shorter vectors"
         ) from error
 
 
@@ -333,7 +333,7 @@ def read_tree(path: PathLike, what: str) -> Tree:
     arrays, metadata = read_arrays(path, what)
     text = metadata.get("values", "")
     if metadata.get("digest") != _digest(text, arrays):
-        raise ValueError(f"{what}: {path} was damaged, or is no training state of this version; train anew")
+        raise ValueError(f"{what}: {path} is damaged, or not a training state of this version; train anew")
     tree: Tree = json.loads(text)
     for name, array in arrays.items():
         *parents, leaf = name.split("/")

@@ -24,6 +24,10 @@ RENAMED: Mapping[str, str] = {
     "without": "drop",
 }
 """Former name -> new name. It holds for whatever has the new name and has nothing by the former one."""
+LAYERS: Mapping[str, int] = {"units": 0, "second": 1}
+"""Former options of a layer's size each -> place in `hidden_sizes`, which replaces them."""
+HIDDEN_SIZES = (32, 32)
+"""Units of the two layers by default."""
 _PACKAGES = ("srd_gym", "srd_agents", "srd_train", "studies")
 
 
@@ -39,7 +43,7 @@ def renamed(values: Mapping[str, Any], names: Collection[str], owner: str) -> di
         TypeError: a value by both its former and its new name.
     """
     given: dict[str, Any] = {}
-    for name, value in values.items():
+    for name, value in _layers_joined(values, names, owner).items():
         new = RENAMED.get(name, name)
         if new != name and new in names and name not in names:
             if new in values:
@@ -49,6 +53,20 @@ def renamed(values: Mapping[str, Any], names: Collection[str], owner: str) -> di
         else:
             given[name] = value
     return given
+
+
+def _layers_joined(values: Mapping[str, Any], names: Collection[str], owner: str) -> Mapping[str, Any]:
+    """The values with one `hidden_sizes` for the former options of a layer each."""
+    former = [name for name in LAYERS if name in values and name not in names]
+    if not former or "hidden_sizes" not in names:
+        return values
+    if "hidden_sizes" in values:
+        raise TypeError(f"{owner}: {former[0]} is now part of hidden_sizes, got both; give hidden_sizes alone")
+    sizes = list(HIDDEN_SIZES)
+    for name in former:
+        warn_renamed(name, "hidden_sizes")
+        sizes[LAYERS[name]] = values[name]
+    return {**{name: value for name, value in values.items() if name not in former}, "hidden_sizes": sizes}
 
 
 def takes_former_names(function: Callable[P, R]) -> Callable[P, R]:

@@ -68,8 +68,8 @@ class NetworkLearner(Learner[C]):
         limit, twin = _memory() // _COPIES, copy.copy(self)
         if _fits(lambda: twin._build(vector_width), limit):
             return
-        defaults = vars(type(self.config)())
-        times = {name: value / (defaults[name] or 1) for name, value in vars(self.config).items() if type(value) is int}
+        defaults = _counts(type(self.config)())
+        times = {name: value / (defaults.get(name) or 1) for name, value in _counts(self.config).items()}
         most = max(times, key=times.__getitem__, default="")
         named = f"{most} = {getattr(self.config, most)}" if times.get(most, 0) > 1 else ""
         raise ValueError(
@@ -111,6 +111,12 @@ class NetworkLearner(Learner[C]):
         self._network.to("cpu")
         for name in self.only_training:
             self.__dict__.pop(name, None)
+
+
+def _counts(config: Any) -> dict[str, int]:
+    """The options that are whole numbers, or lists of such: name -> the number, or the largest one."""
+    largest = {name: max(value) if type(value) in (tuple, list) else value for name, value in vars(config).items()}
+    return {name: value for name, value in largest.items() if type(value) is int}
 
 
 def _fits(build: Callable[[], None], limit: int) -> bool:

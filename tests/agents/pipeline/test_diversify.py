@@ -440,13 +440,13 @@ HIDDEN = np.ma.masked_array(np.eye(4), mask=np.eye(4))  # type: ignore[no-untype
     ({"costs": HALF_MASKED, "budget": 3}, ValueError, "costs cannot be read .*some values are masked"),
     ({"groups": HALF_MASKED.astype(int), "max_per_group": 1}, ValueError, "groups cannot be read .*are masked"),
     ({"already_shown": HALF_MASKED.astype(int)}, ValueError, "shown cannot be read .*some values are masked"),
-    ({"query_vector": HALF_MASKED}, ValueError, "query_vector is no array: some values are masked"),
+    ({"query_vector": HALF_MASKED}, ValueError, "query_vector is not an array: some values are masked"),
     ({"doc_vectors": HIDDEN}, ValueError, "doc_vectors cannot be read .*some values are masked"),
     ({"doc_vectors": list(HIDDEN)}, ValueError, "doc_vectors cannot be read .*some values are masked"),
     ({"subtopics": HIDDEN[:2]}, ValueError, "masked"),
     ({"subtopics": HIDDEN.data[:2], "subtopic_weights": HALF_MASKED[:2]}, ValueError, "subtopic_weights .*masked"),
     ({"doc_vectors": [np.eye(4)] * 2, "costs": NAN, "budget": 3}, ValueError, "costs must have 2 entries.*got nan"),
-    ({"doc_vectors": [np.eye(4)] * 2, "scores": 3}, ValueError, "scores must have 2 entries, one a topic, got 3"),
+    ({"doc_vectors": [np.eye(4)] * 2, "scores": 3}, ValueError, "scores must have 2 entries, one per topic, got 3"),
 ])  # fmt: skip
 def test_odd_arguments_are_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     refused(lambda: diversify(**{"query_vector": None, "doc_vectors": np.eye(4), "k": 2} | arguments), message, error)

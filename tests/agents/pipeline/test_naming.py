@@ -251,9 +251,12 @@ def test_the_documents_texts_go_to_those_who_ask_for_them() -> None:
     assert [wants_texts(names) for names in (both, Asks(), str, Namer(llm), Namer(llm, results=1))] == [
         True, True, False, False, True,
     ]  # fmt: skip
-    refused(lambda: show(both), "^what names its subtopics asks for the documents' texts; give texts=")
+    refused(lambda: show(both), "the function that names its subtopics needs the documents' texts; give texts=")
     batch: dict[str, Any] = {"query_text": ["a", "b"], "texts": [TEXTS, None], "embed": embed}
-    refused(lambda: diversify(None, [DOCUMENTS] * 2, 6, subtopics=both, **batch), "topic '1': what names its subtopics")
+    refused(
+        lambda: diversify(None, [DOCUMENTS] * 2, 6, subtopics=both, **batch),
+        "topic '1': the function that names its subtopics",
+    )
 
 
 async def names_later(query: str) -> Any:

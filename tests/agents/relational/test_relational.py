@@ -154,7 +154,7 @@ def test_weights_that_do_not_fit_are_refused() -> None:
     for given_, message in (
         ({"bias": arrays["bias"]}, r"context has shape None, expected"),
         ({**arrays, "static": np.zeros((3, 4), np.float32)}, r"static has shape \(3, 4\), expected"),
-        ({**arrays, "out": np.full_like(arrays["out"], np.nan)}, "out holds what is no finite number"),
+        ({**arrays, "out": np.full_like(arrays["out"], np.nan)}, "out has values that are not finite numbers"),
     ):
         with pytest.raises(ValueError, match=message):
             checked_weights(given_)

@@ -110,7 +110,7 @@ def test_a_changed_training_state_is_refused_on_resume(tmp_path: Path) -> None:
         write_arrays(path, changed, header)
         refused(
             lambda: make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True),
-            "state.safetensors was damaged, or is no training state of this version; train anew",
+            "state.safetensors is damaged, or not a training state of this version; train anew",
         )
     write_arrays(path, arrays, about)
     make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True)
@@ -197,5 +197,5 @@ def test_trees_keep_shapes_dtypes_and_values(tmp_path: Path) -> None:
 def test_trees_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     refused(lambda: write_tree(tmp_path / "t", {"a": float("nan")}), "not JSON compliant")
     write_arrays(tmp_path / "t", {"x": np.zeros(1)}, {})
-    refused(lambda: read_tree(tmp_path / "t", "state"), "is no training state of this version")
+    refused(lambda: read_tree(tmp_path / "t", "state"), "not a training state of this version")
     assert [path.name for path in tmp_path.iterdir()] == ["t"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_topics import refused
 
 from srd_agents import RANKERS, diversify, make_ranker
 from srd_agents.frames import FrameRanker
@@ -55,6 +56,24 @@ def test_options_of_learners_have_their_former_names_too(ranker: str, former: st
     """Where the name stands for a value of its own, too."""
     with pytest.warns(DeprecationWarning, match=f"'{former}' is now called '{RENAMED[former]}'"):
         assert getattr(RANKERS[ranker].configure(**{former: value}), RENAMED[former]) == value
+
+
+@pytest.mark.parametrize(("given", "sizes"), [
+    ({"units": 8}, [8, 32]),
+    ({"second": 4}, [32, 4]),
+    ({"units": 8, "second": 4}, [8, 4]),
+])  # fmt: skip
+def test_former_sizes_of_layers_make_one_option(given: dict[str, int], sizes: list[int]) -> None:
+    with pytest.warns(DeprecationWarning, match="is now called 'hidden_sizes'") as caught:
+        assert list(RANKERS["relational"].configure(**given).hidden_sizes) == sizes
+    assert [str(each.message).split("'")[1] for each in caught] == list(given)
+    with pytest.raises(TypeError, match="is now part of hidden_sizes, got both"):
+        make_ranker("relational", hidden_sizes=[1, 1], **given)
+
+
+@pytest.mark.parametrize("sizes", [(8,), (8, 4, 2), (0, 4)])
+def test_sizes_of_layers_are_two_numbers_above_zero(sizes: tuple[int, ...]) -> None:
+    refused(lambda: make_ranker("relational", hidden_sizes=sizes), r"hidden_sizes must be (two numbers|at least 1)")
 
 
 def test_a_saved_ranker_with_former_names_loads(tmp_path: Path) -> None:

@@ -152,9 +152,9 @@ def test_bad_snapshots_and_resets_are_refused() -> None:
 
 @pytest.mark.parametrize(("changed", "message"), [
     ({"topics": random_topics(4, n=9).replace(list(random_topics(4, n=9))[::-1])}, "is of other topics than 'random'"),
-    ({"reward": "alpha_nDCG"}, r"paid by alpha_DCG\(normalization=None\)@10 .*, these are paid by alpha_nDCG@10"),
-    ({"reward": FirstRankOnly()}, r"these are paid by first_rank \(pay='step', "),
-    ({"pay": "end"}, r"paid by alpha_DCG.* \(pay='step', .*, these .* \(pay='end', "),
+    ({"reward": "alpha_nDCG"}, r"reward alpha_DCG\(normalization=None\)@10 .*, these have alpha_nDCG@10"),
+    ({"reward": FirstRankOnly()}, r"these have first_rank \(pay='step', "),
+    ({"pay": "end"}, r"reward alpha_DCG.* \(pay='step', .*, these .* \(pay='end', "),
 ])  # fmt: skip
 def test_a_snapshot_goes_only_where_topics_and_reward_are_the_same(changed: dict[str, Any], message: str) -> None:
     def made(**arguments: Any) -> SelectionEnv:
@@ -192,7 +192,7 @@ def test_rewards_of_one_name_are_told_apart_by_class_and_repr() -> None:
             if i == j:
                 core.restore(taken.snapshot())
             else:
-                refused(lambda core=core, taken=taken: core.restore(taken.snapshot()), "these are paid by")
+                refused(lambda core=core, taken=taken: core.restore(taken.snapshot()), "these have")
 
 
 @pytest.mark.parametrize(("episodes", "error", "message"), [
@@ -259,7 +259,7 @@ def test_invalid_actions_raise_and_change_nothing_where_asked() -> None:
     reasons = {2: "'q1-d2' is ranked already", 5: "'q1' has 4 candidates, the rest is padding", 1: "'q1-d1' was pruned"}
     for action, why in reasons.items():
         for step in (lambda action=action: core.step([2, action]), lambda action=action: core.step_episode(1, action)):
-            refused(step, f"candidate {action} is not on offer: .*{why}.*on_invalid='waste'")
+            refused(step, f"candidate {action} is masked: .*{why}.*on_invalid='waste'")
     assert core.snapshot() == before
 
 

@@ -88,7 +88,7 @@ def test_the_checker_finds_broken_laws() -> None:
             seen, rewards, *rest = super().step(actions)
             return seen, {agent: reward + i for i, (agent, reward) in enumerate(rewards.items())}, *rest
 
-    refused(lambda: check_scoring_env(Unequal(TOPICS)), "paid alike", ConformanceError)
+    refused(lambda: check_scoring_env(Unequal(TOPICS)), "have the same reward", ConformanceError)
 
     class Unflagged(scoring_v0.parallel_env):
         def _infos(self):

@@ -114,7 +114,7 @@ def test_snapshots_of_episodes_that_are_not_there(episodes: Any, error: type[Exc
     refused(lambda: vector.restore(one, episodes), message, error)
     assert vector.snapshot() == before
     other = SelectionVectorEnv(random_topics(3, n=6), num_envs=3, reward="ERR_IA")
-    refused(lambda: other.restore(before), "these are paid by ERR_IA")
+    refused(lambda: other.restore(before), "these have ERR_IA")
     assert vector.snapshot(np.array([True, False, True])) == vector.snapshot([0, 2])
 
 

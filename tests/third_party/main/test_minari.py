@@ -49,8 +49,8 @@ def test_it_is_read_where_this_package_is_not_installed(srd: Srd) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["srd/tiny/mmr"], "is no id of a Minari data set"),
-    (["a b"], "is no id of a Minari data set"),
+    (["srd/tiny/mmr"], "is not an id of a Minari data set"),
+    (["a b"], "is not an id of a Minari data set"),
     (["srd/tiny/mmr-v0", "--episodes", 0], "episodes must be at least 1"),
     (["srd/tiny/mmr-v0", "--epsilon", 2], "epsilon must be between 0 and 1"),
     (["srd/tiny/mmr-v0", "--reward", "alpha_DGC"], "Did you mean alpha_DCG"),

@@ -65,7 +65,7 @@ def test_a_benchmark_that_is_killed_goes_on(number: signal.Signals, tmp_path: Pa
     else:
         assert (code, said.splitlines()[-1]) == (
             128 + number,
-            f"error: stopped by {number.name}; the same command goes on with the cells that are not finished",
+            f"error: stopped by {number.name}; the same command goes on with the runs that are not finished",
         )
         assert not list(out.rglob("*.partial"))
     until = time.monotonic() + 30

@@ -122,7 +122,7 @@ def test_an_interrupted_benchmark_says_how_to_go_on(
 
     monkeypatch.setattr("srd_train.commands.benchmark.run_benchmark", interrupt)
     done = srd("benchmark", "smoke", "--out", tmp_path, *more)
-    assert done.err == f"error: interrupted; {again} goes on with the cells that are not finished\n"
+    assert done.err == f"error: interrupted; {again} goes on with the runs that are not finished\n"
 
 
 def test_other_options_topics_or_measures_are_other_cells_and_what_tables_add_is_not(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_the_command_runs_a_recipe_of_ones_own_and_shows_published_figures(srd: 
     # Other figures are the same cells.
     path.write_text(path.read_text().replace("0.25", "0.375"))
     again = srd.works(*words, "--json")
-    assert "3 of 3 cells were finished before" in again.err
+    assert "3 of 3 runs were finished before" in again.err
     (table,) = again.json["tables"]
     assert [row["ranker"] for row in table["rows"]] == ["short | one", "oracle", "mmr"]
     assert table["published"]["mmr"] == 0.375

@@ -50,5 +50,5 @@ def test_another_plan_is_refused(tmp_path: Path, study: Srd) -> None:
     done = study.works("pretrain", *words, "--json")
     assert done.json["outcomes"][0]["seed"] == 0
     assert "pretrained.npz" in study.works("pretrain", *words).out
-    assert "units was 64, now 32" in study.fails("pretrain", *words, "--units", "32")
+    assert "hidden_sizes was [64, 32], now [32, 32]" in study.fails("pretrain", *words, "--units", "32")
     refused(lambda: pretrain(Plan(seeds=(1, 1)), tmp_path), r"seeds must be different numbers, .*got \[1, 1\]")

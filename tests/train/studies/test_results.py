@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from srd_train.report.results import write_scores
 from srd_train.report.significance import equivalence_test, holm, paired_test
 from studies.results import pages as check
 from studies.results.curve import draw_curves, reach, worth
-from studies.results.figure import draw_gains
+from studies.results.figure import draw_costs, draw_gains
 from studies.results.lint import faults as prose_faults
 from studies.results.made import decision, gains, remade
 from studies.results.run import DOCS
@@ -97,12 +98,15 @@ def test_tables_of_comparisons(stored: Stored) -> None:
     assert cells_of[5] == "we, on others"
 
 
-def test_a_picture_has_a_point_a_ranker(stored: Stored, tmp_path: Path) -> None:
-    lines = [["all", "smoke", "made", name, "mmr"] for name in ("learner", "worse")]
+@pytest.mark.parametrize(("draw", "lines"), [
+    (draw_gains, [["all", "smoke", "made", name, "mmr"] for name in ("learner", "worse")]),
+    (draw_costs, [["smoke", topics, "mmr"] for topics in ("made", "made")]),
+])  # fmt: skip
+def test_a_picture_has_a_point_a_ranker(stored: Stored, tmp_path: Path, draw: Any, lines: list[list[str]]) -> None:
     for name in ("one.svg", "two.svg"):
-        draw_gains(lines, stored, tmp_path / name)
+        draw(lines, stored, tmp_path / name)
     text = (tmp_path / "one.svg").read_text()
-    assert all(f">{name}<" in text for name in ("all", "learner", "worse"))
+    assert all(f">{name}<" in text for name in (lines[0][0 if draw is draw_gains else 1], "learner", "worse"))
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 

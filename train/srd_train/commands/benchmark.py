@@ -23,46 +23,47 @@ from srd_train.report.markup import legend_of, write_page, write_text
 from srd_train.report.results import differences, read_scores, write_scores
 from srd_train.report.tables import ResultTable, complete_tables
 
-_USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray] [--trust]
-                     [--markdown FILE] [--latex FILE] [--scores FILE] [--full] [--json]"""
+_USAGE = """srd benchmark NAME|FILE.toml [--out DIR] [--fresh] [--jobs N]
+                     [--engine local|ray] [--trust] [--markdown FILE]
+                     [--latex FILE] [--scores FILE] [--full] [--json]"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
-    """Train and compare rankers by a recipe: topic sets x rankers x folds x seeds.
+    """Train and compare rankers by a configuration file: topic sets x rankers x folds x seeds.
 
-    Every cell leaves one JSON line and a TREC run in --out; the tables come from these files alone. Finished cells are
-    not run again, so an interrupted benchmark continues where it stopped. Test topics are opened once, after every
-    choice was made on validation topics. A cell that fails leaves the reason in --out; the others finish.
+    Each run writes its scores and a TREC run into --out, and the tables come from these files alone. The same command
+    continues an interrupted benchmark. Options are chosen on validation topics, then the test topics are opened once.
+    A run that fails leaves its reason in --out; the others finish.
 
     Examples:
       srd benchmark smoke
       srd benchmark smoke --jobs 2
-      SRD_DATA_DIR=data srd benchmark ambient --out results/ambient --markdown ambient.md
+      SRD_DATA_DIR=data srd benchmark ambient --markdown ambient.md
       srd benchmark my-recipe.toml --json
     """
 
     recipe: tyro.conf.Positional[str]
-    """Name of a recipe of the package, or a file ending in .toml."""
+    """Name of a configuration of the package, or a file ending in .toml."""
     out: SomeFolder = None
-    """Folder of the results; by default results/NAME."""
+    """Folder of the results (default: results/NAME)."""
     fresh: bool = False
-    """Run finished cells again."""
+    """Repeat finished runs."""
     jobs: Annotated[int, tyro.conf.arg(metavar="N")] = 1
-    """Processes of this machine that run cells, each with one thread."""
+    """Number of processes on this machine, with one thread each."""
     engine: Literal["local", "ray"] = "local"
-    """Place to run cells: "local", or "ray": on the Ray cluster that RAY_ADDRESS names or that runs here, else on a Ray
-    started for it."""
+    """Place of the runs: this machine, or the Ray cluster that RAY_ADDRESS names (else one that is running, or
+    started, here)."""
     trust: bool = False
-    """Let the recipe run code: rankers, measures, rewards and pruning strategies given as "module:NAME", and files that
-    can run any (ranker sb3). Only for recipes and files that you, or people you trust, have made."""
+    """Let the configuration run code: rankers, measures, rewards and pruning strategies given as "module:NAME", and
+    files that can hold code (ranker sb3). Give it for files that you, or people you trust, have made."""
     markdown: SomeFile = None
-    """Also write the tables as a Markdown file; one with the recipe's marks (<!-- NAME: begin -->, <!-- NAME: end -->)
-    keeps its text around them."""
+    """Also write the tables as Markdown. A file with the marks <!-- NAME: begin --> and <!-- NAME: end --> keeps its
+    text around them."""
     latex: SomeFile = None
     """Also write the tables as LaTeX to paste (booktabs)."""
     scores: SomeFile = None
-    """Also write the scores of all cells, topic by topic, as a small file (.parquet)."""
+    """Also write the scores of all runs, topic by topic (.parquet)."""
     full: bool = False
     """Print all columns: intervals, tests, other measures and costs."""
     json: bool = False
@@ -98,7 +99,7 @@ class Benchmark:
             output.data(content | {"failed": failed})
             return 1 if failed else 0
         self._show(tables, recipe, output)
-        output.text(f"All columns: --full, --markdown FILE or --json. Cells and runs: {out}")
+        output.text(f"All columns: --full, --markdown FILE or --json. Scores and runs: {out}")
         return 1 if failed else 0
 
     def _show(self, tables: Sequence[ResultTable], recipe: Recipe, output: Output) -> None:
@@ -142,11 +143,11 @@ class Benchmark:
                 cell_share = 0.0
                 if "error" in record:
                     why = f"{record['error']['type']}: {record['error']['message']}"
-                    output.notice(f"{_point(cell)}: FAILED, {why}; {done} of {total} cells")
+                    output.notice(f"{_point(cell)}: FAILED, {why}; {done} of {total} runs")
                 elif not was_finished and not output.json:
                     name, value = next(iter(record["measures"].items()))
                     output.notice(
-                        f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s); {done} of {total} cells"
+                        f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s); {done} of {total} runs"
                     )
 
             try:
@@ -165,17 +166,17 @@ class Benchmark:
                 output.notice(str(error))
             except KeyboardInterrupt as stop:
                 again = "the same command without --fresh" if self.fresh else "the same command"
-                stop.add_note(f"{again} goes on with the cells that are not finished")
+                stop.add_note(f"{again} goes on with the runs that are not finished")
                 raise
         if finished:
-            output.notice(f"{finished} of {len(records)} cells were finished before (--fresh runs them again)")
+            output.notice(f"{finished} of {len(records)} runs were finished before (--fresh repeats them)")
         return records, failed
 
 
 def parse(args: Sequence[str], prog: str) -> Benchmark:
     """The command from its words."""
     if list(args[:1]) in (["-h"], ["--help"]):
-        heading = "Recipes (minutes of training on one processor; needs below SRD_DATA_DIR):"
+        heading = "Configurations (minutes on one processor; files needed below SRD_DATA_DIR):"
         overview(_USAGE, Benchmark.__doc__, heading, {name: _about(load_recipe(name)) for name in built_in()})
     return parsed(Benchmark, args, prog)
 

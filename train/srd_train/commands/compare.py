@@ -29,48 +29,48 @@ _RUNS = tyro.conf.arg(metavar="[NAME=]FILE[,FILE]...", help_behavior_hint="(requ
 
 @dataclass(frozen=True, kw_only=True)
 class Compare:
-    """Compare TREC runs by diversity qrels: means, differences with 95% intervals, and tests by every measure.
+    """Compare TREC runs by diversity qrels: means, differences with 95% intervals, and significance tests.
 
-    Scores are those of `srd evaluate`. p is of a paired test over topics, Holm-adjusted over all that is shown.
-    Means are over all judged topics: one without a ranking counts 0.
+    Scores are those of `srd evaluate`: means are over all judged topics, and a topic without a ranking counts 0. The p
+    values are of paired tests over topics, Holm-adjusted over all tests that are shown.
 
     Examples:
       srd compare bm25.run mmr.run mine.run --qrels web.qrels.gz
-      srd compare BM25=bm25.2009.run,bm25.2010.run mine.run --qrels 2009.qrels.gz 2010.qrels.gz
-      srd compare a.run b.run --qrels web.qrels --baseline b --measures ERR_IA@20 --format latex
-      srd compare a.run b.run c.run --qrels web.qrels --pairs --test randomisation --csv differences.csv
-      srd compare a.run b.run --qrels web.qrels --topics topics.xml --out page.html
+      srd compare BM25=bm25.2009.run,bm25.2010.run mine.run --qrels *.qrels.gz
+      srd compare a.run b.run --qrels web.qrels --baseline b --format latex
+      srd compare a.run b.run c.run --qrels web.qrels --pairs --csv pairs.csv
+      srd compare a.run b.run --qrels web.qrels --topics web.xml --out page.html
     """
 
     runs: Annotated[tyro.conf.Positional[tuple[str, ...]], _RUNS]
-    """The runs, two or more: lines "topic Q0 document rank score tag", plain or packed. Commas join files that are
-    parts of one run, NAME= names it in the tables (by default its file does), and "-" is standard input. A file whose
-    own name holds "=" or "," is taken as it is."""
+    """Two or more runs: lines "topic Q0 document rank score tag", plain, gzip, xz or bz2. Commas join files that are
+    parts of one run. NAME= names the run in the tables (default: its file). "-" is standard input. A file whose own
+    name holds "=" or "," is read as it is."""
     qrels: Files
-    """Diversity judgments: lines "topic subtopic document judgment", plain or packed (several files are parts of
-    one), or "ir-datasets:ID", a dataset of that library."""
+    """Diversity judgments: lines "topic subtopic document judgment", plain, gzip, xz or bz2 (several files are parts
+    of one), or "ir-datasets:ID", a dataset of the library ir_datasets."""
     order: Order = "score"
-    """Order of a run: by score, as official tools have it, or by its rank column."""
+    """Order of a run: by score, as in official tools, or by its rank column."""
     weights: Files = ()
     """Intent probabilities for --qrels: lines "topic subtopic weight". Without them each subtopic counts 1."""
     baseline: Annotated[str | None, tyro.conf.arg(metavar="NAME", aliases=["--reference"])] = None
-    """The run to test against, as written above or by its name in the table; by default the first."""
+    """Run to test the others against, as written above or by its name in the table (default: the first)."""
     pairs: bool = False
-    """Test all pairs of runs, not each against the baseline alone."""
+    """Test all pairs of runs, not only each against the baseline."""
     test: Test = "t"
-    """The test: t (paired t-test) or randomisation (paired randomisation test; exact, or by 100,000 draws)."""
+    """Significance test: paired t-test, or paired randomisation test (exact, or by 100,000 samples)."""
     measures: Measures = DEFAULT_MEASURES
-    """Measures to compute; the first gives the order of the rows."""
+    """Measures to compute. The first one orders the rows."""
     present_only: bool = False
     """Count only the topics that every run ranks."""
     per_topic: bool = False
-    """Show the first measure topic by topic too; with --json and --format csv or trec, every measure."""
+    """Also show the first measure topic by topic (every measure with --json and --format csv or trec)."""
     format: Literal["table", "markdown", "csv", "latex", "trec"] = "table"
-    """What to print: tables to read, Markdown, CSV, LaTeX to paste (booktabs), or trec, lines "measure topic value"."""
+    """Format of the output: tables to read, Markdown, CSV, LaTeX (booktabs), or trec: lines "measure topic value"."""
     topics: Files = ()
     """Texts for the page: topics XML (several files are parts of one), or a topic file (.parquet)."""
     out: SomeFile = None
-    """Also write one HTML page: tables, topic by topic, and the rankings."""
+    """Also write one HTML page with the tables, all topics and the rankings."""
     markdown: SomeFile = None
     """Also write the tables as Markdown."""
     latex: SomeFile = None
@@ -78,7 +78,7 @@ class Compare:
     csv: SomeFile = None
     """Also write means and differences as CSV."""
     trust: bool = False
-    """Let --measures run code: "module:NAME@k", a measure of one's own."""
+    """Let --measures run code: "module:NAME@k", a measure of your own."""
     json: bool = False
     """Print JSON: the figures of each run, the problems, and what was written."""
 

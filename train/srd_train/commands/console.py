@@ -9,11 +9,14 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import io
 import itertools
 import json as json_module
 import operator
 import os
+import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -59,6 +62,10 @@ _LONGEST = 1_900
 """Characters of an error or a notice."""
 _UNFOLDED = 100_000
 """Characters in a line of a file or a pipe."""
+_WIDEST = 100
+"""Characters in a line of prose, however wide the terminal."""
+_ABOUT = "[description]"
+"""Place of a command's description in the help that tyro makes."""
 _BETWEEN = 3
 """Characters between two columns."""
 
@@ -80,10 +87,26 @@ def overview(
         SystemExit: with the code.
     """
     width = max(map(len, entries))
-    lines = [f"usage: {usage}", "", inspect.cleandoc(about or ""), "", heading]
-    lines += [f"  {name:<{width}}  {summary}" for name, summary in entries.items()]
-    Output().text("\n".join(lines + (["", last] if last else [])))
+    lines = [f"usage: {usage}", "", filled(about or ""), "", filled(heading)]
+    lines += [_line(f"  {name:<{width}}  {summary}", " " * (width + 4)) for name, summary in entries.items()]
+    Output().text("\n".join(lines + (["", filled(last)] if last else [])))
     raise SystemExit(code)
+
+
+def filled(text: str) -> str:
+    """The text with every paragraph filled to the terminal's width; indented lines, such as examples, stay."""
+    paragraphs = []
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        lines = paragraph.split("\n")
+        prose = list(itertools.takewhile(lambda line: not line.startswith(" "), lines))
+        paragraphs.append("\n".join([_line(" ".join(prose)), *lines[len(prose) :]]))
+    return "\n\n".join(paragraphs)
+
+
+def _line(text: str, indent: str = "") -> str:
+    """One paragraph in lines of the terminal's width; the second and later lines are indented."""
+    width = min(shutil.get_terminal_size().columns, _WIDEST)
+    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
@@ -98,12 +121,19 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
         SystemExit: code 0 after --help, code 2 after a wrong command line (tyro has said why).
         ValueError: a negative seed.
     """
-    description = inspect.cleandoc(kind.__doc__ or "")
     _check_options(kind, args, prog)
-    if not {"-h", "--help"}.isdisjoint(args):
-        kind = _with_helps(kind)
     os.environ.setdefault("TYPEGUARD_DISABLE_PLUGIN_AUTOLOAD", "1")  # tyro's; one broken plug-in would end the command
-    options = tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
+    read = functools.partial(tyro.cli, args=args, prog=prog, config=(tyro.conf.FlagCreatePairsOff,))
+    if {"-h", "--help"}.isdisjoint(args):
+        options: Options = read(kind)
+    else:
+        text = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(text):
+                options = read(_with_helps(kind), description=_ABOUT)
+        finally:  # tyro would join the lines of a description
+            shown = text.getvalue().replace(_ABOUT, filled(kind.__doc__ or ""))
+            Output().text("\n".join(line.rstrip() for line in shown.rstrip().split("\n")))
     if hasattr(options, "seed"):
         check_integer("--seed", options.seed, 0, 2**63 - 1)  # numpy would refuse it after the topics were read
     return options
@@ -186,13 +216,29 @@ def _by_new_names(args: Sequence[str], names: Collection[str]) -> list[str]:
     """The words of a command line, options of former names by their new ones."""
     from srd_agents.training.renamed import renamed  # commands without a ranker start faster
 
-    words = list(args)
+    words = _layers_joined(list(args)) if "hidden_sizes" in names else list(args)
     for place, word in enumerate(words):
         flag, *value = word.split("=", 1)
         former = flag.removeprefix("--").replace("-", "_")
         if flag.startswith("--") and (name := next(iter(renamed({former: None}, names, "")))) != former:
             words[place] = "=".join(["--" + name.replace("_", "-"), *value])
     return words
+
+
+def _layers_joined(words: list[str]) -> list[str]:
+    """The words with one --hidden-sizes for its former options --units and --second."""
+    from srd_agents.training.renamed import HIDDEN_SIZES, LAYERS, warn_renamed
+
+    rest, sizes = [], list(map(str, HIDDEN_SIZES))
+    given = iter(words)
+    for word in given:
+        flag, is_joined, value = word.partition("=")
+        if (former := flag.removeprefix("--")) in LAYERS and flag.startswith("--"):
+            warn_renamed(former, "hidden_sizes")
+            sizes[LAYERS[former]] = value if is_joined else next(given, "")
+        else:
+            rest.append(word)
+    return rest if len(rest) == len(words) else [*rest, "--hidden-sizes", *sizes]
 
 
 def _in_words(hint: Any) -> Any:
@@ -210,7 +256,8 @@ def _with_helps(kind: type[Options]) -> type[Options]:
         hint = hints[entry.name]
         about = list(getattr(hint, "__metadata__", ()))
         empty = entry.default is None or entry.default is False or entry.default in ((), "")
-        look: dict[str, Any] = {"help": helps.get(entry.name), "help_behavior_hint": "" if empty else None}
+        said = "(required)" if entry.default is dataclasses.MISSING else "" if empty else None
+        look: dict[str, Any] = {"help": helps.get(entry.name), "help_behavior_hint": said}
         if not any(getattr(one, "metavar", None) for one in about):
             look["metavar"] = _metavar(hint, entry.default)
         made.append((entry.name, Annotated[hint, tyro.conf.arg(**look)], dataclasses.field(default=entry.default)))
@@ -235,6 +282,8 @@ def _metavar(hint: Any, default: Any) -> str | None:
             words += [] if default is None else ["None"]
         elif kind in _VALUES:
             words.append(_VALUES[kind])
+        elif get_origin(kind) is tuple and set(get_args(kind)) <= _VALUES.keys():
+            words.append(" ".join(_VALUES[one] for one in get_args(kind)))
         else:
             return None
     return "|".join(sorted(words, key=lambda word: word == "None"))
@@ -387,22 +436,20 @@ def print_table(table: ResultTable, output: Output, legend: str) -> None:
 def print_summary(table: ResultTable, output: Output) -> None:
     """Show four columns of a result table: ranker, first measure, gain over the reference, training time."""
     from srd_train.report.differences import differences
-    from srd_train.report.markup import FEW, SIGNS, notes, short, signed
+    from srd_train.report.markup import FEW, SIGNS, notes, short
 
     measure = table.measures[0]
     gains = {each.ranker: each for each in differences(table) if each.measure == measure}
     rows = []
     for row in table.rows:
         gain, few = gains.get(row.ranker), f" {FEW}" if row.too_few_seeds else ""
-        interval = (
-            "-" if gain is None else f"{signed(gain.mean)} [{signed(gain.interval[0])}, {signed(gain.interval[1])}]"
-        )
+        interval = "-" if gain is None else f"{gain.mean:+.3f} [{gain.interval[0]:+.3f}, {gain.interval[1]:+.3f}]"
         sign = "" if row.verdict is None or gain is None else f" {SIGNS[row.verdict]}"
         seconds = row.medians.get("fit_cpu_seconds")
         rows.append(
             [row.ranker, f"{row.means[measure]:.3f}{few}", interval + sign, "-" if seconds is None else short(seconds)]
         )
-    heads = ["ranker", measure, f"gain over {table.reference} [95%]", "training, CPU s"]
+    heads = ["ranker", measure, f"gain over {table.reference} [95%]", "training CPU s"]
     output.table(table.title, heads, rows, " ".join(notes(table)))
 
 

@@ -17,7 +17,7 @@ from srd_train.commands.runs import inputs, named_run, qrels_of, trec_lines
 class Evaluate:
     """Score a TREC run by diversity qrels, as the official tool ndeval does, or by the labels of a topic file.
 
-    Means are over all judged topics: one without a ranking counts 0.
+    Means are over all judged topics. A topic without a ranking counts 0.
 
     Examples:
       srd evaluate --qrels web.qrels.gz --run my.run --measures alpha_nDCG@10 NRBP
@@ -27,13 +27,13 @@ class Evaluate:
     """
 
     run: Annotated[Files, tyro.conf.arg(metavar="[NAME=]FILE...")]
-    """The run to score: lines "topic Q0 document rank score tag", plain, gzip, xz or bz2. Several files are parts of
-    one run; "-" is standard input. NAME heads the table."""
+    """Run to score: lines "topic Q0 document rank score tag", plain, gzip, xz or bz2. Several files are parts of one
+    run; "-" is standard input. NAME heads the table."""
     qrels: Files = ()
     """Diversity judgments: lines "topic subtopic document judgment", plain, gzip, xz or bz2 (several files are parts of
-    one), or "ir-datasets:ID", a dataset of that library."""
+    one), or "ir-datasets:ID", a dataset of the library ir_datasets."""
     order: Order = "score"
-    """Order of a run: by score, as official tools have it, or by its rank column."""
+    """Order of a run: by score, as in official tools, or by its rank column."""
     weights: Files = ()
     """Intent probabilities for --qrels: lines "topic subtopic weight". Without them each subtopic counts 1."""
     # No None: to look for it in a type, tyro imports a checker of types.
@@ -41,15 +41,15 @@ class Evaluate:
     """In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal ranking is
     that of the pool where every judged topic has one, else that of the candidates."""
     measures: Measures = DEFAULT_MEASURES
-    """Measures to compute, e.g. "alpha_nDCG(alpha=0.5)@10"; the result names each as typed here."""
+    """Measures to compute, e.g. "alpha_nDCG(alpha=0.5)@10". The result names each as typed here."""
     per_topic: bool = False
-    """Show every topic's values too."""
+    """Also show the values of every topic."""
     present_only: bool = False
-    """Average over the topics that the run ranks only (what pyndeval does)."""
+    """Average over the topics that the run ranks only, as pyndeval does."""
     trust: bool = False
-    """Let --measures run code: "module:NAME@k", a measure of one's own."""
+    """Let --measures run code: "module:NAME@k", a measure of your own."""
     format: Literal["table", "trec"] = "table"
-    """What to print: a table, or trec, lines "measure topic value"."""
+    """Format of the output: a table, or trec: lines "measure topic value"."""
     json: bool = False
     """Print JSON: measures (name -> mean), topics, missing, with --per-topic per_topic, and run where it has a NAME."""
 

@@ -102,7 +102,7 @@ class Mcp:
     """Serve the tool diversify_results to an assistant, over the Model Context Protocol on standard input and output.
 
     Examples:
-      srd mcp                    (name it in the assistant's settings, which then starts it)
+      srd mcp        (name this command in the assistant's settings)
     """
 
     def execute(self, output: Output) -> int:

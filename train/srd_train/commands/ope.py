@@ -22,38 +22,44 @@ _FEW = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Ope:
-    """Estimate, from a log of another ranker, how many clicks a list of each ranker would get (off-policy evaluation).
+    r"""Estimate each ranker's clicks per list from the log of another ranker (off-policy evaluation).
 
-    The estimators and what they assume: ips (nothing), snips (nothing, small bias), cascade-dr (clicks depend on what
-    stands above), item-position (on document and rank alone), pseudo-inverse (a list's value is a sum over its slots).
-    Intervals are of the bootstrap over episodes.
+    Intervals come from a bootstrap over episodes.
+
+    Estimators and their assumptions:
+      ips             none
+      snips           none; a small bias
+      cascade-dr      clicks depend on the documents above
+      item-position   clicks depend on the document and its rank alone
+      pseudo-inverse  a list's value is a sum over its ranks
 
     Example:
-      srd ope --logs logs.parquet --topics synthetic:serp --ranker mmr --ranker relational-pretrained
+      srd ope --logs logs.parquet --topics synthetic:serp \
+          --ranker mmr --ranker relational-pretrained
     """
 
     logs: File
-    """The log (Parquet), as `srd data log` writes it. One of your own needs the columns query_id, shown (document ids),
-    propensities and clicks; slot_propensities where known."""
+    """The log (Parquet), from `srd data log` or your own, with columns query_id, shown (document ids), propensities
+    and clicks, and optionally slot_propensities."""
     topics: str
     """The topics that were logged: file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
     ranker: Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="DIR|RANKER")]
-    """Model folder, "pretrained:NAME" or a ranker that needs no training, with options as "mmr(lambda_=0.3)"; once for
-    each ranker."""
+    """Model folder, "pretrained:NAME" or a ranker that needs no training, with options as "mmr(lambda_=0.3)". Repeat it
+    for each ranker."""
     estimators: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = ()
-    """Estimators; default: all that the log permits."""
+    """Estimators (default: all that the log permits)."""
     epsilon: float = 0.0
-    """Exploration of the evaluated rankers; 0: their lists as they are."""
+    """Exploration of the evaluated rankers, 0 to 1; 0 is none."""
     clip: float | None = None
-    """Cut larger weights to this; default: none is."""
+    """Largest importance weight; larger ones are cut (default: no limit)."""
     level: float = 0.95
-    """Level of the intervals."""
+    """Confidence level of the intervals."""
     resamples: int = 1000
-    """Resamples of the bootstrap."""
+    """Number of bootstrap samples."""
     seed: int = 0
     """Random seed of the bootstrap."""
     trust: bool = False
-    """Let rankers of one's own ("module:Class", or folders trained from such) run."""
+    """Let rankers of your own run: "module:Class", or folders trained from one."""
     json: bool = False
     """Print JSON."""
 

@@ -28,44 +28,47 @@ _MORE = """Options of one: srd rank mmr --help. Trained rankers may have options
 class Rank:
     """Rank topics with a trained ranker's folder, or with a ranker that needs no training.
 
-    With --topics, a TREC run is written: a folder that records a fold ranks the test topics of that fold (--all ranks
-    every topic). Without --topics, JSON lines are read from standard input and answered one by one:
-    {"query_id": "7", "doc_ids": ["a", "b"], "doc_vectors": [[0.1, 0.2], [0.3, 0.1]]} and optional query_vector,
-    retrieval_scores (and query_text, doc_texts for a model with a vectoriser) give
-    {"query_id": "7", "ranking": ["b", "a"]}. Further keys: subtopics, subtopic_weights, subtopic_scores, groups with
-    max_per_group (and fill), costs with budget (and per_cost), already_shown (ids), diversity, relevance. Vectors may
-    be base64 of float32.
+    With --topics, the command writes a TREC run. A model that records a fold ranks the test topics of that fold;
+    --all ranks every topic.
+
+    Without --topics, the command reads JSON lines from standard input and answers one by one:
+      {"query_id": "7", "doc_ids": ["a", "b"], "doc_vectors": [[1, 0], [0, 1]]}
+      {"query_id": "7", "ranking": ["b", "a"]}
+
+    Optional keys: query_vector, retrieval_scores, query_text and doc_texts (for a model with a vectoriser), subtopics,
+    subtopic_weights, subtopic_scores, groups with max_per_group (and fill), costs with budget (and per_cost),
+    already_shown (ids), diversity, relevance. Vectors may be base64 of float32.
 
     Examples:
       srd rank model --topics topics.parquet --k 10 --out model.run
       srd rank mmr --lambda 0.3 --topics topics.parquet --out mmr.run
-      srd rank model --rank-by value --topics topics.parquet --out value.run
-      srd rank model --all --topics 'parts/*.parquet' --out parts.run --engine ray
+      srd rank mcts-model --rank-by value --topics topics.parquet --out value.run
+      srd rank model --all --topics 'parts/*.parquet' --out parts.run
       srd rank model --k 10 < candidates.jsonl > rankings.jsonl
-      srd rank safe --on-error record --pass-through user < candidates.jsonl > rankings.jsonl
+      srd rank safe --on-error record < candidates.jsonl > rankings.jsonl
     """
 
     topics: Annotated[str | None, tyro.conf.arg(metavar="FILE|synthetic:PRESET")] = None
-    """Topic file (Parquet), a folder of such, a pattern ("parts/*.parquet"), "words", or
-    "synthetic:PRESET[:TOPICS[:SEED]]". Files are read piece by piece: a set may be larger than memory."""
+    """Topic file (Parquet), a folder of such files, a pattern ("parts/*.parquet"), "words", or
+    "synthetic:PRESET[:TOPICS[:SEED]]". Files are read in parts, so a set may be larger than memory."""
     k: int = 10
     """Documents per ranking."""
     out: SomeFile = None
-    """The run to write; needed with --topics."""
+    """Run to write; needed with --topics."""
     all: bool = False
-    """Rank every topic, also those that the model was trained on."""
+    """Rank every topic, including those that the model was trained on."""
     seed: int = 0
     """Random seed of a ranker that samples (random)."""
     engine: Literal["local", "ray"] = "local"
-    """"ray" ranks the files with Ray Data, on the cluster that RAY_ADDRESS names or that runs here."""
+    """Place to rank: this machine, or Ray Data on the cluster that RAY_ADDRESS names or that runs here."""
     on_error: OnError = "stop"
-    """A JSON line that cannot be ranked ends the command (stop), is left out with a notice (skip), or is answered by an
-    object with the line's number and the error (record); with skip and record the exit code is then 1."""
+    """Treatment of a JSON line that cannot be ranked. stop: end the command. skip: leave it out, with a notice. record:
+    answer with the line's number and the error. After skip and record the exit code is 1."""
     pass_through: Annotated[Sequence[str], tyro.conf.arg(metavar="KEY...", constructor=list)] = ()
-    """Further keys that JSON lines may have; answers repeat them."""
+    """Further keys of JSON lines, which the answers repeat."""
     trust: bool = False
-    """Let a ranker run code: "module:Class" of one's own, a folder trained from such, or a file that can run any (sb3:
-    a zip file of Stable-Baselines3). Only for what you or people you trust have made."""
+    """Let a ranker run code: "module:Class" of your own, a folder trained from one, or a file that can hold code (sb3:
+    a zip file of Stable-Baselines3). Give it for files that you, or people you trust, have made."""
     json: bool = False
     """Print JSON about the run written."""
 

@@ -15,19 +15,19 @@ from srd_train.commands.console import Output, SomeFile
 class Report:
     """Write a benchmark's results as one HTML page: tables, learning curves, topic by topic, and the rankings.
 
-    The page needs no network and no other file. Everything is computed from the records and TREC runs of the folder;
-    topics are read again only for texts and subtopics (set SRD_DATA_DIR as for the benchmark). What cannot be read
-    is named on the page, and the rest is shown.
+    The page needs no network and no other file. All figures come from the records and TREC runs of the folder. Topics
+    are read for texts and subtopics only (set SRD_DATA_DIR as for the benchmark). The page names files that it could
+    not read.
 
     Examples:
       srd report results/smoke
-      srd report results/ambient --out ambient.html --markdown ambient.md --latex ambient.tex
+      srd report results/smoke --out smoke.html --latex smoke.tex
     """
 
     results: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
-    """A folder of results, as `srd benchmark` leaves it."""
+    """Folder of results, from `srd benchmark`."""
     out: SomeFile = None
-    """The page to write; by default report.html in the folder."""
+    """Page to write (default: report.html in the folder)."""
     markdown: SomeFile = None
     """Also write the tables as Markdown."""
     latex: SomeFile = None
@@ -35,7 +35,7 @@ class Report:
     csv: SomeFile = None
     """Also write means and differences as CSV."""
     trust: bool = False
-    """Let the recipe of the results run code: the measures and rankers that it gives as "module:NAME"."""
+    """Let the results' configuration run code: its measures and rankers given as "module:NAME"."""
     json: bool = False
     """Print JSON: what was written, and the problems."""
 

@@ -36,47 +36,48 @@ from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_
 class Train:
     """Train a ranker and write a folder for `srd rank`.
 
-    A learner is trained on the fold's training topics and keeps the weights that are best on its validation topics; a
-    heuristic (mmr) has its parameters chosen on them. The test topics are not touched. Without a fold, a fifth of the
-    topics validates and there is no test part.
+    A learner is trained on the fold's training topics and keeps the weights that are best on its validation topics.
+    Parameters of a heuristic (mmr) are chosen on the validation topics. The test topics are not touched. Without a
+    fold, a fifth of the topics is for validation and none for testing.
 
     Examples:
       srd train reinforce --topics topics.parquet --fold 1/5 --out model
       srd train mmr --topics topics.parquet --folds folds.yml --fold 2 --out model
-      srd train mdp-div --topics texts.parquet --vectors lsa --out model --time-budget 600
-      srd train mdp-div --topics texts.parquet --vectors lsa --out model --time-budget 1200 --resume
-      srd train reinforce --topics topics.parquet --out model --tensorboard logs/mdp
+      srd train reinforce --topics texts.parquet --vectors lsa --out model
+      srd train reinforce --topics words --vectors lsa --out model --time-budget 60
+      srd train reinforce --topics words --vectors lsa --out model --resume
+      srd train reinforce --topics topics.parquet --out model --tensorboard logs
       srd train policy:MyPolicy --topics topics.parquet --out model --trust
     """
 
     topics: Annotated[str, tyro.conf.arg(metavar="FILE|synthetic:PRESET")]
     """Topic file (Parquet, from `srd data build`), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
     out: Folder
-    """Folder for the model and its checkpoints."""
+    """Model directory to write, with its checkpoints."""
     fold: Annotated[str | None, tyro.conf.arg(metavar="I/N")] = None
-    """"I/N": fold I of N (by query id, shuffled); with --folds, "I"."""
+    """Fold I of N, shuffled by query id; with --folds, its number "I"."""
     folds: SomeFile = None
-    """File of published test sets, one list of query ids a fold; topics in none of them are always training."""
+    """File of published test sets, one list of query ids per fold. Topics in none of them are always for training."""
     vectors: Annotated[Literal["lsa"] | None, tyro.conf.arg(metavar="lsa")] = None
-    """lsa: make vectors of the texts, fitted on the training topics only and saved with the model."""
+    """lsa: make embeddings of the texts, fitted on the training topics only and saved with the model."""
     width: int = 100
-    """F of LSA vectors."""
+    """Width of LSA embeddings."""
     seed: int = 0
-    """Random seed for initialisation, shuffling and sampling, and for the validation part where no fold is named."""
+    """Random seed for initialisation, shuffling and sampling, and for the validation topics where no fold is named."""
     time_budget: Annotated[float | None, tyro.conf.arg(metavar="SECONDS")] = None
-    """Seconds of training at most."""
+    """Longest training time."""
     threads: int = 1
-    """Threads of torch; one is the fastest for policies of this size."""
+    """Threads of torch. One is the fastest for policies of this size."""
     resume: bool = False
-    """Continue the run in --out, to bitwise the weights it would have had without the break."""
+    """Continue the training in --out. The weights will be, bit for bit, those of a training without a break."""
     tensorboard: SomeFolder = None
     """Also write the figures of every epoch into this folder, for TensorBoard."""
     measures: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = ()
-    """More measures of a learner's validation rankings, for its history and TensorBoard; they choose nothing."""
+    """Further measures of a learner's validation rankings, for its history and TensorBoard."""
     select_by: str = "alpha_nDCG@10"
-    """Measure that a heuristic's parameters are chosen by (a learner: --validation-measure)."""
+    """Measure that chooses a heuristic's parameters (for a learner: --validation-measure)."""
     trust: bool = False
-    """Let RANKER, a measure, a reward or a pruning strategy be code of your own, "module:NAME"."""
+    """Let code of your own run: "module:NAME" as ranker, measure, reward or pruning strategy."""
     json: bool = False
     """Print JSON: ranker, config, chosen, validation, folder."""
 
@@ -221,7 +222,7 @@ def _check_folder(options: Train, spec: RankerSpec) -> None:
         raise ValueError(f"ranker {spec.name!r} has nothing to train or choose; `srd rank {spec.name}` ranks at once")
     for option in ("resume", "tensorboard", "measures"):
         if getattr(options, option) and not spec.learns:
-            raise ValueError(f"ranker {spec.name!r} is no learner and has no epochs; leave --{option} out")
+            raise ValueError(f"ranker {spec.name!r} is not a learner and has no epochs; leave --{option} out")
     used = [name for name in ("config.json", STATE_FILE) if (options.out / name).exists()]
     if used and not options.resume:
         raise ValueError(

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 CODE = ("srd_gym", "agents", "train", "pyproject.toml", "constraints.txt")
-"""What decides a result, from the top of the checkout."""
+"""Paths that decide a result, from the top of the checkout."""
 
 
 @functools.cache

@@ -39,8 +39,8 @@ _NOT_HASHED = {
     "ranker": ("views", "needs", "select_by"),
     "topics": ("published", "published_source", "average", "collection", "retrieve", "rankers", "epochs_factor"),
 }
-"""What else a fit serves for, where a row stands, what the cell has itself, what tables show beside it, and what the
-fingerprint of the topics or the ranker's options tell as well: other values make no other cell."""
+"""Fields that make no other cell: other uses of a fit, the place of a row, fields of the cell itself, fields that
+tables show beside it, and fields that the fingerprint of the topics or the ranker's options tell as well."""
 _HASHED_IF_SET = ("shares", "train_queries", "train_subtopics", "test_subtopics")
 """Options of topic sets that are newer than the cells of stored results."""
 _EPOCHS = ("epochs", "lr_decay_epochs")

@@ -57,21 +57,21 @@ class TopicsEntry(Config):
     qrels: tuple[str, ...] = ()
     """Official judgments below SRD_DATA_DIR (patterns), for rl4srd: they give the pool."""
     years: tuple[int, ...] = ()
-    """Of trec-indri: only the topics of these years of the Web Track; none named: all of them."""
+    """Years of the Web Track to keep, of trec-indri; none named: all."""
     retrieve: Retrieve | None = None
-    """Of texts/NAME: the first stage, as of `srd data build texts`; None: bm25."""
+    """First stage of texts/NAME, as of `srd data build texts`; None: bm25."""
     width: Count = 64
-    """F of lsa and simulated vectors."""
+    """Width of lsa and simulated embeddings."""
     noise: float | None = None
-    """Of simulated vectors; None: the default."""
+    """Noise of simulated embeddings; None: the default."""
     catalogue: int | None = None
-    """Of simulated vectors: directions that topics share, their subtopics mapped to them at random; None: none."""
+    """Directions that topics with simulated embeddings share, their subtopics mapped to them at random; None: none."""
     limit: Annotated[int | None, at_least(3)] = None
     """Keep this many topics, drawn at random (always the same)."""
     candidates: Annotated[int | None, at_least(1)] = None
     """Keep only this many candidates of each topic, the first ones; a smaller topic stays whole."""
     drop: tuple[Lacking, ...] = ()
-    """What to remove from the topics, to see who needs it: "retrieval_scores" (the candidates are shuffled then, as of
+    """Parts of the topics to remove, to see who needs them: "retrieval_scores" (the candidates are shuffled then, as of
     any set without a retrieval order), "query_vector", "subtopics" (their texts and vectors), "pool" (the ideal is then
     the candidates'; topics without a relevant one go)."""
     folds: Annotated[int, at_least(2)] = 5

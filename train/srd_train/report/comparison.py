@@ -35,10 +35,11 @@ class Comparison(Report):
     def legend(self) -> str:
         """Interval and test, and what p is adjusted over."""
         (compared,) = self.differences
+        adjusted = f"Holm-adjusted over the {len(compared)} comparisons shown" if len(compared) > 1 else "not adjusted"
         return (
-            f"Interval: 95% over topics, by Student's t. p: {TESTS[self.test]}, Holm-adjusted over the {len(compared)} "
-            f"comparisons shown; {SIGNS['above']} significantly above, {SIGNS['below']} significantly below, "
-            f"{SIGNS['level']} no significant difference (p >= {SIGNIFICANT:g}). Wins, ties and losses: topics."
+            f"Interval: 95% over topics, by Student's t. p: {TESTS[self.test]}, {adjusted}; "
+            f"{SIGNS['above']} significantly above, {SIGNS['below']} significantly below, {SIGNS['level']} no "
+            f"significant difference (p >= {SIGNIFICANT:g}). Wins, ties and losses: topics."
         )
 
     def markdown(self) -> str:

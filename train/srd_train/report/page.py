@@ -51,7 +51,7 @@ class Report:
     pairs: bool = False
     """Whether `differences` are of all pairs of rankers, not from the table's reference alone."""
     test: Test = "t"
-    """What they are tested by."""
+    """Test of the differences."""
 
     @cached_property
     def differences(self) -> list[tuple[Difference, ...]]:

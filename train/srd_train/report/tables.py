@@ -56,7 +56,7 @@ class Row:
     second_p_value: float | None
     """As `p_value`, against the second reference where there is one."""
     verdict: Verdict
-    """Significantly above or below the reference, or level with it; empty where there is no test."""
+    """Significantly above or below the reference, or neither; empty where there is no test."""
     wins_ties_losses: tuple[int, int, int] | None
     """Topics against the reference, by the first measure; None for the reference itself."""
     medians: dict[str, float]
@@ -65,7 +65,7 @@ class Row:
     fitted_as: str
     """The row whose fit this one ranks with; its own name, but for views."""
     reads_judgments: bool
-    """Whether it is a reference that looks at the labels, no competitor."""
+    """Whether it is a reference that reads the labels: an upper bound, not a competitor."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,7 @@ _LIMITS = ("groups", "max_per_group", "fill", "costs", "budget", "per_cost", "al
 OPTIONAL = (*_OF_TOPIC, *_LIMITS)
 """Further keys of a line."""
 OnError = Literal["stop", "skip", "record"]
-"""What becomes of a line that cannot be ranked: the end, a notice, or an object with its number and the error."""
+"""Treatment of a line that cannot be ranked: the end, a notice, or an object with its number and the error."""
 _NOTHING: Mapping[str, Any] = dict.fromkeys(_LIMITS)
 _ENCODED = ("float32", "float16")
 

@@ -42,7 +42,7 @@ class Plan:
     epochs: int = 2
     """Passes over the training topics."""
     learning_rate: float = 0.003
-    """Adam's step size."""
+    """Learning rate of Adam."""
     average: float = 0.99
     """Decay of the running mean of the weights."""
     units: int = 64
@@ -52,7 +52,11 @@ class Plan:
 
     def config(self) -> ReinforceConfig:
         """The learner's options."""
-        own = {name: getattr(self, name) for name in ("epochs", "learning_rate", "units", "second")}
+        own: dict[str, Any] = {
+            "epochs": self.epochs,
+            "learning_rate": self.learning_rate,
+            "hidden_sizes": (self.units, self.second),
+        }
         own |= {"ema_decay": self.average, "lr_decay_epochs": 0, "entropy_coef": 0.01}
         return ReinforceConfig(parts="relations", init="random", patience=0, **own)
 

@@ -1,4 +1,4 @@
-"""A picture of comparisons: differences with their intervals."""
+"""Pictures of stored scores: differences with their intervals, and gains against the time of training."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_UNTRAINED = 0.1
+"""Seconds below which nothing is trained: the left edge."""
+
+
 def draw_gains(lines: Sequence[Sequence[str]], stored: Stored, path: Path) -> None:
     """Draw comparisons, a line of the picture a label and a point a ranker; never half a file.
 
@@ -23,6 +27,46 @@ def draw_gains(lines: Sequence[Sequence[str]], stored: Stored, path: Path) -> No
     """
     found = [(label, stored.compared(*names)) for label, *names in lines]
     save_figure(lambda: _figure(found), path)
+
+
+def draw_costs(lines: Sequence[Sequence[str]], stored: Stored, path: Path) -> None:
+    """Draw gains over one row against the processor time of training, a panel per line; never half a file.
+
+    Args:
+        lines: RECIPE, TOPICS, ROW each; every other row of the table that reads no judgments is a point.
+        stored: the scores.
+        path: of the picture.
+    """
+    panels = []
+    for recipe, topics, reference in lines:
+        rows = stored.rows(recipe, topics, but=reference)
+        gains = [stored.compared(recipe, topics, row.ranker, reference) for row in rows]
+        panels.append((topics, gains, [row.medians["fit_cpu_seconds"] for row in rows]))
+    save_figure(lambda: _costs_figure(panels), path)
+
+
+def _costs_figure(panels: Sequence[tuple[str, Sequence[Compared], Sequence[float]]]) -> Figure:
+    """All panels, with one legend."""
+    figure, (line,) = empty_figure(1, len(panels), (4.2 * len(panels) + 2.6, 4.4), sharey=True)
+    rankers = list(dict.fromkeys(one.rows[0] for _, gains, _ in panels for one in gains))
+    for axes, (topics, gains, seconds) in zip(line, panels, strict=True):
+        for one, cost in zip(gains, seconds, strict=True):
+            number = rankers.index(one.rows[0])
+            look: dict[str, Any] = {"marker": MARKERS[number % len(MARKERS)], "color": COLOURS[number % len(COLOURS)]}
+            reach = [[one.difference - one.interval[0]], [one.interval[1] - one.difference]]
+            look |= {"markersize": 7, "capsize": 2, "linestyle": "none", "label": one.rows[0]}
+            axes.errorbar(max(cost, _UNTRAINED), one.difference, yerr=reach, **look)
+        axes.axhline(0, color="black", linewidth=1)
+        axes.set_xscale("log")
+        axes.set_xticks([_UNTRAINED, 1, 10, 100], ["none", "1", "10", "100"])
+        axes.minorticks_off()
+        axes.grid(visible=True, alpha=0.3)
+        axes.set_title(topics)
+        axes.set_xlabel("training, CPU seconds")
+    line[0].set_ylabel(f"{panels[0][1][0].measure}, less that of {panels[0][1][0].rows[1]}")
+    handles = {name: handle for axes in line for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    line[-1].legend(handles.values(), handles, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    return figure
 
 
 def _figure(found: Sequence[tuple[str, Compared]]) -> Figure:

@@ -9,6 +9,7 @@ curves      FILE, then lines of reach                a picture of scores over th
 reach       LABEL; RECIPE; TOPICS; ROW               a table: the fewest lists to a mean of 0.90, by label
 worth       LABEL; RECIPE; TOPICS; ROW               a table: as many lists of the first label, by score
             (in these three * in ROW stands for any letters: a line names all rows of a label)
+costs       FILE, then lines RECIPE; TOPICS; ROW     a picture of gains over a row against the time of training
 decision    SITUATION; USE; RECIPE; TOPICS; ROW; ORDER; MMR; WHO CHOSE THE OPTIONS
 published   all                                      every figure of a paper, less the reference's, beside ours
 table       RECIPE; TOPICS                           a short table
@@ -120,6 +121,12 @@ def pages(stored: Stored, stale: Sequence[str] = ()) -> str:
     return markdown(("page", "what", "scores"), rows, words=3)
 
 
+PICTURES = {
+    "picture": "Differences with their 95% intervals",
+    "costs": "Gain of each ranker over MMR against the processor seconds of its training",
+    "curves": "Scores over the lists shown in training",
+}
+"""Kinds of pictures, and their texts for those who do not see them."""
 FIELDS = {
     "compare": (4, 5),
     "gains": (5, 6),

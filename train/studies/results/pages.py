@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from studies.results.curve import draw_curves
-from studies.results.figure import draw_gains
+from studies.results.figure import draw_costs, draw_gains
 from studies.results.lint import faults as prose_faults
-from studies.results.made import MARKED, PART, Lines, fields, remade, stale_pages
+from studies.results.made import MARKED, PART, PICTURES, fields, remade, stale_pages
 from studies.results.stored import Stored
 
 OTHER_PARTS = (
@@ -60,18 +61,18 @@ def remade_pages(docs: Path, stored: Stored) -> Iterator[tuple[Path, str, str]]:
         yield path, text, remade(text, path, stored, "docs/" if path.parent == docs.parent else "")
 
 
-Draw = Callable[[Lines, Stored, Path], None]
-DRAWN: dict[str, Draw] = {"picture": draw_gains, "curves": draw_curves}
-"""Kind of a picture -> what draws it."""
+DRAWN = {"picture": draw_gains, "costs": draw_costs, "curves": draw_curves}
+"""Kind of a picture -> what draws it, from its lines and the stored scores into a file."""
 
 
-def pictures(docs: Path) -> Iterator[tuple[Path, Lines, Draw]]:
-    """Every picture that is made of scores, with its lines and what draws it."""
+def pictures(docs: Path) -> Iterator[tuple[Path, Callable[[Stored, Path], None]]]:
+    """Every picture that is made of scores, and a function that draws it into a file."""
     for page in pages(docs):
         for kind, words, _ in PART.findall(page.read_text(encoding="utf-8")):
-            if kind in DRAWN:
+            if kind in PICTURES:
                 (file,), *lines = fields(words)
-                yield (docs if page.parent == docs.parent else page.parent) / file, lines, DRAWN[kind]
+                folder = docs if page.parent == docs.parent else page.parent
+                yield folder / file, partial(DRAWN[kind], lines)
 
 
 def _parts(docs: Path, stored: Stored) -> Iterator[str]:
@@ -86,10 +87,10 @@ def _parts(docs: Path, stored: Stored) -> Iterator[str]:
 def _pictures(docs: Path) -> Iterator[str]:
     """Pictures that are not what the scores say."""
     stored = Stored(docs / "results")
-    for path, lines, draw in pictures(docs):
+    for path, draw in pictures(docs):
         fresh = path.with_name(f".{path.name}.check{path.suffix}")
         try:
-            draw(lines, stored, fresh)
+            draw(stored, fresh)
             if not path.is_file() or fresh.read_bytes() != path.read_bytes():
                 yield f"{path.relative_to(docs.parent)} is not what the scores say; run `make results`"
         finally:

@@ -33,8 +33,8 @@ class Results:
                 if text != new:
                     write_text(path, new)
                     output.notice(str(path))
-            for path, lines, draw in pictures(DOCS):
-                draw(lines, stored, path)
+            for path, draw in pictures(DOCS):
+                draw(stored, path)
         found = faults(DOCS)
         for fault in found:
             output.notice(fault)

@@ -152,6 +152,13 @@ class Stored:
             raise unknown(f"row of {topics}", name, rows)
         return rows[name]
 
+    def rows(self, recipe: str, topics: str, but: str) -> list[Row]:
+        """The rows of a topic set that read no judgments, but for one."""
+        rows = [row for row in self._sets(recipe, topics)[0].rows if not row.reads_judgments]
+        if but not in [row.ranker for row in rows]:
+            raise unknown(f"row of {topics}", but, [row.ranker for row in rows])
+        return [row for row in rows if row.ranker != but]
+
     def published(self) -> Iterator[tuple[str, str, str, str, float, str]]:
         """Recipe, topics, row, reference, a paper's difference of both, and where it stands."""
         for recipe in self.recipes:

@@ -21,10 +21,10 @@ class DesaConfig(AttentionConfig):
     blocks: Count = 2
     """Blocks of self-attention and feed-forward layer, for documents and for subtopics."""
     subtopics: bool = True
-    """Also read the vectors of the subtopics, where topics have them; else the query stands for them."""
+    """Also read the embeddings of the subtopics. Where topics have none, the query's stands for them."""
     contexts: Count = 10
-    """Beginnings of the ideal ranking after which pairs are compared: of 0, 1, ... documents."""
+    """Number of prefixes of the ideal ranking (of 0, 1, ... documents) after which pairs are compared."""
     learning_rate: Positive = 0.0008
-    """Step size of Adam."""
+    """Learning rate of Adam."""
     weight_decay: NotNegative = 0.0005
-    """What Adam adds to the gradient, in shares of the weights."""
+    """Weight decay of Adam: the share of the weights that it adds to the gradient."""

@@ -26,11 +26,11 @@ from srd_gym.topic import GradeArray
 NEARNESS = ("cosine", *ORDER_FEATURES)
 """R: the cosine of a document and a subtopic, and what the order by it says."""
 _LEAST_WEIGHT = 1e-9
-"""Of a topic's pairs together: divides 0 by something where there are none."""
+"""Least weight of a topic's pairs: divides 0 by something where there are none."""
 _LEAST_SPREAD = 1e-3
-"""Of a feature that is scaled; one that is the same everywhere stays as it is."""
+"""Least deviation of a feature that is scaled; one that is the same everywhere stays as it is."""
 _FIRST_OTHERS = 0.01
-"""What the first weights in the score are multiplied by, but those of the features."""
+"""Factor of the initial weights in the score, but those of the features."""
 
 
 class DesaInputs(NamedTuple):

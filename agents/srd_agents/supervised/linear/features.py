@@ -21,7 +21,7 @@ from srd_gym.topic import FloatArray, Topic
 
 _WORD = re.compile(r"\w\w+")
 LEVELS = (1, 2, 4)
-"""How often a document must use a word to cover it, one kind of coverage each (Yue & Joachims' levels)."""
+"""Times a document must use a word to cover it, one kind of coverage each (Yue & Joachims' levels)."""
 BINS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7)
 """Where the bins of shares begin: a word is worth what its bin is."""
 _ROUNDING = 1e-9

@@ -36,13 +36,13 @@ class LinearConfig(LearnerConfig):
     batch_topics: Count = 2
     """Topics per update."""
     optimizer: Literal["adam", "sgd"] = "adam"
-    """"sgd" is the papers' plain gradient descent."""
+    """Optimizer; "sgd" is the papers' plain gradient descent."""
     learning_rate: Positive = 0.03
-    """Step size."""
+    """Learning rate."""
     max_grad_norm: Positive = 10.0
-    """Length that a step's gradient is cut to."""
+    """Largest norm of the gradient of a step; larger ones are shortened."""
     depth: Count = 20
-    """Ranks that it learns from: rankings and likelihoods are truncated here."""
+    """Ranks of the training rankings and likelihoods."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class ColumnsConfig(LinearConfig):
     """Those that read columns."""
 
     columns: tuple[str, ...] = ()
-    """The topics' own columns to read as well (names of `feature_names`)."""
+    """Further columns of the topics to read (names of `feature_names`)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,7 +62,7 @@ K = TypeVar("K", bound=ColumnsConfig)
 P = TypeVar("P")
 
 _FIRST_DECAY, _SECOND_DECAY, _LEAST_DEVIATION = 0.9, 0.999, 1e-8
-"""Of Adam (Kingma & Ba 2015), its authors' values."""
+"""Constants of Adam (Kingma & Ba 2015), its authors' values."""
 
 
 class LinearLearner(Learner[C], Generic[C, P]):
@@ -70,7 +70,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
 
     _values: ScoreArray
     _adam: dict[str, Any]
-    """What Adam remembers: running means of the gradient ("first") and of its square ("second"), [W], and "steps"."""
+    """State of Adam: running means of the gradient ("first") and of its square ("second"), [W], and "steps"."""
     _topics: list[P]
 
     # What a linear learner implements.

@@ -52,7 +52,7 @@ class RltrConfig(ColumnsConfig):
     """R-LTR: the likelihood of the ideal ranking."""
 
     pooling: Pooling = "min"
-    """How the relations with the documents ranked so far are summed up."""
+    """Pooling of the relations with the documents ranked so far."""
     measure: MeasureOption = "alpha_nDCG"
     """E, what an ideal ranking maximises; without a cutoff it counts to `depth`."""
 
@@ -79,13 +79,13 @@ class PairConfig(RltrConfig):
     """PAMM, SGDMM-Log and SGDMM-Exp: learners from pairs of a good and a bad ranking."""
 
     loss: Literal["perceptron", "logistic", "exponential"] = "perceptron"
-    """Of a pair: PAMM's "perceptron", SGDMM-Log's "logistic" or SGDMM-Exp's "exponential"."""
+    """Loss of a pair: PAMM's "perceptron", SGDMM-Log's "logistic" or SGDMM-Exp's "exponential"."""
     positives: Count = 5
-    """tau+, good rankings a topic: the ideal and variants of it with equally judged documents swapped."""
+    """tau+, good rankings per topic: the ideal and variants of it with equally judged documents swapped."""
     negatives: Count = 20
-    """tau-, bad rankings a topic, drawn at random."""
+    """tau-, random bad rankings per topic."""
     negative_below: Share = 0.8
-    """What a bad ranking may reach in the measure, in shares of the ideal's."""
+    """Largest value of a bad ranking, as a share of the ideal's."""
 
 
 class Pamm(PlackettLuceLearner[PairConfig]):

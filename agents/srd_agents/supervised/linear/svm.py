@@ -28,7 +28,7 @@ class StructSvmConfig(ColumnsConfig):
     measure: MeasureOption = "alpha_nDCG"
     """E; without a cutoff it counts to `depth`."""
     regularisation: NotNegative = 0.001
-    """What half the squared length of the weights costs."""
+    """Weight of half the squared length of the weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +38,11 @@ class SvmDivConfig(LinearConfig):
     depth: Count = 10
     """Documents of the sets that it learns from."""
     measure: MeasureOption = "alpha_nDCG"
-    """What the sets to be learned maximise (greedily); without a cutoff it counts to `depth`."""
+    """Measure of the sets to be learned, maximised greedily; without a cutoff it counts to `depth`."""
     max_words: Count = 2000
     """Words of a topic at most, those that most documents use."""
     regularisation: NotNegative = 0.001
-    """What half the squared length of the weights costs."""
+    """Weight of half the squared length of the weights."""
 
 
 def hinge_loss(

@@ -19,29 +19,29 @@ class NtnDivConfig(LearnerConfig):
     slices: Count = 7
     """z, slices of the tensor (7 in MDP-DIV's comparison, 100 in Liu et al. 2018)."""
     pooling: Pooling = "max"
-    """How a slice sums up the documents ranked so far (the paper: max; the public code: min)."""
+    """Pooling of a slice over the documents ranked so far (the paper: max; the public code: min)."""
     loss: Literal["likelihood", "margin"] = "likelihood"
     """"likelihood" of the ideal ranking (R-LTR), or the "margin" between good and bad rankings (PAMM)."""
     measure: MeasureOption = "alpha_nDCG"
-    """What an ideal ranking maximises and margins are measured in; without a cutoff it counts to `depth`."""
+    """Measure of ideal rankings and of margins. Without a cutoff it counts to `depth`."""
     depth: Count = 10
-    """Ranks of the rankings that it learns from."""
+    """Ranks of the training rankings."""
     positives: Count = 5
-    """With "margin": good rankings a topic, the ideal and variants of it with equally judged documents swapped."""
+    """With "margin": good rankings per topic, the ideal and variants of it with equally judged documents swapped."""
     negatives: Count = 20
-    """With "margin": bad rankings a topic, drawn at random."""
+    """With "margin": random bad rankings per topic."""
     negative_below: Share = 0.8
-    """With "margin": what a bad ranking may reach in the measure, in shares of the ideal's."""
+    """With "margin": largest value of a bad ranking, as a share of the ideal's."""
     optimizer: Literal["adam", "sgd"] = "adam"
-    """"sgd" is the paper's plain gradient descent."""
+    """Optimizer; "sgd" is the paper's plain gradient descent."""
     learning_rate: Positive = 0.003
-    """Step size (Liu et al. 2018: 0.009, with plain gradient descent)."""
+    """Learning rate (Liu et al. 2018: 0.009, with plain gradient descent)."""
     tensor_rate: Positive = 0.01
-    """Step size of the tensor and of w, in shares of `learning_rate`; small ones keep them from learning the training
-    topics by heart before the few other weights are right (the paper: 1)."""
+    """Learning rate of the tensor and of w, as a share of `learning_rate` (the paper: 1). A small one keeps them from
+    overfitting before the few other weights are right."""
     init: Literal["similarity", "random"] = "similarity"
-    """First weights: "similarity" starts as a rough MMR (see `NtnNetwork`), "random" draws all of them."""
+    """Initial weights: "similarity" starts as a rough MMR (see `NtnNetwork`), "random" draws all of them."""
     features: bool = True
     """Also score the cosine of query and document and the retrieval order, where topics have them."""
     device: str = "cpu"
-    """Where it is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
+    """Device for training, as torch names it ("cpu", "cuda"). Ranking always runs on the CPU."""

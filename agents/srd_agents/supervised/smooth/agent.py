@@ -30,9 +30,9 @@ C = TypeVar("C", bound=AttentionConfig)
 _CHUNK_DOCUMENTS = 4096
 """Documents scored in one pass of ranking."""
 _FIRST_SCORES = 0.01
-"""What the first weights of the outputs are multiplied by."""
+"""Factor of the initial weights of the outputs."""
 _LEAST_DEVIATION = 1e-3
-"""Of a Gaussian score: without it all would become certain, and nothing could be learned any more."""
+"""Least deviation of a Gaussian score: without it all would become certain, and learning would stop."""
 
 
 class StandardizedScorer(nn.Module):

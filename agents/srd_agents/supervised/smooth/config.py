@@ -14,7 +14,7 @@ class DaletorConfig(AttentionConfig):
     """DALETOR: a smooth alpha_DCG of scores."""
 
     temperature: Positive = 0.1
-    """T of the sigmoid that takes the place of "is ranked before": smaller is closer to the measure, and steeper."""
+    """T of the sigmoid that replaces "is ranked before": smaller is steeper, and closer to the measure."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,6 @@ class Mo4srdConfig(AttentionConfig):
     """MO4SRD: a measure of expected ranks, scores being Gaussian."""
 
     measure: Literal["alpha_DCG", "ERR_IA"] = "alpha_DCG"
-    """What is maximised."""
+    """Measure to maximise."""
     correlated: bool = False
-    """Whether the scores of two documents correlate as much as the cosine of their rows says."""
+    """Let the scores of two documents correlate as the cosine of their rows."""

@@ -27,22 +27,23 @@ class Build(ABC):
     out: File
     """The topic file to write (Parquet)."""
     vectors: Annotated[str | None, tyro.conf.arg(metavar="FILE|lsa|simulated|model:NAME")] = None
-    """FILE: vectors by document id (TSV, JSON, .npy, .npz, Parquet). lsa: of the texts of all topics, marked
-    transductive (better: leave it out and give `srd train --vectors lsa`). simulated: drawn from the judgments, marked
-    simulated. model:NAME: a sentence-transformers model, by name or folder."""
+    """Source of the embeddings. FILE: embeddings by document id (TSV, JSON, .npy, .npz, Parquet). model:NAME: a
+    sentence-transformers model, by name or folder. lsa: fitted on the texts of all topics, and marked transductive
+    (`srd train --vectors lsa` fits them on training topics only). simulated: drawn from the judgments, and marked
+    simulated."""
     query_vectors: SomeFile = None
-    """FILE: vectors by query id or query text."""
+    """Embeddings by query id or query text."""
     missing: Literal["error", "drop"] = "error"
-    """Treatment of documents without a vector: stop, or leave them out (then topics left without any)."""
+    """Treatment of documents without an embedding: stop, or drop them, and topics that are left without any."""
     width: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """F of lsa vectors (default 100) and simulated ones (default 64)."""
+    """Width of lsa embeddings (default: 100) or simulated ones (default: 64)."""
     noise: float | None = None
-    """Noise of simulated vectors (default 1) and synthetic topics (default: the preset's)."""
+    """Noise of simulated embeddings (default: 1) or synthetic topics (default: the preset's)."""
     catalogue: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """Simulated vectors: directions that all topics share; each topic's subtopics are mapped to some of them at
-    random (default: every topic has directions of its own)."""
+    """Simulated embeddings: number of directions that all topics share. Each topic's subtopics are mapped to some of
+    them at random (default: every topic has its own directions)."""
     seed: int = 0
-    """Random seed of simulated vectors and synthetic topics."""
+    """Random seed of simulated embeddings and synthetic topics."""
     json: bool = False
     """Print JSON about the file written."""
 
@@ -135,15 +136,16 @@ class Ambient(FolderBuild):
 
     Examples:
       srd data build ambient ambient --out texts.parquet
-      srd data build ambient ambient --vectors ambient/minilm-384.npz --out ambient.parquet
+      srd data build ambient ambient --vectors minilm.npz --out ambient.parquet
       srd data build ambient other-set --order bm25 --out other.parquet
     """
 
     order: Order = "file"
-    """Order of candidates. file: the numbers of results are a search engine's ranks. none: they are not, shuffle.
-    bm25 (needs the package bm25s), cosine (needs --vectors of results and queries): an order of ours."""
+    """Order of the candidates. file: by the numbers of the results, a search engine's ranks. none: a fixed shuffle,
+    where these numbers mean nothing. bm25: needs the package bm25s. cosine: needs --vectors of results and
+    queries."""
     strict: bool = False
-    """Stop at relations that point at another topic's results, which are left out otherwise."""
+    """Stop at judgments that name results of another topic. They are left out otherwise."""
 
     def load(self, output: Output) -> TopicSet:
         """AMBIENT's topics."""
@@ -152,9 +154,9 @@ class Ambient(FolderBuild):
 
 @dataclass(frozen=True, kw_only=True)
 class Texts(FolderBuild):
-    """Make a topic file from any collection of texts; a first stage finds the candidates in the whole corpus.
+    """Make a topic file from a collection of texts; a first stage finds the candidates in the whole corpus.
 
-    The folder holds corpus.jsonl, queries.jsonl, and where at hand subtopics.jsonl and diversity.qrels (plain or .gz).
+    The folder holds corpus.jsonl and queries.jsonl, and optionally subtopics.jsonl and diversity.qrels (plain or .gz).
 
     Examples:
       srd data build texts my-texts --vectors lsa --out mine.parquet
@@ -163,9 +165,9 @@ class Texts(FolderBuild):
 
     retrieve: Retrieve = "cosine"
     """The first stage. cosine: needs --vectors, of documents and queries. bm25: needs the package bm25s. hybrid: both,
-    fused by reciprocal ranks. none: the judged documents of each query, in a fixed shuffle."""
+    fused by reciprocal ranks. none: the candidates are the judged documents of each query, in a fixed shuffle."""
     depth: int = 100
-    """Candidates of a query, at most."""
+    """Largest number of candidates per query."""
 
     def load(self, output: Output) -> TopicSet:
         """The folder's topics."""
@@ -176,17 +178,18 @@ class Texts(FolderBuild):
 
 @dataclass(frozen=True, kw_only=True)
 class Rl4srd(FolderBuild):
-    """Make a topic file from MDP-DIV's published files.
+    r"""Make a topic file from MDP-DIV's published files.
 
-    The folder holds query_doc.json, query_permutation.json, and where at hand query_representation.dat and
-    doc_representation.dat (plain or .gz). The published order leaks the labels: candidates are shuffled.
+    The folder holds query_doc.json and query_permutation.json, and optionally query_representation.dat and
+    doc_representation.dat (plain or .gz). The published order leaks the labels, so candidates are shuffled.
 
     Example:
-      srd data build rl4srd rl4srd --qrels trec-web/*.qrels.gz --vectors simulated --out topics.parquet
+      srd data build rl4srd rl4srd --qrels trec-web/*.qrels.gz \
+          --vectors simulated --out topics.parquet
     """
 
     qrels: Files = ()
-    """Official diversity judgments, which give the pool; without them the ideal comes from the candidates."""
+    """Official diversity judgments, which give the pool. Without them the ideal ranking is of the candidates."""
 
     def load(self, output: Output) -> TopicSet:
         """MDP-DIV's topics."""
@@ -197,11 +200,11 @@ class Rl4srd(FolderBuild):
 class DuDiv(FolderBuild):
     """Make a topic file from the DU-DIV label file.
 
-    The folder holds query_doc_subtopics_doc15_2.json (plain or .gz). Its order leaks the labels: candidates are
-    shuffled.
+    The folder holds query_doc_subtopics_doc15_2.json (plain or .gz). Its order leaks the labels, so candidates
+    are shuffled.
 
     Example:
-      srd data build du-div du-div --vectors simulated --noise 2 --out topics.parquet
+      srd data build du-div du-div --vectors simulated --out topics.parquet
     """
 
     def load(self, output: Output) -> TopicSet:
@@ -219,9 +222,10 @@ class Synthetic(Build):
     """
 
     preset: tyro.conf.Positional[str]
-    """tiny (for trying things), serp (15 documents, shared subtopics) or web (200 documents, private subtopics)."""
+    """Preset: tiny (for trials), serp (15 documents, shared subtopics) or web (200 documents, query-specific
+    subtopics)."""
     topics: int = 1000
-    """How many topics."""
+    """Number of topics."""
 
     def check(self) -> None:
         """Refuse vectors from elsewhere."""
@@ -241,20 +245,21 @@ class Synthetic(Build):
 
 @dataclass(frozen=True, kw_only=True)
 class IrDatasets(Build):
-    """Make a topic file from a dataset of the library ir_datasets (pip install "srd-gym[ir]").
+    r"""Make a topic file from a dataset of the library ir_datasets (pip install "srd-gym[ir]").
 
     Candidates are the run's, else the dataset's scored documents.
 
     Example:
-      srd data build ir-datasets clueweb09/en/trec-web-2009/diversity --run r.gz --no-texts --out topics.parquet
+      srd data build ir-datasets clueweb09/en/trec-web-2009/diversity \
+          --run r.gz --no-texts --out topics.parquet
     """
 
     dataset: tyro.conf.Positional[str]
-    """Its id; https://ir-datasets.com lists them."""
+    """Id of the dataset; https://ir-datasets.com lists them."""
     run: Files = ()
     """The retrieval run: candidates and their scores."""
     no_texts: bool = False
-    """Leave out documents' texts, which need the collection itself."""
+    """Leave out the documents' texts, which need the collection itself."""
 
     def load(self, output: Output) -> TopicSet:
         """The dataset's topics."""
@@ -267,24 +272,25 @@ class IrDatasets(Build):
 
 @dataclass(frozen=True, kw_only=True)
 class Nuggets(Build):
-    """Make a topic file from nugget judgments (TREC RAG's by nuggetizer, FreshStack's, CRUX's): nuggets are subtopics.
+    r"""Make a topic file from nugget judgments, with nuggets as subtopics.
 
-    Files are JSON lines; what a line is shows by its keys.
+    Reads the files of TREC RAG (nuggetizer), FreshStack and CRUX: JSON lines, whose keys tell their kind.
 
     Examples:
       srd data build nuggets assignments.jsonl --out rag.parquet
-      srd data build nuggets topic.jsonl subtopics.jsonl ratings.jsonl --threshold 4 --run bm25.run --out crux.parquet
+      srd data build nuggets topic.jsonl subtopics.jsonl ratings.jsonl \
+          --threshold 4 --run bm25.run --out crux.parquet
     """
 
     files: tyro.conf.Positional[Files]
-    """The files, plain or gzip."""
+    """Files of judgments, plain or gzip."""
     run: Files = ()
-    """TREC runs, whose documents are the candidates; without, the judged passages, in a fixed shuffle."""
+    """TREC runs, whose documents are the candidates. Without them: the judged passages, in a fixed shuffle."""
     threshold: Annotated[int | None, tyro.conf.arg(metavar="GRADE")] = None
-    """Least grade that counts. nuggetizer: support 2 (default), partial support 1. FreshStack: 1. CRUX: 0 to 5 (default
-    3)."""
+    """Lowest grade that counts as relevant. nuggetizer: 2 is support (default), 1 partial support. FreshStack: 1.
+    CRUX: 0 to 5 (default: 3)."""
     importance: Literal["all", "vital"] = "all"
-    """Whether nuggets count that are not vital (nuggetizer)."""
+    """Nuggets that count (nuggetizer): all, or the vital ones only."""
     texts: Files = ()
     """The documents' texts: JSON lines in BEIR's format (corpus.jsonl), plain or gzip."""
 
@@ -296,18 +302,19 @@ class Nuggets(Build):
 
 @dataclass(frozen=True, kw_only=True)
 class Trec(Build):
-    """Make a topic file from TREC files.
+    r"""Make a topic file from TREC files.
 
     Example:
-      srd data build trec --qrels q.gz --run r.gz --topics t.xml --vectors docs.tsv --missing drop --out topics.parquet
+      srd data build trec --qrels q.gz --run r.gz --topics t.xml \
+          --vectors docs.tsv --missing drop --out topics.parquet
     """
 
     run: Files
     """The retrieval run: candidates and their scores."""
     qrels: Files = ()
-    """Diversity judgments, plain or gzip; without them the topics can be ranked, not trained on."""
+    """Diversity judgments, plain or gzip. Topics without judgments can be ranked, not trained on."""
     topics: Files = ()
-    """Topics files (XML) with query and subtopic texts."""
+    """Topic descriptions (TREC XML) with query and subtopic texts."""
     texts: Files = ()
     """The documents' texts: JSON lines in BEIR's format (corpus.jsonl), plain or gzip; --vectors lsa needs them."""
 

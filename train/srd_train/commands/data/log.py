@@ -17,16 +17,21 @@ from srd_train.serving.models import load_with_options
 
 @dataclass(frozen=True, kw_only=True)
 class LogData:
-    """Log episodes of a ranker that explores: what is shown, with which propensity, and what simulated users click.
+    """Log the lists that an exploring ranker shows to simulated users, with propensities and clicks.
 
-    Each episode draws a topic and a user. At each rank the ranker's best document not shown yet is shown, or with
-    probability epsilon one of all that are left. The log (Parquet) has a row for each episode: query_id; shown
-    (document ids); propensities (of the document at each rank, given those above it), slot_propensities (whatever
-    stands above), ranking_propensity (their product over the ranks given those above); clicks. An interrupted log goes
-    on where it stood when the same command runs again.
+    Each episode draws a topic and a user. Each rank shows the ranker's best document that is left, or with probability
+    epsilon a random one. The same command continues an interrupted log.
+
+    Columns of the log (Parquet), one row per episode:
+      query_id            the topic
+      shown               document ids, best first
+      propensities        of each document, given those above it
+      slot_propensities   of each document at its rank, over all lists
+      ranking_propensity  of the whole list
+      clicks              1 where the user clicked
 
     Example:
-      srd data log mmr --topics synthetic:serp --episodes 10000 --epsilon 0.1 --out logs.parquet
+      srd data log mmr --topics synthetic:serp --epsilon 0.1 --out logs.parquet
     """
 
     ranker: tyro.conf.Positional[str]
@@ -36,19 +41,19 @@ class LogData:
     out: File
     """The log to write."""
     episodes: int = 10_000
-    """Lists shown."""
+    """Number of lists to show."""
     epsilon: float = 0.1
-    """How often a rank is explored, 0 to 1."""
+    """Probability that a rank shows a random document, 0 to 1."""
     within: int | None = None
-    """Show only the ranker's first so many documents; default: all."""
+    """Show only the ranker's first N documents (default: all)."""
     k: int = 10
     """Documents per list."""
     users: str = "Clicks"
-    """Users, as "Clicks(model='dbn', patience=0.9)"; Clicks alone: cascade users."""
+    """Click model, as "Clicks(model='dbn', patience=0.9)". Clicks alone: cascade users."""
     seed: int = 0
     """Random seed of topics, users and exploration."""
     trust: bool = False
-    """Let a ranker of one's own ("module:Class", or a folder trained from such) run."""
+    """Let a ranker of your own run: "module:Class", or a folder trained from one."""
     json: bool = False
     """Print JSON about the log written."""
 

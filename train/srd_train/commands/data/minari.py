@@ -16,14 +16,14 @@ from srd_train.serving.models import load_with_options
 
 @dataclass(frozen=True, kw_only=True)
 class MinariData:
-    """Keep episodes of a ranker as a Minari data set, Farama's format for offline reinforcement learning.
+    """Save episodes of a ranker as a Minari data set, Farama's format for offline reinforcement learning.
 
-    The episodes are played through SRD-v0 by Minari's own collector and lie under MINARI_DATASETS_PATH (default:
-    ~/.minari/datasets). Minari reads them without this package; with it, `recover_environment` makes the environment,
-    in which an episode's seed and actions replay its rewards.
+    Minari's own collector plays the episodes in SRD-v0 and writes them below MINARI_DATASETS_PATH (default:
+    ~/.minari/datasets). Reading them needs Minari alone. With this package, `recover_environment` makes the
+    environment, in which an episode's seed and actions replay its rewards.
 
     Example:
-      srd data minari mmr --topics synthetic:serp --episodes 1000 --id srd/serp/mmr-v0
+      srd data minari mmr --topics synthetic:serp --id srd/serp/mmr-v0
     """
 
     ranker: tyro.conf.Positional[str]
@@ -35,9 +35,9 @@ class MinariData:
     episodes: int = 1000
     """Episodes to play."""
     epsilon: float = 0.0
-    """How often a rank is explored, 0 to 1."""
+    """Probability that a rank takes a random document, 0 to 1."""
     reward: str = "alpha_DCG"
-    """What is paid: a measure, or users as "Clicks(model='dbn')"."""
+    """Reward: a measure, or users as "Clicks(model='dbn')"."""
     horizon: int = 10
     """Ranks of an episode."""
     observation: Literal["full", "compact"] = "full"
@@ -45,7 +45,7 @@ class MinariData:
     seed: int = 0
     """Random seed; episode i is reset with seed + i."""
     trust: bool = False
-    """Let a ranker of one's own ("module:Class", or a folder trained from such) run."""
+    """Let a ranker of your own run: "module:Class", or a folder trained from one."""
     json: bool = False
     """Print JSON about the data set."""
 

@@ -14,7 +14,7 @@ from srd_train.commands.console import File, Output
 class Qrels:
     """Write the labels of a topic file as TREC diversity qrels: lines "topic subtopic document judgment".
 
-    The file holds the pool where every judged topic has one, else the candidates: `srd evaluate --qrels` with it gives
+    The qrels hold the pool where every judged topic has one, else the candidates. `srd evaluate --qrels` then gives
     the scores of `srd evaluate --topics`.
 
     Example:

@@ -59,8 +59,8 @@ An answer costs one call of the model per query: about 80 tokens of prompt and 8
 Constants were chosen, twice, on AMBIENT, `key-points`, the claims of `perspectives` with even ids, 100 queries of
 `medical-questions`, and `reference-lists` with its judges' lists; means over all queries on this page but those of
 `word-senses` were looked at meanwhile. `word-senses` was opened after each choice, and nothing was changed then.
-The trust in scores was chosen last, for texts that are compared by their words: on AMBIENT, `key-points`, the even claims
-of `perspectives`, also with LSA, and 100 queries of `medical-questions`."""
+The trust in scores was chosen last, for texts that are compared by their words: on AMBIENT, `key-points`, the even
+claims of `perspectives`, also with LSA, and 100 queries of `medical-questions`."""
 BARE = (
     "overview",
     "symptoms",

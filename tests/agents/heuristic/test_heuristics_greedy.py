@@ -174,7 +174,7 @@ def test_most_similarities_are_never_computed(name: str, most: int, monkeypatch:
     # Small topics are worked on side by side: one row of all candidates a rank.
     products.clear()
     ranker.rank_batch([drawn(50, 8, 0), drawn(50, 8, 1)], 10)
-    assert products == [50] * 18
+    assert products == [100] * 9
 
 
 @pytest.mark.parametrize("name", BY_VECTORS)

@@ -146,8 +146,6 @@ KINDS: Mapping[str, Callable[[Lines, Stored], str]] = {
     "reach": reach,
     "worth": worth,
 }
-PICTURES = {"picture": "Differences with their 95% intervals", "curves": "Scores over the lists shown in training"}
-"""Kinds of pictures and the words for those who do not see them."""
 
 
 def remade(text: str, path: Path, stored: Stored, folder: str = "") -> str:

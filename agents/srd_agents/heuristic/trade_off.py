@@ -161,7 +161,7 @@ class MSD(TradeOff):
 
 
 def ties_of(topics: Sequence[Topic], relevance: FloatArray) -> FloatArray | None:
-    """What decides between equal scores of topics of one size.
+    """Tie breakers of topics of one size.
 
     Args:
         topics: B of them.

@@ -232,7 +232,7 @@ def test_users_that_cannot_be_are_refused(values: dict[str, Any], message: str, 
 def test_simulators_ask_for_users_where_they_pay() -> None:
     topics, two = random_topics(0), np.zeros(2, np.int64)
     core = SelectionCore(topics, reward="Clicks")
-    refused(lambda: core.reset(two), "pass users=, one for each episode")
+    refused(lambda: core.reset(two), "pass users=, one per episode")
     refused(lambda: core.reset(two, users=[1]), "expected one user for each of 2 episodes")
     refused(lambda: core.reset(two, users=[1, -1]), "0 to 2\\*\\*63 - 1")
     refused(lambda: core.reset(two, users=[0.5, 1.0]), "users must be integers", TypeError)  # type: ignore[list-item]

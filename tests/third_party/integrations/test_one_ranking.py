@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +59,22 @@ def test_srd_mcp(queries: Any, wanted: Any) -> None:
     for (query, vectors, scores), expected in zip(queries, wanted, strict=True):
         asked = {"doc_vectors": vectors.tolist(), "diversity": 0.5, "k": K}
         assert diversify_results(asked | {"scores": scores.tolist(), "query_vector": query.tolist()}) == expected
+
+
+def test_srd_rank(queries: Any, wanted: Any) -> None:
+    for keys in (["doc_vectors", "query_vector"], ["doc_vectors", "query_vector", "retrieval_scores"]):
+        lines = []
+        for number, (query, vectors, scores) in enumerate(queries):
+            given = {
+                "doc_vectors": vectors.tolist(),
+                "query_vector": query.tolist(),
+                "retrieval_scores": scores.tolist(),
+            }
+            known = {"query_id": number, "doc_ids": list(range(len(vectors))), "diversity": 0.5}
+            lines.append(json.dumps(known | {key: given[key] for key in keys}))
+        words = [sys.executable, "-m", "srd_train", "rank", "mmr", "--k", str(K)]
+        done = subprocess.run(words, input="\n".join(lines), capture_output=True, text=True, check=True)
+        assert [json.loads(line)["ranking"] for line in done.stdout.splitlines()] == wanted
 
 
 @pytest.mark.parametrize("lambda_mult", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])

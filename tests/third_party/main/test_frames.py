@@ -147,7 +147,7 @@ def test_a_function_names_the_subtopics_of_each_query() -> None:
     wanted = listed.transform(given.assign(senses=given["query"].map(SENSES)))
     pd.testing.assert_frame_equal(found, wanted.drop(columns="senses"))
     assert seen[1] == ("jaguar", given[given["qid"] == "q1"]["title"].tolist())
-    for bad, message in ((changed(0, "query", None), "topic 'q2' has no query text"), (frame(), "asks for the docum")):
+    for bad, message in ((changed(0, "query", None), "topic 'q2' has no query text"), (frame(), "needs the documents")):
         with pytest.raises(ValueError, match=message):
             FrameRanker(k=4, subtopics=names, embed=embed).transform(bad)
     with pytest.raises(ValueError, match="no column 'text'"):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,8 @@ from numpy.typing import NDArray
 from srd_agents import diversify
 from srd_gym.data import load_ambient
 from srd_train.commands.mcp import diversify_results
+from srd_train.serving.json_lines import rank_lines
+from srd_train.serving.models import load_model
 
 pytestmark = pytest.mark.data
 K = 10
@@ -61,7 +61,7 @@ def test_srd_mcp(queries: Any, wanted: Any) -> None:
         assert diversify_results(asked | {"scores": scores.tolist(), "query_vector": query.tolist()}) == expected
 
 
-def test_srd_rank(queries: Any, wanted: Any) -> None:
+def test_the_lines_of_srd_rank(queries: Any, wanted: Any) -> None:
     for keys in (["doc_vectors", "query_vector"], ["doc_vectors", "query_vector", "retrieval_scores"]):
         lines = []
         for number, (query, vectors, scores) in enumerate(queries):
@@ -72,9 +72,9 @@ def test_srd_rank(queries: Any, wanted: Any) -> None:
             }
             known = {"query_id": number, "doc_ids": list(range(len(vectors))), "diversity": 0.5}
             lines.append(json.dumps(known | {key: given[key] for key in keys}))
-        words = [sys.executable, "-m", "srd_train", "rank", "mmr", "--k", str(K)]
-        done = subprocess.run(words, input="\n".join(lines), capture_output=True, text=True, check=True)
-        assert [json.loads(line)["ranking"] for line in done.stdout.splitlines()] == wanted
+        answers: list[str] = []
+        rank_lines(load_model("mmr"), lines, answers.append, K)
+        assert [json.loads(answer)["ranking"] for answer in answers] == wanted
 
 
 @pytest.mark.parametrize("lambda_mult", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])

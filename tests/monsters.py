@@ -30,7 +30,7 @@ MONSTERS: dict[str, Any] = {
 
 
 def said_by(call: Callable[[], object]) -> str:
-    """What a call says when it refuses its arguments."""
+    """The message of a call that refuses its arguments."""
     try:
         call()
     except Exception as error:

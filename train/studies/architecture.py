@@ -24,7 +24,7 @@ PACKAGES = (
 )
 """Name, what it is, and its parts, from the top down: each imports only those below it."""
 FLOWS = (("rankings, models", "topics, options"), ("observations, rewards", "actions, rankings"))
-"""What goes up and what goes down between two neighbours, from the top."""
+"""Labels of the arrows up and down between two neighbours, from the top."""
 OUTSIDE = (("runs, tables,", "reports"), ("re-ranked", "results"), ("TREC files,", "texts, embeddings"))
 """What users get from each package, or (of the last) give to it."""
 _LEFT, _WIDTH, _HEIGHT, _GAP, _TOP = 10, 420, 116, 58, 10

@@ -234,7 +234,7 @@ def test_of_very_many_candidates_those_near_the_query_are_considered(n: int, k: 
 @pytest.mark.skipif("SRD_DATA_DIR" not in os.environ, reason="SRD_DATA_DIR names no folder of data sets")
 @pytest.mark.parametrize("name", ["word-senses", "reference-lists"])
 def test_comparing_a_sample_of_many_candidates_costs_nothing(name: str) -> None:
-    """Of the collections these two have most topics of more candidates than are compared."""
+    """Collections with most topics of more candidates than are compared."""
     folder = Path(os.environ["SRD_DATA_DIR"]) / "texts" / name
     topics = load_texts(folder, vectors=folder / "minilm-384.npz", retrieve="none", depth=5_000)
     many = topics.select([topic.query_id for topic in topics if topic.n_candidates > Representative().sample])

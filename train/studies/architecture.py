@@ -26,7 +26,7 @@ PACKAGES = (
 FLOWS = (("rankings, models", "topics, options"), ("observations, rewards", "actions, rankings"))
 """Labels of the arrows up and down between two neighbours, from the top."""
 OUTSIDE = (("runs, tables,", "reports"), ("re-ranked", "results"), ("TREC files,", "texts, embeddings"))
-"""What users get from each package, or (of the last) give to it."""
+"""Outputs of each package to users; for the last, its inputs."""
 _LEFT, _WIDTH, _HEIGHT, _GAP, _TOP = 10, 420, 116, 58, 10
 _COLOURS = ("#8E4585", "#0072B2", "#00694E")
 

@@ -24,9 +24,9 @@ from srd_train.report.markup import markdown, write_text
 
 CARD = "card.md"
 TRAINING_SEED = 51733
-"""Of the topics: no recipe and no page uses it."""
+"""Seed of the training topics: no recipe and no page uses it."""
 JUDGED_SEED = 0
-"""Of the topics that cards show scores of: the default topics of the environments."""
+"""Seed of the topics whose scores the cards show: the default topics of the environments."""
 PLANS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "serp-mdp-div": ("mdp-div-batched", {"epochs": 40, "patience": 0, "reward": "alpha_nDCG"}),
     "serp-qmix": ("qmix", {"epochs": 80}),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from run_srd import Srd
 
-from srd_agents.registry import load_trained, model_folder, pretrained_names
+from srd_agents.registry import load_ranker, load_trained, model_folder, pretrained_names
 from srd_agents.training.options import read_model_config
 from studies.pretrain.policies import PLANS
 
@@ -22,6 +23,12 @@ def test_the_command_makes_folders_with_cards(tmp_path: Path, study: Srd) -> Non
         ).read_bytes()
         assert f"| `pretrained:{folder.name}` | {told['scores'][folder.name]:.3f} |" in (folder / "card.md").read_text()
         load_trained(folder)
+
+
+@pytest.mark.filterwarnings("error")
+def test_those_that_come_along_load_without_a_warning() -> None:
+    for name in pretrained_names():
+        load_ranker(name)
 
 
 def test_those_that_come_along_are_of_the_plans() -> None:

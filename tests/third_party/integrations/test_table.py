@@ -17,7 +17,9 @@ from srd_agents.integrations.sklearn import DiverseNeighbors
 
 PAGE = (THIRD_PARTY / "retrieval.md").read_text(encoding="utf-8")
 TABLE = [line.split("|")[2:-1] for line in PAGE.splitlines() if line.startswith("| ")]
-SHARED = {word for line in re.findall(r"^All take .*", PAGE, flags=re.MULTILINE) for word in re.findall(r"`(\w+)`", line)}
+SHARED = {
+    word for line in re.findall(r"^All take .*", PAGE, flags=re.MULTILINE) for word in re.findall(r"`(\w+)`", line)
+}
 
 
 @pytest.mark.parametrize(("column", "arguments"), [

@@ -117,7 +117,7 @@ def shelve_results(app: Any, doctree: Any) -> None:
 
 
 def align_words(app: Any, doctree: Any) -> None:
-    """Align columns of words to the left, where they may break: generated tables align all but the first to the right."""
+    """Align columns of words to the left, where they may break: generated tables have them on the right."""
     for group in doctree.findall(nodes.tgroup):
         for column in zip(*([*row] for row in group.findall(nodes.row)), strict=True):
             if not any(re.match(r"[-+<]?\s?\d", entry.astext()) for entry in column[1:]):

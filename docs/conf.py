@@ -80,6 +80,7 @@ def setup(app: Any) -> None:
     app.connect("builder-inited", check_results)
     app.connect("source-read", link_to_pages)
     app.connect("doctree-read", shelve_results)
+    app.connect("doctree-read", align_words)
     app.connect("autodoc-process-docstring", from_markdown, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", as_written)
 
@@ -113,6 +114,15 @@ def shelve_results(app: Any, doctree: Any) -> None:
         entry = next(app.env.tocs[app.env.docname].findall(nodes.reference))
         entry.children = [nodes.Text(recipe)]
         app.env.metadata[app.env.docname]["no-search"] = ""
+
+
+def align_words(app: Any, doctree: Any) -> None:
+    """Align columns of words to the left, where they may break: generated tables have them on the right."""
+    for group in doctree.findall(nodes.tgroup):
+        for column in zip(*([*row] for row in group.findall(nodes.row)), strict=True):
+            if not any(re.match(r"[-+<]?\s?\d", entry.astext()) for entry in column[1:]):
+                for entry in column:
+                    entry["classes"] = ["text-left" if name == "text-right" else name for name in entry["classes"]]
 
 
 def from_markdown(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:

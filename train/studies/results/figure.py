@@ -63,7 +63,7 @@ def _costs_figure(panels: Sequence[tuple[str, Sequence[Compared], Sequence[float
         axes.grid(visible=True, alpha=0.3)
         axes.set_title(topics)
         axes.set_xlabel("training, CPU seconds")
-    line[0].set_ylabel(f"{panels[0][1][0].measure}, less that of {panels[0][1][0].rows[1]}")
+    line[0].set_ylabel(f"gain in {panels[0][1][0].measure} over {panels[0][1][0].rows[1]}")
     handles = {name: handle for axes in line for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
     line[-1].legend(handles.values(), handles, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
     return figure
@@ -85,8 +85,8 @@ def _figure(found: Sequence[tuple[str, Compared]]) -> Figure:
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.grid(visible=True, axis="x", alpha=0.3)
-    against = ", ".join(dict.fromkeys(one.rows[1] for _, one in found))
-    axes.set_xlabel(f"{found[0][1].measure}, less that of {against}")
+    against = " or ".join(dict.fromkeys(one.rows[1] for _, one in found))
+    axes.set_xlabel(f"gain in {found[0][1].measure} over {against}")
     handles = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
     axes.legend(handles.values(), handles, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
     return figure

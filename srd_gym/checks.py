@@ -267,8 +267,8 @@ def checked_ranking(ranking: Any, topic: Candidates, ranker: object, k: int | No
         )
     elif len(distinct := set(documents)) < len(documents):
         wrong = (
-            f"ranks a document of topic {shown(topic.query_id)} twice, as where scores are no numbers: are its vectors "
-            "too large? Scale them as those of training"
+            f"ranks a document of topic {shown(topic.query_id)} twice, as happens where scores are NaN: are its "
+            "vectors too large? Scale them as in training"
         )
     elif documents and (min(distinct) < 0 or max(distinct) >= topic.n_candidates):
         wrong = (

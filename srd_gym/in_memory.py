@@ -5,7 +5,7 @@ source                                       qrels, runs
 ===========================================  ====================================================================
 records with attributes                      ir_measures' `Qrel` and `ScoredDoc`, ir_datasets' `TrecSubQrel`: any
                                              iterable of them
-a data frame (pandas, polars)                a row a record, columns of the same names or PyTerrier's (`qid`, `docno`,
+a data frame (pandas, polars)                a row per record, columns of the same names or PyTerrier's (`qid`, `docno`,
                                              `label`)
 dictionaries                                 {query: {subtopic: {document: judgment}}}; {query: {document: score}} or
                                              {query: [documents, best first]}
@@ -139,7 +139,7 @@ def _files(given: Any) -> list[Any]:
     """The paths, where the first of a list is one."""
     if isinstance(given, list) and given and isinstance(given[0], str | os.PathLike):
         if str(given[0]).startswith(PREFIX):
-            raise ValueError(f"{given[0]} stands alone, got {len(given)} names; give one dataset, or files")
+            raise ValueError(f"{given[0]} must be given alone, got {len(given)} names; give one dataset, or files")
         return given
     return []
 

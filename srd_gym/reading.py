@@ -1,4 +1,4 @@
-"""Reading files: whatever is wrong with one is told in one kind of error.
+"""Reading files: one kind of error reports whatever is wrong with one.
 
 Parsers raise what they like (zlib, Arrow, expat and numpy have some thirty kinds of errors between them); `reading` is
 the one place that turns them into a ValueError that names the file, the place in it and what to do.
@@ -313,7 +313,7 @@ def json_line(line: str, place: str) -> Any:
     try:
         return json_value(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{place}: not JSON ({error}): {shown(line)}; expected one object a line") from error
+        raise ValueError(f"{place}: not JSON ({error}): {shown(line)}; expected one object per line") from error
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

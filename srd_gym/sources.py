@@ -1,4 +1,4 @@
-"""Where the topics of environments and learners come from, and the order in which environments deal them."""
+"""Sources of the topics of environments and learners, and the order in which environments deal them."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ class TopicSet(Sequence[Topic]):
 
     @property
     def origin(self) -> dict[str, Any]:
-        """Where the vectors come from, in JSON values: what a trained model keeps, to compare with what it ranks."""
+        """Source of the vectors, in JSON values: a trained model keeps it, to compare with what it ranks."""
         return {"name": self.name, "marks": list(self.marks), "encoder": self.encoder}
 
     @cached_property
@@ -593,7 +593,7 @@ def _check_counts(topic: Topic) -> None:
     ):
         value = getattr(topic, name)
         if value is not None and len(value) != len(ids):
-            raise _fault(topic, f"{name} has {len(value)} entries, expected {len(ids)} (one a {each})")
+            raise _fault(topic, f"{name} has {len(value)} entries, expected {len(ids)} (one per {each})")
     if (topic.pool is None) != (topic.pool_ids is None):
         raise _fault(topic, "pool and pool_ids come together; one of them is missing")
     weights = topic.subtopic_weights

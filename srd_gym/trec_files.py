@@ -210,7 +210,7 @@ def read_run(paths: Paths, *, order: Order = "score") -> Run:
     if told:
         warnings.warn(
             f"run: {few(paths)}: for {len(told):,} of {len(parts):,} queries the scores do not fall with the ranks "
-            f"({few(told)}); the order is that of the scores, as in official tools (in that of the ranks: order rank)",
+            f"({few(told)}); they are ordered by score, as in official tools (order='rank' orders by rank)",
             stacklevel=2,
         )
     return _run(parts)
@@ -235,7 +235,9 @@ def _by_rank(query_id: str, part: Mapping[str, float], ranks: Sequence[str]) -> 
     """Scores that fall with the ranks."""
     places = _places(ranks)
     if places is None:
-        raise ValueError(f"run: the ranks of query {shown(query_id)} are not distinct numbers: {few(ranks)}")
+        raise ValueError(
+            f"run: the ranks of query {shown(query_id)} are not distinct numbers: {few(ranks)}; order by score instead"
+        )
     doc_ids = list(part)
     return {doc_ids[row]: float(len(doc_ids) - place) for place, row in enumerate(np.argsort(places).tolist())}
 

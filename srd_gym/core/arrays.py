@@ -58,7 +58,7 @@ class TopicArrays:
             if max_candidates not in (None, topics.max_candidates):
                 raise ValueError(
                     f"the topic arrays have room for {topics.max_candidates} candidates, but max_candidates="
-                    f"{max_candidates} was asked; pass the topic set, or leave max_candidates out"
+                    f"{max_candidates} was asked for; pass the topic set, or leave max_candidates out"
                 )
             return topics
         topics = as_topic_set(topics)

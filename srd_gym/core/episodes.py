@@ -20,7 +20,7 @@ Where = int | slice | IntArray
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Where some episodes stand: what `restore` needs and nothing else. Small; compares and hashes by value."""
+    """State of some episodes: what `restore` needs and nothing else. Small; compares and hashes by value."""
 
     __repr__ = short_repr
 
@@ -37,7 +37,7 @@ class Snapshot:
 
 
 class Episodes:
-    """Where B episodes stand. The public arrays are read-only views of state that changes in place.
+    """State of B episodes. The public arrays are read-only views of state that changes in place.
 
     Args:
         arrays: the topics.
@@ -122,7 +122,7 @@ class Episodes:
         return total
 
     def snapshot(self, episodes: ArrayLike | None = None) -> Snapshot:
-        """Where episodes stand, as a small immutable value.
+        """State of episodes, as a small immutable value.
 
         Args:
             episodes: which episodes: [B'] int (or one), or [B] bool; None: all.
@@ -154,18 +154,27 @@ class Episodes:
             ValueError: a snapshot of another shape, other topics or another reward, or episodes that do not fit.
         """
         if snapshot.shape != self._shape:
-            raise ValueError(f"the snapshot is of a core with (N, S, K) = {snapshot.shape}, this one has {self._shape}")
+            raise ValueError(
+                f"the snapshot is of a core with (N, S, K) = {snapshot.shape}, this one has {self._shape}; restore it "
+                "with the same topics, max_candidates and horizon"
+            )
         if snapshot.topics != self.arrays.topics.fingerprint:
             raise ValueError(
-                f"the snapshot is of other topics than {self.arrays.topics.name!r}: restore it where the topic set is "
-                "the one, vectors and judgments included, that it was taken with"
+                f"the snapshot is of other topics than {self.arrays.topics.name!r}; restore it with the topic set, "
+                "including vectors and judgments, that it was taken with"
             )
         if snapshot.reward != self._paid_by:
-            raise ValueError(f"the snapshot is of episodes with reward {snapshot.reward}, these have {self._paid_by}")
+            raise ValueError(
+                f"the snapshot is of episodes with reward {snapshot.reward}, these have {self._paid_by}; restore it "
+                "with the same reward"
+            )
         count = len(snapshot.episodes)
         where = episode_indices(snapshot.episodes if episodes is None else episodes, self.n_episodes)
         if count not in (1, len(where)):
-            raise ValueError(f"cannot restore {count} episodes into episodes {where.tolist()} of {self.n_episodes}")
+            raise ValueError(
+                f"cannot restore {count} episodes into episodes {where.tolist()} of {self.n_episodes}; expected as "
+                "many as the snapshot holds, or a snapshot of one"
+            )
         at = _place(where)
         for name, saved in zip(_STATE, snapshot.state, strict=True):
             array = getattr(self, f"_{name}")
@@ -241,7 +250,7 @@ def checked_mask(name: str, mask: ArrayLike, count: int) -> BoolArray:
     if given.dtype != np.bool_ or given.shape != (count,) or not given.any():
         raise ValueError(
             f"{name} must be [{count}] bool, True for at least one sub-environment, got {given.dtype} of shape "
-            f"{given.shape} with {np.count_nonzero(given)} of them"
+            f"{given.shape} with {np.count_nonzero(given)} True"
         )
     return given
 

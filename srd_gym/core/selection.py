@@ -124,7 +124,7 @@ class SelectionCore(SingleEpisodes):
 
         Args:
             topic_index: [B] int, the topic of each.
-            episodes: which episodes to begin anew, one a topic (each once); None: all, and B is how many topics came.
+            episodes: which episodes to begin anew, one per topic (each once); None: all, and B is how many topics came.
             users: where users pay (`Clicks`), one for each of these episodes, [B] int, or a generator to draw them
                 from (of an expectation they may be left out); else they are ignored, and none is drawn.
 
@@ -239,7 +239,10 @@ class SelectionCore(SingleEpisodes):
         """
         bound = self.bound
         if bound is None:
-            raise ValueError(f"reward {self.reward_name!r} is not a measure: gains of all candidates are not defined")
+            raise ValueError(
+                f"reward {self.reward_name!r} is not a measure: gains of all candidates are not defined; give a "
+                "measure as reward"
+            )
         rank = np.minimum(self._rank, self.horizon - 1)
         gains = bound.candidate_gains(self.arrays.judgments[self._topic_index], self._coverage, rank, self._topic_index)
         gains[self._done] = 0.0

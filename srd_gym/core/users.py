@@ -322,7 +322,7 @@ def required_users(users: BoundUsers | None, reward_name: str) -> BoundUsers:
         ValueError: no users.
     """
     if users is None:
-        raise ValueError(f"nobody clicks: reward {reward_name!r} has no users; make it Clicks(...)")
+        raise ValueError(f"nobody clicks: reward {reward_name!r} has no users; pass reward=Clicks(...)")
     return users
 
 

@@ -141,7 +141,7 @@ def _lines(folder: Path, name: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _header(fields: list[str], columns: tuple[str, ...], place: str, line: str) -> list[int]:
-    """Where AMBIENT's columns are among those of a file: by their names, else in their order."""
+    """Places of AMBIENT's columns among those of a file: by their names, else in their order."""
     names = [field.strip().lower() for field in fields]
     wanted = [column.lower() for column in columns]
     if set(wanted) <= set(names):

@@ -45,7 +45,7 @@ def best_of(scores: FloatArray, depth: int) -> tuple[NDArray[np.int64], FloatArr
 
 
 def by_cosine(vectors: FloatArray) -> FirstStage:
-    """By the cosine of query and document, whose vectors are [M, F]; a vector of zeros says nothing."""
+    """First stage by the cosine of query and document, whose vectors are [M, F]; a vector of zeros says nothing."""
     units = unit_rows(vectors)
 
     def scores(_: str, vector: FloatArray | None) -> FloatArray:
@@ -58,7 +58,7 @@ def by_cosine(vectors: FloatArray) -> FirstStage:
 
 
 def by_bm25(texts: Sequence[str]) -> FirstStage:
-    """By BM25 (Robertson et al. 1994) of M texts, as the package bm25s has it (Lucene's variant, English stop words).
+    """First stage by BM25 (Robertson et al. 1994) of M texts: that of bm25s (Lucene's variant, English stop words).
 
     A document without a word of the query is not found; a query says nothing where no document has one of its words.
 
@@ -91,7 +91,7 @@ def by_bm25(texts: Sequence[str]) -> FirstStage:
 
 
 def fused(stages: Sequence[FirstStage]) -> FirstStage:
-    """By reciprocal rank fusion (Cormack et al. 2009) of stages: the sum over those that find it of 1 / (60 + rank)."""
+    """First stage by reciprocal rank fusion (Cormack et al. 2009): sum over stages that find it of 1 / (60 + rank)."""
 
     def scores(text: str, vector: FloatArray | None) -> FloatArray:
         given = [stage(text, vector) for stage in stages]
@@ -297,7 +297,7 @@ def _topics(collection: Collection, candidates: Candidates, advance: Callable[[i
     tell(collection.folder, "queries have no candidates and are left out", without)
     if len(without) == len(collection.queries):
         raise ValueError(
-            f"{WHAT}: {collection.folder}: no query has candidates; do queries and corpus belong together?"
+            f"{WHAT}: {collection.folder}: no query has candidates; check that queries and corpus belong together"
         )
 
 

@@ -20,7 +20,7 @@ def with_optional_gz(folder: PathLike, name: str) -> Path | None:
 
 
 def needed_file(folder: PathLike, name: str, what: str) -> Path:
-    """As `with_optional_gz`, of a file that must be there.
+    """Find a file as `with_optional_gz`, one that must be there.
 
     Raises:
         FileNotFoundError: it is not.

@@ -93,7 +93,7 @@ def label_free_order(query_id: str, doc_ids: Iterable[str]) -> tuple[str, ...]:
 
     The published files of MDP-DIV and DU-DIV list documents in (nearly) ideal order, so that whoever breaks ties by
     position would read the labels. This order depends on the ids alone: not on the file's order, not on which other
-    documents there are, and not on any library's random numbers, so it is the same everywhere and for ever.
+    documents there are, and not on any library's random numbers, so it is the same everywhere and always.
 
     Args:
         query_id: the topic; the same documents stand in another order in another topic.

@@ -116,7 +116,7 @@ def load_nuggets(
 ) -> TopicSet:
     """A topic set whose subtopics are nuggets, from files of one format or several.
 
-    The pool is every judged passage. What is odd is told in a `DataNotice`: assignments and ratings that failed (they
+    The pool is every judged passage. A `DataNotice` reports input problems: assignments and ratings that failed (they
     count 0), CRUX's reports among the passages and queries without a judged passage (left out).
 
     Args:
@@ -203,7 +203,7 @@ Reader = Callable[[_Line, dict[str, _Query], str, Odd], None]
 
 
 def _kind(line: _Line) -> tuple[Reader, str]:
-    """Who reads a line, and its format."""
+    """Find the reader of a line, and its format."""
     keys = line.values.keys()
     if "nuggets" in keys and "qid" in keys:
         if "docid" not in keys:
@@ -284,7 +284,7 @@ def _freshstack(line: _Line, queries: dict[str, _Query], kind: str, odd: Odd) ->
         for doc_id in each.list_of("non_relevant_corpus_ids", str):
             query.grades.setdefault(doc_id, {})
             if doc_id in relevant:
-                raise each.fault("a document to be relevant or not", doc_id)
+                raise each.fault("each document to be relevant or non-relevant", doc_id)
         for doc_id in relevant:
             query.grades.setdefault(doc_id, {})[nugget] = 1
 

@@ -137,7 +137,7 @@ def _row_groups(topics: Iterable[Topic]) -> Iterator[list[Topic]]:
     size = 0
     for topic in topics:
         if not isinstance(topic, Topic):
-            raise TypeError(f"topics must be a TopicSet, or Topics in a list, which hold {shown(topic)}")
+            raise TypeError(f"topics must be a TopicSet or Topics in a list, got an entry {shown(topic)}")
         waiting.append(topic)
         arrays = (getattr(topic, name) for name in (*_FLOATS, *_GRADES))
         size += sum(array.nbytes for array in arrays if array is not None)

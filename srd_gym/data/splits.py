@@ -39,7 +39,7 @@ def read_folds(path: PathLike) -> list[list[str]]:
         if match["name"] in named:
             raise ValueError(f"{place}: {match['name']} comes twice; each fold has one line: {shown(line)}")
         if "" in ids:
-            raise ValueError(f"{place}: {match['name']} is empty, or misses an id between commas: {shown(line)}")
+            raise ValueError(f"{place}: {match['name']} is empty, or lacks an id between two commas: {shown(line)}")
         named[match["name"]] = ids
     if not named:
         raise ValueError(f"{_WHAT}: {path} holds no fold; expected lines like fold1: [2, 7, 10]")

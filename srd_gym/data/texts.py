@@ -46,7 +46,7 @@ def load_texts(
     """The topics of a folder of texts, candidates found by a first stage.
 
     Queries without candidates, documents without text, ids used twice and judged documents that are not in the corpus
-    are told in a `DataNotice` each. Judged documents that are not in the corpus stay in the pool.
+    are reported in a `DataNotice` each. Judged documents that are not in the corpus stay in the pool.
 
     Args:
         folder: holds the files.
@@ -58,7 +58,7 @@ def load_texts(
         depth: candidates of a query, at most.
         missing: what to do about documents or queries without a vector in the file: "error" or "drop". A topic of which
             a subtopic has none gets no subtopic vectors.
-        advance: told of every query for which candidates were sought.
+        advance: called for every query for which candidates were sought.
 
     Raises:
         FileNotFoundError: no such folder, or a file is not in it.

@@ -92,12 +92,12 @@ def _topic_text(element: Element, path: PathLike, query_id: str) -> TopicText:
     """One topic's texts."""
     query = element.find("query")
     if query is None:
-        raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} has no <query>")
+        raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} has no <query>; expected one")
     subtopics: dict[str, str] = {}
     for subtopic in element.findall("subtopic"):
         number = _number(subtopic, path, f"subtopic of topic {shown(query_id)}")
         if number in subtopics:
-            raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} has subtopic {shown(number)} twice")
+            raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} has subtopic {shown(number)} twice; keep one")
         subtopics[number] = _text(subtopic)
     return TopicText(query_text=_text(query), subtopics=subtopics)
 
@@ -165,7 +165,7 @@ def load_trec(
 
 
 def topics_of_run(run: Run, judged: Mapping[str, TopicQrels], queries: Mapping[str, TopicText], name: str) -> TopicSet:
-    """Topics of a run's candidates; those that it does not rank are told of.
+    """Topics of a run's candidates; a `DataNotice` names those that it does not rank.
 
     Args:
         run: the candidates.
@@ -232,7 +232,9 @@ def write_qrels(path: PathLike, topics: TopicSet) -> None:
     """
     judged = [(topic, topic.judgments) for topic in topics if topic.judgments is not None]
     if not judged:
-        raise ValueError(f"qrels: no topic of {topics.name!r} is judged, so that there is nothing to write")
+        raise ValueError(
+            f"qrels: no topic of {topics.name!r} is judged, so there is nothing to write; give topics with judgments"
+        )
     tell(topics.name, "topics are not judged, and are left out", [t.query_id for t in topics if not t.labelled])
     weighted = [topic.query_id for topic, _ in judged if topic.subtopic_weights is not None]
     tell(topics.name, "topics have subtopic weights, which qrels cannot carry: there each subtopic counts 1", weighted)
@@ -258,7 +260,8 @@ def _qrels_of(topic: Topic, judgments: GradeArray, *, by_pool: bool) -> TopicQre
             row, column = np.argwhere(differs)[0]
             raise ValueError(
                 f"qrels: topic {shown(topic.query_id)}: candidate {shown(doc_ids[row])} is not judged as in the "
-                f"pool for subtopic {shown(subtopic_ids[column])}; a qrels file has one judgment of a document"
+                f"pool for subtopic {shown(subtopic_ids[column])}; a qrels file holds one judgment per pair: make "
+                "both agree"
             )
         if pool.doc_ids:
             doc_ids, judgments = pool.doc_ids, pool.judgments

@@ -5,13 +5,13 @@ file              holds
 ================  =====================================================================================
 TSV (or gzip)     a line per vector: id, a tab, then numbers separated by tabs or spaces
 JSON (or gzip)    an object {id: [numbers], ...}, read as a stream: it may be far larger than memory
-`X.npy`           an [n, F] array; the ids stand, one a line, in `X.ids`
+`X.npy`           an [n, F] array; the ids are in `X.ids`, one per line
 `X.npz`           arrays `ids` [n] and `vectors` [n, F]; or, for several kinds at once,
                   `document_ids`, `document_vectors`, `query_ids`, ..., `subtopic_vectors`
 Parquet           columns `id` (string) and `vector` (list of numbers)
 ================  =====================================================================================
 
-The format is told by the file's first bytes. No pickle is ever read.
+The file's first bytes tell the format. No pickle is ever read.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ def _from_npy(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
     """An array file and its ids."""
     beside = with_optional_gz(Path(path).parent, f"{Path(path).stem}.ids")
     if beside is None:
-        raise ValueError(f"{_WHAT}: {path} needs its ids, one a line, in {Path(path).with_suffix('.ids')}")
+        raise ValueError(f"{_WHAT}: {path} needs its ids, one per line, in {Path(path).with_suffix('.ids')}")
     names = [line for _, line in numbered_lines(beside, "ids of vectors")]
     with reading(path, _WHAT, "a whole .npy file of plain numbers", _ADVICE):
         return _kept(names, np.load(path, mmap_mode="r", allow_pickle=False), wanted, str(path))

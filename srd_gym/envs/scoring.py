@@ -62,7 +62,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
 
     `state()` is what centralised training sees: query and candidates as one vector [(1 + N) F].
 
-    **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once an epoch.
+    **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once per epoch.
 
     Args:
         topics: a `TopicSet`, topics in a list, its `TopicArrays`, a path, or a name ("words",
@@ -288,8 +288,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         missing = [agent for agent in self.possible_agents[:present] if agent not in actions]
         if missing:
             raise ValueError(
-                f"{len(missing)} of {present} documents gave no score ({few(missing)}); every document of the topic "
-                "acts in its one step"
+                f"{len(missing)} of {present} documents gave no score ({few(missing)}); expected a score from every "
+                "document of the topic"
             )
         given = [actions[agent] for agent in self.possible_agents[:present]]
         if holds_truth(given):
@@ -307,7 +307,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         if agent not in self._index:
             last = self.possible_agents[-1]
             raise ValueError(
-                f"no agent {shown(agent)}: agents are doc_0 to {last}, one a candidate of the largest topic"
+                f"no agent {shown(agent)}: agents are doc_0 to {last}, one per candidate of the largest topic"
             )
 
     def _space(self) -> spaces.Space[Any]:

@@ -1,4 +1,4 @@
-"""`SRD-v0`: one agent ranks a topic's documents, one a step; and what it sees of an episode.
+"""`SRD-v0`: one agent ranks a topic's documents, one per step; and what it sees of an episode.
 
 Shapes: N candidates, F vector width, K horizon, T topics.
 """
@@ -33,7 +33,7 @@ Info = dict[str, Any]
 
 
 class SelectionEnv(gym.Env[Observation, np.int64]):
-    """Search result diversification as selection of documents, one a step.
+    """Search result diversification as selection of documents, one per step.
 
     The agent ranks a query's candidates so that the first ranks cover many of its subtopics: the decision process of
     MDP-DIV (Xia et al. 2017) and M2Div (Feng et al. 2018).
@@ -69,7 +69,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
     [K] bool which ranks; `intent` (the subtopic that the user wants, -1 for none) is told only with
     `reveal_intent=True`.
 
-    **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once an epoch.
+    **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once per epoch.
 
     Args:
         topics: a `TopicSet`, topics in a list, its `TopicArrays`, the path of a Parquet file, or a name
@@ -183,7 +183,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         return mask
 
     def snapshot(self) -> Snapshot:
-        """Where the episode stands, as a small immutable value. The shuffle of topics is not part of it.
+        """State of the episode, as a small immutable value. The shuffle of topics is not part of it.
 
         Raises:
             ResetNeeded: no episode has begun.

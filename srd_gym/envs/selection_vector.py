@@ -22,6 +22,7 @@ from srd_gym.envs.batching import BatchObservationBuilder, as_seeds
 from srd_gym.envs.selection import Info, Observation, ObservationKind, drawn
 from srd_gym.measures import Measure, Normalizer
 from srd_gym.pruning import pruning_from
+from srd_gym.reading import shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window
 from srd_gym.sources import DEFAULT_TOPICS, TopicSource, arrays_from
 
@@ -129,7 +130,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         if "reset_mask" in options:
             episodes = np.flatnonzero(checked_mask("reset_mask", options["reset_mask"], self.num_envs))
             if not self._begun and len(episodes) < self.num_envs:
-                raise ResetNeeded("some episodes were never begun: the first reset must be of all of them")
+                raise ResetNeeded("some episodes were never begun; reset all of them first, without a reset_mask")
         asked = self._asked_topics(options)
         seeds = as_seeds(seed, self.num_envs)
         for episode in episodes.tolist():
@@ -179,7 +180,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         return self.core.allowed.copy()
 
     def snapshot(self, episodes: ArrayLike | None = None) -> Snapshot:
-        """Where episodes stand, as a small immutable value; shuffles of topics are no part of it.
+        """State of episodes, as a small immutable value; shuffles of topics are not part of it.
 
         Args:
             episodes: which ones: [B'] int (or one), or a [B] bool mask as `reset_mask`; None: all.
@@ -267,7 +268,10 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         if query_ids is None:
             return {}
         if isinstance(query_ids, str) or len(query_ids) != self.num_envs:
-            raise ValueError(f"query_ids must hold one id (or None) for each of {self.num_envs} sub-environments")
+            came = shown(query_ids) if isinstance(query_ids, str) else len(query_ids)
+            raise ValueError(
+                f"query_ids must hold one id (or None) for each of {self.num_envs} sub-environments, got {came}"
+            )
         topics = self.core.arrays.topics
         return {
             episode: topics.position(query_id) for episode, query_id in enumerate(query_ids) if query_id is not None

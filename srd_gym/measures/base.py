@@ -357,7 +357,9 @@ def judged(topic: Topic) -> GradeArray:
         ValueError: the topic is not judged.
     """
     if topic.judgments is None:
-        raise ValueError(f"topic {shown(topic.query_id)} has no judgments; a measure needs a judged topic")
+        raise ValueError(
+            f"topic {shown(topic.query_id)} has no judgments, which a measure needs; give it judgments, or leave it out"
+        )
     return topic.judgments
 
 

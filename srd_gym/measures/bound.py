@@ -207,7 +207,7 @@ class BoundMeasure:
         return gains
 
     def covers(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which judgments count: `bool` as it is, grades where >= rel."""
+        """Judgments that count: `bool` as it is, grades where >= rel."""
         covers: NDArray[np.bool_] = rows if rows.dtype == np.bool_ else rows >= self.rel  # type: ignore[assignment]
         return covers
 

@@ -215,7 +215,9 @@ def _by_topics(topics: TopicSet, wanted: Mapping[str, Measure]) -> _Judged:
         ValueError: no topic is judged.
     """
     if not any(topic.labelled for topic in topics):
-        raise ValueError(f"no topic of {shown(topics.name)} is judged, so that no run can be scored by them")
+        raise ValueError(
+            f"no topic of {shown(topics.name)} is judged, so no run can be scored; give topics with judgments"
+        )
     normalizer = default_normalizer(topics)
     judged = {}
     for topic in topics:

@@ -91,7 +91,7 @@ def evaluate_offline(
     for name in estimators:
         check_option("estimator", name, ESTIMATORS)
         if name not in allowed:
-            raise ValueError(f"estimator {name} {_NEEDS[name]}, which this log does not tell; leave it out")
+            raise ValueError(f"estimator {name} {_NEEDS[name]}, which this log lacks; leave the estimator out")
     evaluated = _Evaluated(log, orders_of(ranker, log.topics), EpsilonPolicy(epsilon), clip)
     names = [name for name in allowed if name in (estimators or allowed)]
     values, weights = {}, {}

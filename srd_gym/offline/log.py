@@ -71,7 +71,7 @@ def orders_of(ranker: Ranker, topics: TopicSet) -> IntArray:
 
 
 def positions_in(orders: IntArray, candidates: IntArray) -> IntArray:
-    """Where candidates stand in orders: [E, K] of orders [E, N] and candidates [E, K].
+    """Positions of candidates in orders: [E, K] of orders [E, N] and candidates [E, K].
 
     -1 where a rank is empty, N for a candidate that the order leaves out.
     """

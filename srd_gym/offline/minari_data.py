@@ -72,8 +72,8 @@ def collect_minari(
         parse_dataset_id(dataset_id)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{shown(dataset_id)} is not an id of a Minari data set ({error}); write NAMESPACE/NAME-vNUMBER, as "
-            "srd/serp/mmr-v0"
+            f"{shown(dataset_id)} is not an id of a Minari data set ({error}); write NAMESPACE/NAME-vNUMBER, such "
+            "as srd/serp/mmr-v0"
         ) from error
     if Path(minari.storage.get_dataset_path(dataset_id)).exists():
         raise ValueError(f"there is a data set {dataset_id}; choose another version, or minari.delete_dataset it")

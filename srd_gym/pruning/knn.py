@@ -92,7 +92,7 @@ class KNN:
     k: int | None = None
     metric: Metric = "euclidean"
     kind: str = field(default="knn", init=False)
-    """Which strategy it is, in a specification that went through JSON."""
+    """Name of the strategy, in a specification that went through JSON."""
 
     def __post_init__(self) -> None:
         if (self.fraction is None) == (self.k is None):
@@ -154,7 +154,7 @@ class BoundKNN:
     def after_step(
         self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
     ) -> BoolArray:
-        """Those allowed, less the k nearest of the document just ranked: [B, N] bool."""
+        """Candidates allowed, less the k nearest of the document just ranked: [B, N] bool."""
         remaining = allowed.sum(axis=1)
         share = np.floor(remaining * (self._strategy.fraction or 0.0) + _ROUNDING).astype(np.int64)
         drop = np.minimum(self._strategy.k or share, remaining - needed)

@@ -55,7 +55,7 @@ class Scene:
 
 
 def selection_scene(core: SelectionCore, episode: int) -> Scene:
-    """Where one episode of the selection task stands.
+    """Scene of one episode of the selection task.
 
     Args:
         core: the simulator.
@@ -83,7 +83,7 @@ def scoring_scene(
     measures: Mapping[str, float],
     users: IntArray | None = None,
 ) -> Scene:
-    """Where an episode of the scoring task stands: the documents by score, or nothing before the step.
+    """Scene of an episode of the scoring task: the documents by score, or nothing before the step.
 
     Args:
         core: the simulator.

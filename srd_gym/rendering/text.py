@@ -62,7 +62,7 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def header(scene: Scene) -> str:
-    """Which query, and how far its ranking is."""
+    """Line that names the query and how far its ranking is."""
     topic = scene.topic
     text = "" if topic.query_text is None else f' "{clipped(topic.query_text, TEXT_WIDTH)}"'
     marks = "" if topic.labelled else ", unlabelled"

@@ -202,7 +202,7 @@ def test_rewards_of_one_name_are_told_apart_by_class_and_repr() -> None:
     (6, ValueError, "there is no episode 6: expected 0 to 5"),
     ([0, -1], ValueError, "there is no episode -1: expected 0 to 5"),
     ([True, False], ValueError, r"episodes must be \[6\] bool, True for at least one .*, got bool of shape \(2,\)"),
-    ([False] * 6, ValueError, "with 0 of them"),
+    ([False] * 6, ValueError, "with 0 True"),
 ])  # fmt: skip
 def test_episodes_that_are_not_there_are_refused(episodes: Any, error: type[Exception], message: str) -> None:
     core = begun(4)

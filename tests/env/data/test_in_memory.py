@@ -134,7 +134,7 @@ def test_what_is_in_memory_gives_the_numbers_of_files(form: str, files: tuple[Pa
      "no subtopic; expected a column or attribute named subtopic_id or subtopic or iteration, got qid, docno, label"),
     (as_qrels, 3, TypeError, "expected a path, records such as those of ir_measures, a data frame"),
     (as_qrels, [], ValueError, "qrels: no record; expected at least one"),
-    (as_qrels, ["ir-datasets:a", "b"], ValueError, "stands alone"),
+    (as_qrels, ["ir-datasets:a", "b"], ValueError, "must be given alone"),
     (as_run, {}, ValueError, "run: no record; expected at least one"),
     (as_run, {"1": 2}, ValueError, "expected {document: score} or a list, got 2"),
     (as_run, {"1": ["a", "a"]}, ValueError, "dict:2: document 'a' comes twice for query '1'"),

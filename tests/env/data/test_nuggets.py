@@ -128,7 +128,7 @@ ANSWER = {"qid": "1", "run_id": "r", "answer_text": "x", "nuggets": []}
 
 
 @pytest.mark.parametrize(("entries", "line", "message"), [
-    (["{"], 1, "not JSON .*expected one object a line"),
+    (["{"], 1, "not JSON .*expected one object per line"),
     (["[]"], 1, "expected a passage of nuggetizer"),
     ([{"a": 1}], 1, r"expected a passage of nuggetizer .*, got an object with a$"),
     ([RAG[2], ANSWER], 2, 'judges an answer, not passages .*no "docid".*expected assignments of passages'),
@@ -144,7 +144,7 @@ ANSWER = {"qid": "1", "run_id": "r", "answer_text": "x", "nuggets": []}
     ([FRESH, FRESH], 2, "expected each query once, got '12'"),
     ([fresh(_id="123_0")], 1, "expected an \"_id\" of query '12', such as '12_0', got '123_0'"),
     ([fresh(relevant_corpus_ids="a")], 1, "expected a list of texts under 'relevant_corpus_ids', got 'a'"),
-    ([fresh(non_relevant_corpus_ids=["a"])], 1, "expected a document to be relevant or not, got 'a'"),
+    ([fresh(non_relevant_corpus_ids=["a"])], 1, "expected each document to be relevant or non-relevant, got 'a'"),
     ([*CRUX[:2], {"id": "d1", "docid": "p", "rating": [6, 0]}], 3, "ratings from 0 to 5, or -1 .* got 6"),
     ([*CRUX[:2], {"id": "d1", "docid": "p", "rating": [1.5, 0]}], 3, "list of whole numbers under 'rating'"),
     ([*CRUX[:3], {"id": "d1", "docid": "q", "rating": [1]}], 4, r"expected 2 ratings, as of .* before, got \[1\]"),

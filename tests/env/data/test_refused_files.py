@@ -98,7 +98,7 @@ REFUSED: dict[tuple[str, str], list[tuple[str | bytes, str]]] = {
     ("folds", "folds"): [
         ("fold1: [1]\nfold2: 2\n", f"folds:2: {FOLD_LINE} 'fold2: 2'"),
         ("fold1: [1]\nfold1: [2]\n", "folds:2: fold1 comes twice"),
-        ("fold1: [1,,2]\n", "folds:1: fold1 is empty, or misses an id between commas"),
+        ("fold1: [1,,2]\n", "folds:1: fold1 is empty, or lacks an id between two commas"),
         ("fold1: [1]\nfold2: []\n", "fold2 is empty"),
         ("[[1], [2]]", "folds:1: expected a line like fold1"),
         ("# nothing\n", "holds no fold"),
@@ -135,7 +135,7 @@ REFUSED: dict[tuple[str, str], list[tuple[str | bytes, str]]] = {
         ("PAR1 and then nothing of the kind", "not a whole Parquet file"),
     ],
     ("texts", "corpus.jsonl"): [
-        ('{"_id": "x"', "corpus.jsonl:1: not JSON .*expected one object a line"),
+        ('{"_id": "x"', "corpus.jsonl:1: not JSON .*expected one object per line"),
         ("[" * 100_000, "corpus.jsonl:1: not JSON"),
         ("[1]", r"corpus.jsonl:1: expected a JSON object \{...\}, got '\[1\]'"),
         ('{"_id": 7, "text": "x"}', "corpus.jsonl:1: expected text under '_id', got '7'"),

@@ -58,7 +58,7 @@ def test_pickles_are_refused(tmp_path: Path) -> None:
 
 def test_files_of_another_form_say_what_is_missing(tmp_path: Path) -> None:
     np.save(tmp_path / "lonely.npy", VECTORS)
-    refused(lambda: read_vectors(tmp_path / "lonely.npy"), r"lonely\.npy needs its ids, one a line, in .*lonely\.ids")
+    refused(lambda: read_vectors(tmp_path / "lonely.npy"), r"lonely\.npy needs its ids, one per line, in .*lonely\.ids")
     np.savez(tmp_path / "x.npz", names=np.array(IDS), vectors=VECTORS)
     refused(lambda: read_vectors(tmp_path / "x.npz"), r"expected arrays ids and vectors .* got names, vectors")
     np.savez(tmp_path / "y.npz", ids=np.array([1.1, 1.10, 2]), vectors=VECTORS)

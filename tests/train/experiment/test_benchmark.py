@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_run
 from srd_train.experiment import benchmark
-from srd_train.experiment.benchmark import CellResult, run_benchmark, run_fit
-from srd_train.experiment.recipe import Cell, RankerEntry, Recipe, chosen_at_edges, tasks
+from srd_train.experiment.benchmark import CellResult, in_process, run_benchmark, run_fit
+from srd_train.experiment.recipe import Cell, RankerEntry, Recipe, Task, chosen_at_edges, tasks
 from srd_train.report.markup import plain_columns
 
 PRODUCT = recipe(
@@ -195,6 +196,36 @@ def test_a_grid_tried_with_one_seed_chooses_for_the_others_on_the_rows_own_measu
     assert (alone["per_topic"], alone["config"]) == (one["per_topic"], one["config"])
     monkeypatch.setattr(benchmark, "_CHOICES", {})  # as in another process
     assert result_of(made[1].cells[0], made[1].topics).record["per_topic"] == one["per_topic"]
+
+
+def test_a_grid_that_one_seed_tries_comes_first_and_is_not_tried_again(tmp_path: Path, monkeypatch: Any) -> None:
+    entry = RankerEntry(ranker="mdp-div", config={"epochs": 2}, grid={"learning_rate": (0.001, 0.5)}, grid_seed=1)
+    topics = (
+        replace(TINY, run_folds=(1, 2)),
+        replace(TINY, name="again", source="synthetic:tiny:12:1", run_folds=(1,)),
+    )
+    product = recipe(entry, topics=topics, seeds=(0, 1))
+    order = []
+
+    def engine(given: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
+        for task in given:
+            order.append((task.cells[0].topics.name, task.cells[0].fold, task.cells[0].seed))
+            assert (task.choice is None) == (task.cells[0].seed == 1)
+            monkeypatch.setattr(benchmark, "_CHOICES", {})  # as in another process
+            yield from in_process([task])
+
+    records = run_benchmark(product, tmp_path, engine=engine)
+    assert order == [("tiny", 1, 1), ("tiny", 2, 1), ("tiny", 1, 0), ("tiny", 2, 0), ("again", 1, 1), ("again", 1, 0)]
+    assert [(record["fold"], record["seed"]) for record in records] == [(1, 0), (1, 1), (2, 0), (2, 1), (1, 0), (1, 1)]
+    for zero, one in zip(records[::2], records[1::2], strict=True):
+        assert (zero["trials"], zero["chosen"]) == (one["trials"], one["chosen"])
+        cell = next(task for task in tasks(product) if task.cells[0].id == zero["cell"])
+        assert result_of(cell.cells[0], cell.topics).record["per_topic"] == zero["per_topic"]
+    # A run that was cut off goes on with what had been chosen.
+    (tmp_path / "cells" / f"{records[0]['cell']}.json").unlink()
+    order.clear()
+    again = run_benchmark(product, tmp_path, engine=engine)
+    assert (order, again[0]["per_topic"]) == ([("tiny", 1, 0)], records[0]["per_topic"])
 
 
 def test_tables_say_what_the_records_say(finished: tuple[Path, list[dict[str, Any]]]) -> None:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ from srd_gym.topic import TopicSet
 from srd_gym.trec_files import write_run
 from srd_train.experiment.lock import locked
 from srd_train.experiment.provenance import commit
-from srd_train.experiment.recipe import RECIPE_FILE, Cell, Recipe, Task, check_recipe, tasks
+from srd_train.experiment.recipe import RECIPE_FILE, Cell, Choice, Recipe, Task, check_recipe, tasks
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record
 from srd_train.experiment.selection import Fitted, fit_ranker
 from srd_train.experiment.sources import folds_path
@@ -67,15 +67,6 @@ class CellResult:
         return self.rankings is None
 
 
-class Choice(NamedTuple):
-    """A choice on the validation topics."""
-
-    chosen: dict[str, Any]
-    """Option -> value."""
-    trials: list[dict[str, Any]]
-    """Every configuration tried, with its score."""
-
-
 Seconds = NDArray[np.float64]
 """Seconds of wall time and of processor time: [2]."""
 Engine = Callable[[Iterable[Task]], Iterator[tuple[Cell, CellResult]]]
@@ -85,7 +76,7 @@ Engine = Callable[[Iterable[Task]], Iterator[tuple[Cell, CellResult]]]
 def in_process(tasks: Iterable[Task], on_progress: OnProgress | None = None) -> Iterator[tuple[Cell, CellResult]]:
     """The engine that runs one task after the other, in this process, and can tell how far a training is."""
     for task in tasks:
-        yield from zip(task.cells, run_fit(task.cells, task.topics, on_progress), strict=True)
+        yield from zip(task.cells, run_fit(task.cells, task.topics, on_progress, task.choice), strict=True)
 
 
 class FailedCellsError(ValueError):
@@ -161,7 +152,7 @@ def run_benchmark(
             for partial in (out / folder).glob(f".*{PARTIAL}"):
                 partial.unlink(missing_ok=True)
         write_recipe(out, recipe)
-        for cell, result in engine(unfinished()):
+        for cell, result in engine(_grids_first(unfinished(), finished)):
             written = _written(out, cell, result)
             (failed if written.failed else finished)[cell.id] = written.record
             report(cell, written.record, False)
@@ -169,6 +160,31 @@ def run_benchmark(
     if failed:
         raise FailedCellsError(records, [failed[name] for name in ids if name in failed])
     return records
+
+
+def _grids_first(given: Iterable[Task], finished: Mapping[str, Record]) -> Iterator[Task]:
+    """The tasks; in a topic set those last whose grid another seed tries, with its choice once that has ended.
+
+    Args:
+        given: tasks, one topic set after the other.
+        finished: records of the cells that have ended, by id; it grows while tasks run.
+    """
+
+    def with_choice(task: Task) -> Task:
+        record = finished.get(task.cells[0].chooser.id)
+        return task if record is None else replace(task, choice=Choice(record["chosen"], record["trials"]))
+
+    held: list[Task] = []
+    for task in given:
+        if held and held[0].topics is not task.topics:
+            yield from map(with_choice, held)
+            held = []
+        chooser = task.cells[0].chooser
+        if chooser is task.cells[0] or chooser.id in finished:
+            yield with_choice(task)
+        else:
+            held.append(task)
+    yield from map(with_choice, held)
 
 
 def _finished(out: Path, cell: Cell) -> Record | None:
@@ -230,7 +246,9 @@ def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> Cell
     return CellResult(rankings=None, record={**_about(cell), "error": reason, "wall_seconds": wall_seconds})
 
 
-def run_fit(cells: Sequence[Cell], topics: TopicSet, on_progress: OnProgress | None = None) -> list[CellResult]:
+def run_fit(
+    cells: Sequence[Cell], topics: TopicSet, on_progress: OnProgress | None = None, choice: Choice | None = None
+) -> list[CellResult]:
     """Run cells that differ only in their view: fit once, then rank with each view in turn.
 
     Choose and train on the fold's training and validation topics, then open its test topics, once. An error ends its
@@ -240,13 +258,14 @@ def run_fit(cells: Sequence[Cell], topics: TopicSet, on_progress: OnProgress | N
         cells: of one fit, at least one.
         topics: the whole topic set that they name.
         on_progress: called while a learner trains.
+        choice: as `Task.choice`.
 
     Returns:
         The result of each, in their order.
     """
     begun = _now()
     try:
-        split, fitted, fit_seconds = _fit(cells[0], topics, on_progress)
+        split, fitted, fit_seconds = _fit(cells[0], topics, on_progress, choice)
     except Exception as error:
         return [failure(cell, error, (_now() - begun)[0]) for cell in cells]
     seconds = _now() - begun
@@ -263,7 +282,9 @@ def run_fit(cells: Sequence[Cell], topics: TopicSet, on_progress: OnProgress | N
     return results
 
 
-def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> tuple[Split, Fitted, Seconds]:
+def _fit(
+    cell: Cell, topics: TopicSet, on_progress: OnProgress | None, choice: Choice | None
+) -> tuple[Split, Fitted, Seconds]:
     """Split off the fold, with vectors fitted on its training texts where the recipe says so, and fit the ranker.
 
     Returns:
@@ -277,11 +298,10 @@ def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> tuple[
     lsa_width = cell.topics.width if cell.topics.vectors == "lsa" else None
     split = _split(topics, cell.topics.parts, fold, file, lsa_width)
     begun = _now()
-    first = cell.ranker.grid_seed
-    if first is None or first == cell.seed:
+    if cell.chooser is cell:
         fitted = _tried(cell, split, on_progress)
     else:
-        choice = _choice(replace(cell, seed=first), split, on_progress)
+        choice = choice or _choice(cell.chooser, split, on_progress)
         fitted = fit_ranker(
             cell.ranker.resolved.fixed(choice.chosen), split, seed=cell.seed, trust=True, progress=on_progress
         )

@@ -20,7 +20,7 @@ from typing import Any
 from srd_gym.interrupts import STOPS, handlers_kept
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import CellResult, Engine, failure, run_fit
-from srd_train.experiment.recipe import Cell, Task
+from srd_train.experiment.recipe import Cell, Choice, Task
 
 _THREADS = "OMP_NUM_THREADS"
 RETRIES = 3
@@ -55,14 +55,14 @@ def processes(jobs: int) -> Engine:
         running: dict[Future[list[CellResult]], tuple[_Worker, Task]] = {}
         try:
             while True:
+                yield from results  # first: what they chose goes with the next tasks
+                results = []
                 while idle and (task := next(waiting, None)) is not None:
                     with _shielded():
                         running[idle[-1].begin(task)] = (idle[-1], task)
                         idle.pop()
-                yield from results  # now that all processes have something to do
                 if not running:
                     return
-                results = []
                 for ended in wait(running, return_when=FIRST_COMPLETED).done:
                     worker, task = running.pop(ended)
                     idle.append(worker if ended.exception() is None else _Worker())
@@ -93,7 +93,7 @@ class _Worker:
             self._process = next(child for child in multiprocessing.active_children() if child not in before)
         topics = None if task.topics is self._topics else task.topics
         self._topics = task.topics
-        return self._pool.submit(_run, task.cells, topics)
+        return self._pool.submit(_run, task.cells, topics, task.choice)
 
     def died(self, task: Task) -> list[CellResult]:
         """Its cells as failures."""
@@ -153,11 +153,11 @@ _sent: list[TopicSet] = []
 """The topics that this process was sent last."""
 
 
-def _run(cells: tuple[Cell, ...], topics: TopicSet | None) -> list[CellResult]:
+def _run(cells: tuple[Cell, ...], topics: TopicSet | None, choice: Choice | None) -> list[CellResult]:
     """A task, in a process; without topics those of the task before."""
     if topics is not None:
         _sent[:] = [topics]
-    return run_fit(cells, _sent[0])
+    return run_fit(cells, _sent[0], choice=choice)
 
 
 def connected_ray() -> Any:
@@ -193,7 +193,7 @@ def on_ray(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
         for task in tasks:
             if stored is None or stored[0] is not task.topics:
                 stored = (task.topics, ray.put(task.topics))
-            running[run.remote(task.cells, stored[1])] = task
+            running[run.remote(task.cells, stored[1], choice=task.choice)] = task
             if len(running) >= int(ray.cluster_resources().get("CPU", 1)) + _AHEAD:
                 yield from _next_ended(ray, running)
         while running:

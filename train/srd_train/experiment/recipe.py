@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from srd_agents.registry import import_own
 from srd_agents.training.options import Config, Count, at_least, check_fields
@@ -218,6 +218,12 @@ class Cell:
         return self.ranker.name if self.view is None else self.view.name
 
     @property
+    def chooser(self) -> Cell:
+        """The cell that tries the grid for it: that of `grid_seed`, else itself."""
+        first = self.ranker.grid_seed
+        return self if first is None or first == self.seed else replace(self, seed=first, view=None)
+
+    @property
     def id(self) -> str:
         """A file name: readable parts, and a hash of everything."""
         content = asdict(self)
@@ -235,6 +241,15 @@ class Cell:
         return ".".join(re.sub(r"[^A-Za-z0-9_+-]+", "-", part)[:_LONGEST_PART] for part in parts)
 
 
+class Choice(NamedTuple):
+    """A choice on the validation topics."""
+
+    chosen: dict[str, Any]
+    """Option -> value."""
+    trials: list[dict[str, Any]]
+    """Every configuration tried, with its score."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """Cells of one fit."""
@@ -245,6 +260,8 @@ class Task:
     """At least one; they differ only in their view."""
     topics: TopicSet
     """The whole topic set that they name."""
+    choice: Choice | None = None
+    """What `grid_seed` chose on this fold, where it is known; else the task's process tries the grid again."""
 
 
 def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:

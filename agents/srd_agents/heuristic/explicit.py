@@ -98,9 +98,9 @@ class Explicit(Greedy):
             return np.zeros((topic.n_subtopics, topic.vector_width or 0), dtype=np.float32)
         raise ValueError(
             f"topic {shown(topic.query_id)} has no subtopic vectors, with which ranker {self.name!r} compares "
-            "documents: name subtopics (subtopic_ids) and give their vectors, or their texts and `--vectors lsa` "
-            "to `srd data build` or `srd train`, or subtopic_scores, ratings of documents; or take mmr, msd or "
-            "dpp, which need none"
+            "documents: give `diversify` subtopics= (vectors, or texts with embed=) or subtopic_scores=, and a topic "
+            "subtopic_ids with vectors (`srd data build --vectors lsa` makes them of texts) or with scores; or take "
+            "mmr, msd or dpp, which need none"
         )
 
     def _shape(self, topic: Topic) -> tuple[int, ...]:

@@ -261,7 +261,7 @@ class Task:
     topics: TopicSet
     """The whole topic set that they name."""
     choice: Choice | None = None
-    """Choice of the cell that `grid_seed` names on this fold, where it is known; else the task's process tries the grid again."""
+    """Choice of the cell that `grid_seed` names on this fold, where it is known; else the task tries the grid again."""
 
 
 def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:

@@ -115,6 +115,8 @@ def path_list(paths: Paths, what: str) -> list[PathLike]:
 def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") -> Qrels:
     """Diversity judgments from lines "topic subtopic document judgment".
 
+    Qrels of an ad-hoc task, which have 0 in place of a subtopic, are read with a warning.
+
     The rules are the official tool's (ndeval, as packaged by pyndeval): a judgment >= 1 is relevant, 0, negative and
     missing ones are not. Subtopic 0, which the 2009 files use to list documents that were judged for no subtopic, is a
     subtopic like any other where some document is relevant to it, and is left out where none is (its documents stay in
@@ -132,6 +134,7 @@ def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") ->
         ValueError: a malformed line, a pair judged twice, a query in two files, or an empty file; the message gives
             file and line.
     """
+    paths = path_list(paths, "qrels")
     parts: dict[str, _QrelsPart] = {}
     grades: dict[str, int] = {}
     for path, query_id, numbers, (_, subtopic_ids, doc_ids, judgments) in _parts(paths, "qrels", _QRELS_LINE):
@@ -144,6 +147,12 @@ def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") ->
         part.columns += map(part.subtopics.__getitem__, subtopic_ids)
         part.values += map(grades.__getitem__, judgments)
         part.lines += numbers
+    if set().union(*(part.subtopics for part in parts.values())) <= {"0", "Q0"}:
+        warnings.warn(
+            f"qrels: {few(paths)}: all judgments are of subtopic 0, as in qrels of an ad-hoc task, so that each topic "
+            "has one subtopic; give the task's diversity qrels",
+            stacklevel=2,
+        )
     return Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
 
 

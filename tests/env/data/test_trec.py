@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,15 @@ def test_qrels_are_read_as_the_official_tool_reads_them(tmp_path: Path) -> None:
     assert qrels.topics["2"].subtopic_ids == ("0",), "with a relevant document, subtopic 0 counts as any other"
     long = read_qrels(put(path, f"1 {'9' * 5_000} a 1\n1 2 a 1\n1 10 a 1\n")).topics["1"].subtopic_ids
     assert long == ("2", "10", "9" * 5_000), "numbers of thousands of digits are ids like others"
+
+
+def test_qrels_of_an_ad_hoc_task_are_read_with_a_warning(tmp_path: Path) -> None:
+    with pytest.warns(
+        UserWarning, match=r"qrels: .*adhoc: all judgments are of subtopic 0, as in qrels of an ad-hoc task"
+    ):
+        assert read_qrels(put(tmp_path / "adhoc", "1 0 a 1\n2 0 b 0\n")).topics.keys() == {"1", "2"}
+    with warnings.catch_warnings(action="error"):
+        read_qrels(put(tmp_path / "diversity", "1 0 a 0\n2 0 b 1\n2 1 b 1\n"))
 
 
 def test_several_files_are_parts_and_share_no_query(tmp_path: Path) -> None:

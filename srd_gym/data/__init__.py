@@ -27,7 +27,7 @@ from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.splits import read_folds
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.texts import load_texts
-from srd_gym.data.trec import load_trec, read_topics_xml, write_qrels
+from srd_gym.data.trec import load_trec, read_topics_xml, topic_qrels, write_qrels
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.files import PathLike
 from srd_gym.in_memory import as_qrels, as_run
@@ -62,6 +62,7 @@ __all__ = [
     "read_vectors",
     "read_weights",
     "simulate_vectors",
+    "topic_qrels",
     "write_qrels",
     "write_run",
     "write_topics",

@@ -23,7 +23,7 @@ from srd_gym.files import PathLike, written_atomically
 from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.reading import open_binary, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
-from srd_gym.trec_files import Paths, Run, TopicQrels, check_word, claim_query, path_list
+from srd_gym.trec_files import Paths, Qrels, Run, TopicQrels, check_word, claim_query, path_list
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -230,24 +230,39 @@ def write_qrels(path: PathLike, topics: TopicSet) -> None:
         ValueError: no topic is judged; an id that is empty or holds white space or control characters; or a candidate
             that is judged otherwise than in the pool. Nothing is written.
     """
-    judged = [(topic, topic.judgments) for topic in topics if topic.judgments is not None]
-    if not judged:
-        raise ValueError(
-            f"qrels: no topic of {topics.name!r} is judged, so there is nothing to write; give topics with judgments"
-        )
+    qrels = topic_qrels(topics)
     tell(topics.name, "topics are not judged, and are left out", [t.query_id for t in topics if not t.labelled])
-    weighted = [topic.query_id for topic, _ in judged if topic.subtopic_weights is not None]
+    weighted = [query_id for query_id, labels in qrels.topics.items() if labels.subtopic_weights is not None]
     tell(topics.name, "topics have subtopic weights, which qrels cannot carry: there each subtopic counts 1", weighted)
     with written_atomically(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
-        for topic, judgments in judged:
-            labels = _qrels_of(topic, judgments, by_pool=topics.has_pool)
-            check_word("qrels", "query id", topic.query_id)
+        for query_id, labels in qrels.topics.items():
+            check_word("qrels", "query id", query_id)
             for name, ids in (("subtopic id", labels.subtopic_ids), ("document id", labels.doc_ids)):
                 for one in ids:
-                    check_word("qrels", f"topic {shown(topic.query_id)}: {name}", one)
+                    check_word("qrels", f"topic {shown(query_id)}: {name}", one)
             for doc_id, row in zip(labels.doc_ids, labels.judgments.tolist(), strict=True):
                 for subtopic_id, judgment in zip(labels.subtopic_ids, row, strict=True):
-                    stream.write(f"{topic.query_id} {subtopic_id} {doc_id} {judgment}\n")
+                    stream.write(f"{query_id} {subtopic_id} {doc_id} {judgment}\n")
+
+
+def topic_qrels(topics: TopicSet) -> Qrels:
+    """The labels of topics as diversity qrels, by which a run scores what it scores by the topics.
+
+    The documents are those of the pool where every judged topic has one, else the candidates. A judged topic without
+    subtopics has a subtopic 0 that nothing is relevant to.
+
+    Args:
+        topics: the topics; those that are not judged are left out.
+
+    Raises:
+        ValueError: no topic is judged, or a candidate is judged otherwise than in the pool.
+    """
+    judged = [(topic, topic.judgments) for topic in topics if topic.judgments is not None]
+    if not judged:
+        raise ValueError(f"qrels: no topic of {topics.name!r} is judged; give topics with judgments")
+    return Qrels(
+        topics={topic.query_id: _qrels_of(topic, judgments, by_pool=topics.has_pool) for topic, judgments in judged}
+    )
 
 
 def _qrels_of(topic: Topic, judgments: GradeArray, *, by_pool: bool) -> TopicQrels:
@@ -267,7 +282,8 @@ def _qrels_of(topic: Topic, judgments: GradeArray, *, by_pool: bool) -> TopicQre
             doc_ids, judgments = pool.doc_ids, pool.judgments
     if not subtopic_ids:
         subtopic_ids, judgments = ("0",), np.zeros((len(doc_ids), 1), np.int8)
-    return TopicQrels(doc_ids=doc_ids, subtopic_ids=subtopic_ids, judgments=judgments)
+    weights = None if topic.subtopic_weights is None else topic.subtopic_weights.astype(np.float64)
+    return TopicQrels(doc_ids=doc_ids, subtopic_ids=subtopic_ids, judgments=judgments, subtopic_weights=weights)
 
 
 def with_texts(topics: TopicSet, paths: Paths) -> TopicSet:

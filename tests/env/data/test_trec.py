@@ -146,7 +146,7 @@ def test_topics_become_qrels_and_these_the_same_topics(files: dict[str, Path], t
 
 
 @pytest.mark.parametrize(("topic", "message"), [
-    (bare_topic(), "no topic of 'one' is judged, so there is nothing to write"),
+    (bare_topic(), "qrels: no topic of 'one' is judged; give topics with judgments"),
     (small_topic(query_id="a b"), r"qrels: query id 'a b' holds ' '.*rename it"),
     (small_topic(subtopic_ids=("", "2")), "qrels: topic '1': subtopic id '' is empty"),
     (small_topic(doc_ids=("a", "b\t")), r"qrels: topic '1': document id 'b\\t' holds '\\t'"),

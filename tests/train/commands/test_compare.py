@@ -125,6 +125,11 @@ def test_a_topic_file_gives_texts(srd: Srd, made: dict[str, Path], tmp_path: Pat
     write_topics(parquet, loaded.replace(dataclasses.replace(topic, doc_texts=own) for topic, own in texts))
     assert not srd.works(*words(made), "--topics", parquet, "--out", tmp_path / "b.html").err.count("notice")
     assert "text of 7-3" in (tmp_path / "b.html").read_text()
+    by_labels = ("compare", made["first"], made["second"], *QUICK, "--json", "--topics", parquet)
+    alone, judged = (json.loads(srd.works(*by_labels, *more).out) for more in ((), ("--qrels", made["qrels"])))
+    assert alone == judged
+    for more in (("--topics", xml), ("--topics", parquet, "--weights", made["qrels"]), ()):
+        assert "by --qrels FILE" in srd.fails("compare", made["first"], made["second"], *more)
 
 
 def without(path: Path, *query_ids: str) -> Path:
@@ -174,7 +179,6 @@ def test_what_cannot_be_compared_is_explained(srd: Srd, made: dict[str, Path], t
         (NAMES, ("--measures", "NRBP", "P_IA"), "measure 'P_IA' has no cutoff; write P_IA@10"),
     ):
         assert said in srd.fails(*words(made, *names), *more)
-    assert "--qrels" in srd("compare", made["first"], made["second"]).err
 
 
 def test_runs_are_joined_of_files_named_and_read_from_standard_input(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +15,7 @@ from srd_agents.registry import import_own
 from srd_gym.data import load_topics
 from srd_gym.data.trec import TopicText, read_topics_xml
 from srd_gym.topic import TopicSet
-from srd_gym.trec_files import Order, read_run
+from srd_gym.trec_files import Order, Qrels, read_run
 from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output, SomeFile, print_table
 from srd_train.commands.runs import NamedRun, inputs, named_run, qrels_of, trec_lines
 
@@ -29,7 +30,7 @@ _RUNS = tyro.conf.arg(metavar="[NAME=]FILE[,FILE]...", help_behavior_hint="(requ
 
 @dataclass(frozen=True, kw_only=True)
 class Compare:
-    """Compare TREC runs by diversity qrels: means, differences with 95% intervals, and significance tests.
+    """Compare TREC runs by diversity qrels or a topic file: means, differences, 95% intervals, significance tests.
 
     Scores are those of `srd evaluate`: means are over all judged topics, and a topic without a ranking counts 0. The p
     values are of paired tests over topics, Holm-adjusted over all tests that are shown.
@@ -40,13 +41,14 @@ class Compare:
       srd compare a.run b.run --qrels web.qrels --baseline b --format latex
       srd compare a.run b.run c.run --qrels web.qrels --pairs --csv pairs.csv
       srd compare a.run b.run --qrels web.qrels --topics web.xml --out page.html
+      srd compare a.run b.run --topics words
     """
 
     runs: Annotated[tyro.conf.Positional[tuple[str, ...]], _RUNS]
     """Two or more runs: lines "topic Q0 document rank score tag", plain, gzip, xz or bz2. Commas join files that are
     parts of one run. NAME= names the run in the tables (default: its file). "-" is standard input. A file whose own
     name holds "=" or "," is read as it is."""
-    qrels: Files
+    qrels: Files = ()
     """Diversity judgments: lines "topic subtopic document judgment", plain, gzip, xz or bz2 (several files are parts
     of one), or "ir-datasets:ID", a dataset of the library ir_datasets."""
     order: Order = "score"
@@ -67,8 +69,9 @@ class Compare:
     """Also show the first measure topic by topic (every measure with --json and --format csv or trec)."""
     format: Literal["table", "markdown", "csv", "latex", "trec"] = "table"
     """Format of the output: tables to read, Markdown, CSV, LaTeX (booktabs), or trec: lines "measure topic value"."""
-    topics: Files = ()
-    """Texts for the page: topics XML (several files are parts of one), or a topic file (.parquet)."""
+    topics: Annotated[Files, tyro.conf.arg(metavar="FILE|NAME...")] = ()
+    """Texts for the page: topics XML (several files are parts of one), or a topic file: Parquet, "words" or
+    "synthetic:PRESET[:TOPICS[:SEED]]". Without --qrels, its labels score the runs."""
     out: SomeFile = None
     """Also write one HTML page with the tables, all topics and the rankings."""
     markdown: SomeFile = None
@@ -94,15 +97,22 @@ class Compare:
 
         import_own(self.measures, trust=self.trust)
         named = _named([named_run(word) for word in self.runs], output)
+        texts = _texts(self.topics)
         qrels, *runs = inputs(self.qrels, *(run.files for run in named.values()))
+        judged = qrels_of(qrels, self.weights) if qrels else None if self.weights else texts
+        if not isinstance(judged, Qrels | TopicSet):
+            raise ValueError(
+                "runs are compared by --qrels FILE, which --weights and topics XML need too, or by the labels of a "
+                "topic file, --topics FILE; expected one of the two"
+            )
         made = compare(
-            qrels_of(qrels, self.weights),
+            judged,
             {name: read_run(files, order=self.order) for name, files in zip(named, runs, strict=True)},
             self.measures,
             reference=next((name for name, run in named.items() if self.baseline == run.word), self.baseline),
             pairs=self.pairs,
             test=self.test,
-            topics=_texts(self.topics),
+            topics=texts,
             present_only=self.present_only,
         )
         written, problems = made.write(html=self.out, markdown=self.markdown, latex=self.latex, csv=self.csv)
@@ -194,6 +204,6 @@ def _named(runs: Sequence[NamedRun], output: Output) -> dict[str, NamedRun]:
 
 def _texts(paths: Sequence[str]) -> TopicSet | Mapping[str, TopicText] | None:
     """The topics or texts of the topic files, if any are given."""
-    if len(paths) == 1 and Path(paths[0]).suffix == ".parquet":
+    if len(paths) == 1 and (Path(paths[0]).suffix == ".parquet" or re.match("words$|synthetic:", paths[0])):
         return load_topics(paths[0])
     return read_topics_xml(paths) if paths else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from srd_agents.training.options import versions
 from srd_gym.checks import unknown
-from srd_gym.data.trec import TopicText, judgment_rows
+from srd_gym.data.trec import TopicText, judgment_rows, topic_qrels
 from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
 from srd_gym.reading import few
 from srd_gym.topic import Topic, TopicSet
@@ -50,7 +50,7 @@ class Comparison(Report):
 
 
 def compare(
-    qrels: Qrels,
+    qrels: Qrels | TopicSet,
     runs: Mapping[str, Run],
     measures: Iterable[str | Measure],
     *,
@@ -66,14 +66,14 @@ def compare(
     Holm-adjusted over all differences: of every measure and every pair that is compared.
 
     Args:
-        qrels: from `srd_gym.data.trec.read_qrels`.
-        runs: name -> run, from `srd_gym.data.trec.read_run`.
+        qrels: from `srd_gym.data.read_qrels`, or judged topics, whose texts the page shows then.
+        runs: name -> run, from `srd_gym.data.read_run`.
         measures: measures or their notation; the table is ordered by the first.
         reference: the run to test against, by its name (the baseline); None: the first.
         pairs: test all pairs of runs instead.
         test: "t" (paired t-test over topics) or "randomisation" (paired randomisation test).
         topics: where the page takes texts from, by query, subtopic and document id: a topic set, or what
-            `srd_gym.data.trec.read_topics_xml` read.
+            `srd_gym.data.read_topics_xml` read.
         present_only: count only the topics that every run ranks.
 
     Returns:
@@ -90,9 +90,10 @@ def compare(
     if reference is not None and reference not in runs:
         raise unknown("run to test against,", reference, runs, "The reference is one of the runs that are compared.")
     wanted = [measures] if isinstance(measures, str | Measure) else list(measures)
+    judged = topic_qrels(qrels) if isinstance(qrels, TopicSet) else qrels
     scored = {name: _scored(name, qrels, run, wanted) for name, run in runs.items()}
     unranked = {query_id for each in scored.values() for query_id in each.missing_topics} if present_only else set()
-    if len(unranked) == len(qrels.topics):
+    if len(unranked) == len(judged.topics):
         raise ValueError("no judged topic is ranked by every run, so that none is left to compare them on")
     shared = {
         "topic_set": {
@@ -110,7 +111,7 @@ def compare(
         title=f"{len(runs)} runs compared",
         tables=(table,),
         problems=tuple(_problems(runs, scored, unranked)),
-        topics=_topics(qrels, runs, topics or {}),
+        topics=_topics(judged, runs, topics or (qrels if isinstance(qrels, TopicSet) else {})),
         pairs=pairs,
         test=test,
     )
@@ -136,12 +137,12 @@ _TURNED: dict[Verdict, Verdict] = {"above": "below", "below": "above", "level": 
 """Verdict of one run against another -> that of the other against the one."""
 
 
-def _scored(name: str, qrels: Qrels, run: Run, measures: Iterable[str | Measure]) -> Evaluation:
+def _scored(name: str, qrels: Qrels | TopicSet, run: Run, measures: Iterable[str | Measure]) -> Evaluation:
     """The scores of a run; that it has none is an error that names it."""
     try:
         return evaluate_run(qrels, run, measures)
     except ValueError as error:
-        if run.rankings.keys() & qrels.topics.keys():
+        if run.rankings.keys() & (qrels.query_ids if isinstance(qrels, TopicSet) else qrels.topics):
             raise
         raise ValueError(f"{name}: {error}") from error
 

@@ -157,7 +157,9 @@ def test_the_readme_shows_what_its_code_prints(capsys: pytest.CaptureFixture[str
 
 def test_the_readme_shows_what_its_commands_print(tmp_path: Path) -> None:
     """The commands that need no file of the reader's."""
-    (block,) = re.findall(r"```console\n(\$ srd rank retrieval-order.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+    (block,) = re.findall(
+        r"```console\n(\$ srd rank retrieval-order.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
     script = "\n".join(re.findall(r"^\$ (.*)", block, flags=re.MULTILINE))
     done = subprocess.run(["bash", "-ec", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     printed = [line.rstrip() for line in done.stdout.splitlines()]

@@ -250,7 +250,7 @@ def diversify(
         if named and embed is not None:
             rated = [one.subtopic_scores for one in given]
             given = _with_subtopics(given, embedded(names, embed, rated, [one.query_text for one in given]))
-        given = [_with_vectors(one, embed, named=named, alone=alone) for one in given]
+        given = [ready_to_rank(one, embed, named=named, alone=alone) for one in given]
         chosen = chooser.diversified(given, k, alone=alone)
     except (TypeError, ValueError) as error:
         if alone:
@@ -586,8 +586,18 @@ def _with_subtopics(given: Sequence[Given], subtopics: Sequence[Any]) -> list[Gi
     return [one._replace(subtopics=told) for one, told in zip(given, subtopics, strict=True)]
 
 
-def _with_vectors(given: Given, embed: Lookup | None, *, named: bool, alone: bool) -> Given:
-    """The topic with vectors of its documents and subtopics, where it has texts instead."""
+def ready_to_rank(given: Given, embed: Lookup | None, *, named: bool, alone: bool) -> Given:
+    """The topic with vectors of its documents and subtopics where it has texts instead.
+
+    Args:
+        given: the topic.
+        embed: makes vectors of texts; None: texts are compared by their words.
+        named: whether its subtopics may be texts.
+        alone: as of `srd_agents.pipeline.words.with_vectors`.
+
+    Raises:
+        ImportError, TypeError, ValueError: as `srd_agents.pipeline.words.with_vectors`.
+    """
     one, by, note = with_vectors(given, embed, alone=alone)
     ready: Given = one
     if named and embed is None:

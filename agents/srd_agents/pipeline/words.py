@@ -121,7 +121,7 @@ def embed_by_words(texts: Sequence[str]) -> Lookup:
             return LsaVectorizer(max(1, min(len(texts), _WIDEST))).fit(texts).transform
     except ValueError as error:
         raise ValueError(
-            f"the {len(texts)} texts (documents, query and subtopics) hold fewer than two different words to compare "
+            f"the {len(texts)} texts of documents and query hold fewer than two different words to compare "
             "them by; give vectors instead"
         ) from error
 

@@ -13,7 +13,7 @@ from run_srd import Srd
 
 from srd_agents import diversify
 from srd_agents.registry import load_ranker, make_ranker
-from srd_gym.data import load_ambient
+from srd_gym.data import load_ambient, load_topics
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.trec_files import read_run
@@ -85,6 +85,24 @@ def test_a_model_with_a_vectoriser_takes_texts(srd: Srd, feed: Any, texts_file: 
     assert set(json.loads(srd.works("rank", model).out)["ranking"]) == {"a", "b"}
     feed(LINE)
     assert "line 1: " in srd.fails("rank", model)
+
+
+def test_texts_without_vectors_are_compared_by_their_words_as_by_diversify(srd: Srd, feed: Any) -> None:
+    texts = [f"{topic.query_text} {text}" for topic in load_topics("words")[:3] for text in (topic.doc_texts or ())[:6]]
+    ids, scores = [str(i) for i in range(len(texts))], list(range(len(texts), 0, -1))
+    asked: dict[str, Any] = {"query_text": "jaguar cat"}
+    line = {"query_id": "q", "doc_ids": ids, "doc_texts": texts, **asked}
+    named = {"subtopics": ["cars", "animals of the jungle"]}
+    feed(line, {**line, "retrieval_scores": scores}, {**line, **named})
+    rankings = [json.loads(answer)["ranking"] for answer in srd.works("rank", "safe").out.splitlines()]
+    expected = (diversify(texts=texts, k=10, **asked, **more) for more in ({}, {"scores": scores}, named))
+    assert rankings == [[ids[i] for i in found.indices] for found in expected]
+    feed({**line, "doc_texts": texts[:-1]}, {**line, "doc_texts": [""] * len(texts), "query_text": "a"})
+    wrong = srd("rank", "mmr", "--on-error", "record").out.splitlines()
+    assert f"doc_texts has {len(texts) - 1} entries" in wrong[0]
+    assert "hold fewer than two different words" in wrong[1]
+    feed({**line, "doc_texts": ["same"] * len(texts)})
+    assert srd.works("rank", "random")  # needs no vectors
 
 
 def test_candidates_with_scores_are_put_into_retrieval_order(srd: Srd, feed: Any) -> None:

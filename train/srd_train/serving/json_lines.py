@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from srd_agents.pipeline.capabilities import puts_copies_last
-from srd_agents.pipeline.diversify import Chooser
+from srd_agents.pipeline.diversify import Chooser, Given, ready_to_rank
 from srd_agents.pipeline.limits import Limits, row_of
 from srd_agents.pipeline.subtopics import texts_of
 from srd_gym.checks import falling, unknown
@@ -129,6 +129,8 @@ class _LineRanker:
         given = self._known(content)
         limits = {key: given.pop(key, None) for key in _LIMITS}
         topic, order = topic_of(given)
+        if self._model.compares_words and topic.doc_vectors is None and topic.doc_texts is not None:
+            topic, order = topic_of(given | _by_words(given))
         if self._model.vectorizer is not None:
             (topic,) = self._model.vectorizer.apply(TopicSet([topic], name="topics"))
         elif topic.subtopic_texts is not None and topic.subtopic_scores is None:
@@ -170,6 +172,18 @@ class _LineRanker:
                     "key", key, (*REQUIRED, *OPTIONAL), "--pass-through KEY lets answers repeat one of yours."
                 )
         return given
+
+
+def _by_words(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Vectors that compare a line's texts by their words, as `diversify` does without vectors."""
+    fields = ("query_vector", "query_text", "doc_texts", "subtopics", "subtopic_scores")
+    asked: dict[str, Any] = {key: given.get(key) for key in fields}
+    line = Given(str(given["query_id"]), **asked)
+    ready = ready_to_rank(line, None, named="subtopics" in given, alone=True)
+    made = {"doc_vectors": ready.doc_vectors, "query_vector": ready.query_vector}
+    if ready.subtopics is not None:
+        made["subtopics"] = list(ready.subtopics)
+    return {key: value for key, value in made.items() if value is not None}
 
 
 def topic_of(content: Mapping[str, Any]) -> tuple[Topic, IntArray | None]:

@@ -44,6 +44,8 @@ class Model:
     """Makes the vectors the ranker was trained on."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Record of its training in its folder."""
+    compares_words: bool = False
+    """Whether documents that have texts and no vectors may be compared by their words: rankers by name."""
     finished: bool = True
     """Whether its training has ended; an interrupted one leaves its best weights so far."""
 
@@ -67,7 +69,11 @@ def load_model(
     if folder is None:
         import_own([name_or_folder, config or {}], trust=trust)
         spec = find_untrained(name_or_folder)
-        return Model(ranker=spec.build(spec.configure(**(config or {})), seed=seed, trust=trust), name=spec.name)
+        return Model(
+            ranker=spec.build(spec.configure(**(config or {})), seed=seed, trust=trust),
+            name=spec.name,
+            compares_words="vectors" in spec.needs and "model file" not in spec.needs,
+        )
     if not (folder / CONFIG_FILE).is_file():
         unfinished = (folder / STATE_FILE).is_file()
         what = "an unfinished training run; finish it with --resume" if unfinished else "no trained ranker; train one"

@@ -18,13 +18,17 @@ from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
 
+_APART = 1e-6
+"""Cosine up to which two vectors have nothing in common, but for rounding."""
+
 
 class Representative(Stepwise):
     """Facility location: each document stands for the candidates that no earlier one resembles as much.
 
     The greedy choice by lambda * rel(d) + (1 - lambda) * (C(S + d) - C(S)), C(S) being the mean over candidates i of
     max_{s in S} w_is (Lin & Bilmes, ACL-HLT 2011); w is the cosine, below 0 taken as 0, and rel the cosine with the
-    query, 0 where there is none. Of more than `sample` candidates that many are compared and ranked, spread evenly over
+    query, 0 where there is none. Candidates whose cosine with the query is not above 0, such as texts without a word
+    of it, come after the others. Of more than `sample` candidates that many are compared and ranked, spread evenly over
     the order by closeness to the centroid; the others follow in that order. Ties go to the earlier candidate but for
     rounding. O(N F + M^2 (F + k)). The ranker `facility-location` compares all and may weigh scores.
 
@@ -83,7 +87,10 @@ class _Represented(PartialRanking):
         self._raised = np.empty_like(self._likeness)
         self._most_alike = np.zeros(len(self._inside), np.float32)
         self._share = (1 - ranker.lambda_) / len(self._inside)
-        self._value = 0.0 if query is None else ranker.lambda_ * cosines(query, self._units)
+        self._value: FloatArray | float = 0.0
+        if query is not None:
+            near = cosines(query, self._units)
+            self._value = ranker.lambda_ * near - (near <= _APART)  # the rest of a score is below 1
 
     def scores(self) -> ScoreArray:
         """[N] relevance, and likeness of the candidates with the nearest document; least for those not compared."""

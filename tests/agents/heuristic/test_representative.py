@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small_topics import refused
@@ -25,11 +27,13 @@ def test_it_is_facility_location_by_the_cosine(n: int, k: int, lambda_: float) -
     plain, alone = (make_ranker("facility-location", lambda_=one, relevance="cosine") for one in (lambda_, 0.0))
     ranker = Representative(lambda_)
     for seed in range(5):
-        query = np.random.default_rng(9).standard_normal(12)
-        topic = drawn(n, seed, query_vector=query, retrieval_scores=-np.arange(n))
+        topic, query = drawn(n, seed, retrieval_scores=-np.arange(n)), np.random.default_rng(9).standard_normal(12)
+        vectors = topic.doc_vectors if topic.doc_vectors is not None else np.empty((0, 12))
+        turned = vectors * np.where(vectors @ query < 0, -1, 1)[:, None]  # towards the query: none comes last for it
+        topic = replace(topic, doc_vectors=turned, query_vector=query)
         assert ranker.rank(topic, k).tolist() == plain.rank(topic, k).tolist()
         if lambda_ < 1:
-            assert ranker.rank(drawn(n, seed), k).tolist() == alone.rank(topic, k).tolist()
+            assert ranker.rank(replace(topic, query_vector=None), k).tolist() == alone.rank(topic, k).tolist()
 
 
 def test_each_group_of_documents_has_one_that_stands_for_it() -> None:
@@ -38,6 +42,20 @@ def test_each_group_of_documents_has_one_that_stands_for_it() -> None:
     vectors = np.eye(3)[group] + 0.1 * rng.standard_normal((38, 3))
     ranking = Representative().rank(Topic(query_id="q", doc_ids=tuple(map(str, range(38))), doc_vectors=vectors), 3)
     assert group[ranking].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("sample", [9, 40])
+def test_what_has_nothing_in_common_with_the_query_comes_last(sample: int) -> None:
+    """Up to rounding; those that are not compared come after it."""
+    vectors = np.abs(drawn(18).doc_vectors) + 0.1
+    far = np.arange(18) % 4 == 0
+    vectors[far, :6], vectors[~far, 6:] = 1e-9, 0
+    topic = replace(drawn(18), doc_vectors=vectors, query_vector=np.repeat([1.0, 0.0], 6))
+    ranking = Representative(sample=sample).rank(topic, 18)[:sample].tolist()
+    assert far[ranking].tolist() == sorted(far[ranking])
+    assert np.count_nonzero(far[ranking]) > 1
+    blind = Representative(sample=sample).rank(replace(topic, query_vector=None), 18)[:sample].tolist()
+    assert sorted(ranking) == sorted(blind)  # the same are compared
 
 
 def test_of_many_candidates_a_sample_is_compared() -> None:

@@ -5,6 +5,7 @@ Importing the package registers the environments with Gymnasium: `gymnasium.make
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -25,6 +26,8 @@ def __getattr__(name: str) -> Any:
         from srd_gym.core.users import Clicks
 
         return Clicks
+    if name == "scoring_v0":
+        return import_module("srd_gym.scoring_v0")
     if name == "load_topics":
         from srd_gym.data import load_topics
 

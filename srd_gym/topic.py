@@ -430,6 +430,17 @@ def as_topic_set(topics: TopicSet | Iterable[Topic]) -> TopicSet:
     return topics if isinstance(topics, TopicSet) else TopicSet(topics, name="topics")
 
 
+def one_topic(topic: Topic) -> Topic:
+    """The topic, which is one and not several.
+
+    Raises:
+        TypeError: something else.
+    """
+    if isinstance(topic, Topic):
+        return topic
+    raise TypeError(f"rank takes one Topic, got {shown(topic)} ({type(topic).__name__}); rank_batch takes several")
+
+
 def _listed(topics: Iterable[Topic]) -> tuple[Topic, ...]:
     """The topics, if that is what they are."""
     if isinstance(topics, Iterable) and not isinstance(topics, str):

@@ -92,6 +92,7 @@ class Pruning(Protocol):
         """Prepare for these topics (lazily where costly) and return the strategy at work."""
 
 
+@runtime_checkable
 class BoundPruning(Protocol):
     """A pruning strategy that knows its topics.
 

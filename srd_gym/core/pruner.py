@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from srd_gym.core.arrays import TopicArrays, read_only
-from srd_gym.core.protocols import Pruning
+from srd_gym.core.protocols import BoundPruning, Pruning
 from srd_gym.dtypes import BoolArray, IntArray
+from srd_gym.reading import shown
 
 
 class Pruner:
@@ -20,13 +21,17 @@ class Pruner:
         horizon: K.
 
     Raises:
-        TypeError: no strategy.
+        TypeError: no strategy, or one that binds to nothing.
     """
 
     def __init__(self, strategy: Pruning, arrays: TopicArrays, horizon: int) -> None:
         self._present = arrays.present
         self._name = type(strategy).__name__
         self._bound = checked_strategy(strategy).bind(arrays, horizon)
+        if not isinstance(self._bound, BoundPruning):
+            raise TypeError(
+                f"{self._name}: bind returned {shown(self._bound)}; expected an object with at_reset and after_step"
+            )
 
     def at_reset(self, topic_index: IntArray, needed: IntArray) -> BoolArray:
         """[B, N] bool, the allowed candidates at the first rank. Arguments as `BoundPruning.at_reset`."""

@@ -260,9 +260,12 @@ class SelectionCore(SingleEpisodes):
             ((self.reward_name, self.bound),) = paid.items()
             self._table_measures = table_measures(self.arrays, reward, self.horizon, normalizer) | paid
         elif isinstance(reward, Reward):
-            self.reward_name, self._custom = reward.name, reward.bind(self.arrays, self.horizon)
+            who, bound = f"reward {reward.name!r} ({type(reward).__qualname__})", reward.bind(self.arrays, self.horizon)
+            if not callable(bound):
+                raise TypeError(f"{who}: bind returned {as_text(bound)}; expected a function of a SelectionStep")
+            self.reward_name, self._custom = reward.name, bound
             self.users = self._custom if isinstance(self._custom, BoundUsers) else None
-            self._custom_name = f"reward {reward.name!r} ({type(reward).__qualname__}), one number per running episode"
+            self._custom_name = f"{who}, one number per running episode"
         else:
             raise TypeError(
                 "reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward (with `name` and `bind`), "

@@ -11,7 +11,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from srd_gym.checks import check_option, holds_truth
+from srd_gym.checks import check_option, holds_truth, near, unknown
 from srd_gym.core.arrays import read_only
 from srd_gym.core.scoring import ScoringCore, Ties
 from srd_gym.core.users import Clicks, drawn_users
@@ -171,15 +171,18 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
 
         Args:
             seed: seeds the shuffle (and random ties) and opens a new epoch.
-            options: {"query_id": id of the topic to begin}; other keys are ignored.
+            options: {"query_id": id of the topic to begin}; other keys are ignored, as PettingZoo's tests ask for.
 
         Raises:
-            ValueError: an unknown query id; near ones are suggested.
+            ValueError: an unknown query id, or a key that is spelt much like query_id.
         """
         if seed is not None:
             self._generator = np.random.default_rng(seed)
             self._order.restart()
-        query_id = (options or {}).get("query_id")
+        options = options or {}
+        if misspelt := [key for key in options if key != "query_id" and near(key, ["query_id"])]:
+            raise unknown("reset option", misspelt[0], ["query_id"])
+        query_id = options.get("query_id")
         arrays = self.core.arrays
         self._topic = self._order.next(self._generator) if query_id is None else arrays.topics.position(query_id)
         present = int(arrays.n_candidates[self._topic])
@@ -294,7 +297,14 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         given = [actions[agent] for agent in self.possible_agents[:present]]
         if holds_truth(given):
             raise TypeError(f"scores must be integers from 0 to {self.core.n_scores - 1}, got True or False")
-        return np.array([*given, *([0] * (n - present))])
+        scores = np.array([*given, *([0] * (n - present))])
+        if scores.dtype.kind not in "iu":
+            wrong = next(i for i, score in enumerate(given) if np.asarray(score).dtype.kind not in "iu")
+            raise TypeError(
+                f"the score of {self.possible_agents[wrong]} must be an integer from 0 to {self.core.n_scores - 1}, "
+                f"got {shown(given[wrong])}"
+            )
+        return scores
 
     def _begun(self) -> int:
         """Index of the episode's topic."""

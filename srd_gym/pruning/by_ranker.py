@@ -13,7 +13,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from srd_gym.checks import check_integer, check_number, check_option, checked_ranking, name_of, refuse_class
+from srd_gym.checks import (
+    check_integer,
+    check_number,
+    check_option,
+    check_positive,
+    checked_ranking,
+    name_of,
+    refuse_class,
+)
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.core.own import path_of
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
@@ -67,7 +75,8 @@ class ByRanker:
         if isinstance(self.keep, int | np.integer):
             check_integer("keep, a number of candidates,", self.keep, 1)
         else:
-            check_number("keep, a share of the candidates,", self.keep, np.nextafter(0, 1), 1)
+            check_number("keep, a share of the candidates,", self.keep, 0, 1)
+            check_positive("keep, a share of the candidates,", self.keep)
         if not isinstance(self.ranker, str):
             self._check_able(self.ranker)
 

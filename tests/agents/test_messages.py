@@ -90,3 +90,18 @@ def test_errors_name_rankers_as_the_registry_does() -> None:
     bare = Topic(query_id="1", doc_ids=("a", "b"))
     refused(lambda: make_ranker("mmr", relevance="cosine").rank(bare, 1), "ranker 'mmr'")
     refused(lambda: diversify(None, VECTORS, 2, "random", diversity=0.5), "which ranker 'random' does not")
+
+
+@pytest.mark.parametrize("name", ["mmr", "safe", "relational-pretrained", "mdp-div"])
+def test_several_topics_are_no_topic(name: str) -> None:
+    ranker = make_ranker(name)
+    for several in (TOPICS, "words", list(TOPICS)):
+        refused(
+            lambda several=several: ranker.rank(several, 3), "rank takes one Topic, got .*rank_batch takes", TypeError
+        )
+    refused(lambda: NoisyLinear().fit([]), "there are no training topics")
+    for keep in (0.0, -0.5, 1.5):
+        refused(
+            lambda keep=keep: ByRanker("mmr", keep),
+            "keep, a share of the candidates, must be (above 0|between 0 and 1)",
+        )

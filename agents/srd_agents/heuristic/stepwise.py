@@ -14,7 +14,7 @@ import numpy as np
 from srd_gym.checks import checked_ranking
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import Ranker, SequentialScorer
-from srd_gym.topic import Topic
+from srd_gym.topic import Topic, one_topic
 
 
 class PartialRanking(Protocol):
@@ -44,7 +44,7 @@ class Stepwise(ABC):
         Raises:
             ValueError: the topic lacks what the ranker needs, or k is below 1.
         """
-        return self.rank_batch([topic], k)[0]
+        return self.rank_batch([one_topic(topic)], k)[0]
 
     @abstractmethod
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:

@@ -26,7 +26,7 @@ from srd_agents.training.options import Config
 from srd_gym.checks import check_integer, check_number, check_positive
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.protocols import Ranker
-from srd_gym.topic import FloatArray, Topic
+from srd_gym.topic import FloatArray, Topic, one_topic
 
 _BLOCK = 256
 """Documents compared with all others at once."""
@@ -113,7 +113,7 @@ class Safe:
         Raises:
             ValueError: the topic has no document vectors, or k is below 1.
         """
-        return self.rank_batch([topic], k)[0]
+        return self.rank_batch([one_topic(topic)], k)[0]
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; what else is in the batch changes nothing."""

@@ -43,7 +43,7 @@ from srd_gym.files import PathLike
 from srd_gym.measures import Measure
 from srd_gym.reading import few, reading, shown
 from srd_gym.sources import TopicSource, topics_from
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import Topic, TopicSet, one_topic
 
 __all__ = ["Learner", "LearnerConfig"]
 
@@ -157,7 +157,7 @@ class Learner(ABC, Generic[C]):
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k documents of the topic, best first: [min(k, N)] int64."""
-        return self.rank_batch([topic], k)[0]
+        return self.rank_batch([one_topic(topic)], k)[0]
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic, in their order.

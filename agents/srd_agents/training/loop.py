@@ -258,8 +258,9 @@ class TrainingLoop:
         theirs_by_name = renamed(identity, self._identity, str(path))
         for name, mine in self._identity.items():
             if (theirs := theirs_by_name.get(name)) != mine:
+                part = {"topics": "training topics' fingerprint", "validation": "validation topics' fingerprint"}
                 raise ValueError(
-                    f"{path} belongs to another run: {name} was {shown(theirs)}, now {shown(mine)}. "
+                    f"{path} belongs to another run: {part.get(name, name)} was {shown(theirs)}, now {shown(mine)}. "
                     "Resume with what it began with, or start anew"
                 )
 

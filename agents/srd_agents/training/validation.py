@@ -62,6 +62,8 @@ def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> 
     Raises:
         ValueError: unlabelled topics, shared queries, other widths, or nothing to learn from.
     """
+    if not len(topics):
+        raise ValueError(f"ranker {name!r}: there are no training topics; give at least one judged topic")
     for what, part in (("training", topics), ("validation", validation or ())):
         unlabelled = [topic.query_id for topic in part if not topic.labelled]
         if unlabelled:

@@ -97,3 +97,20 @@ def test_simulators_take_the_text_of_a_known_class() -> None:
     assert cores[0].reward_name == cores[1].reward_name == "gains"
     assert cores[0].snapshot() == cores[1].snapshot()
     refused(lambda: SelectionCore(topics, reward="gone:Reward"), "names code that is not known here")
+
+
+class Forgetful:
+    """Binds to nothing, as where `return` was forgotten."""
+
+    name = "forgetful"
+
+    def bind(self, topics: Any, horizon: int) -> Any:
+        return None
+
+
+def test_parts_that_bind_to_nothing_are_named() -> None:
+    topics, forgetful = random_topics(0, count=3, n=4), Forgetful()
+    message = r"reward 'forgetful' \(Forgetful\): bind returned None; expected a function of a SelectionStep"
+    refused(lambda: SelectionCore(topics, reward=forgetful), message, TypeError)
+    message = "Forgetful: bind returned None; expected an object with at_reset and after_step"
+    refused(lambda: SelectionCore(topics, pruning=forgetful), message, TypeError)

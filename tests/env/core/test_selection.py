@@ -182,7 +182,7 @@ def test_rewards_of_one_name_are_told_apart_by_class_and_repr() -> None:
         scale: float = 1.0
 
     class Plain:
-        name, bind = "plain", FirstRankOnly.bind
+        name, bind, __call__ = "plain", FirstRankOnly.bind, FirstRankOnly.__call__
 
     rewards = [FirstRankOnly(), Other(), Scaled(), Scaled(scale=2.0), Plain()]
     made = [type(reward)(**getattr(reward, "__dict__", {})) for reward in rewards]

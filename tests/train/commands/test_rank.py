@@ -323,7 +323,7 @@ def test_vectors_of_another_encoder_than_those_of_training_are_told_in_one_line(
     epochs = () if ranker == "mmr" else ("--epochs", "1")
     srd.works("train", ranker, "--topics", tmp_path / "a.parquet", "--out", tmp_path / "model", *epochs)
     words = ("rank", tmp_path / "model", "--out", tmp_path / "run", "--topics")
-    assert "notice" not in srd.works(*words, tmp_path / "a.parquet").err
+    assert "one encoder" not in srd.works(*words, tmp_path / "a.parquet").err
     for files in ("b.parquet", "[bc].parquet"):
         told = srd.works(*words, tmp_path / files).err
         assert told.count("notice: ") == 1
@@ -334,7 +334,7 @@ def test_vectors_of_another_encoder_than_those_of_training_are_told_in_one_line(
 def test_a_model_that_makes_its_vectors_tells_nothing_of_encoders(srd: Srd, texts_file: Path, tmp_path: Path) -> None:
     words = ("--topics", texts_file, "--out")
     srd.works("train", "mmr", "--vectors", "lsa", "--width", "4", *words, tmp_path / "model")
-    assert "notice" not in srd.works("rank", tmp_path / "model", *words, tmp_path / "run").err
+    assert "encoder" not in srd.works("rank", tmp_path / "model", *words, tmp_path / "run").err
 
 
 @pytest.mark.data
@@ -385,3 +385,20 @@ def test_an_option_by_its_former_name_does_as_by_its_new_one(srd: Srd, feed: Any
         done = srd.works("rank", "safe", flag, "None")
         assert json.loads(done.out)["ranking"] == [0, 1, 2]
         assert done.err.count("'copies' is now called 'near_duplicates'") == told
+
+
+def test_a_run_of_the_training_topics_is_said_to_be_no_test(srd: Srd, tmp_path: Path) -> None:
+    train = ("train", "mmr", "--topics", "words", "--out")
+    srd.works(*train, tmp_path / "all")
+    srd.works(*train, tmp_path / "fold", "--fold", "1/5")
+    for model, more, told in (("all", (), True), ("fold", (), False), ("fold", ("--all",), True)):
+        said = srd.works("rank", tmp_path / model, "--topics", "words", "--out", tmp_path / "a.run", *more).err
+        assert ("was trained on topics of words" in said) == told
+    said = srd.works("rank", tmp_path / "all", "--topics", "synthetic:tiny:40", "--out", tmp_path / "a.run").err
+    assert "was trained on topics" not in said
+    written = [
+        srd.works("rank", "mmr", option, "0.3", "--topics", "words", "--out", tmp_path / f"{place}.run")
+        and (tmp_path / f"{place}.run").read_text()
+        for place, option in enumerate(("--lambda", "--lambda_"))
+    ]
+    assert written[0] == written[1]

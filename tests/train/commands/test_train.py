@@ -196,7 +196,7 @@ def test_what_cannot_be_begun_or_resumed_says_why(srd: Srd, tiny_file: Path, tmp
     assert "already holds a training run" in srd.fails(*words())
     assert weights_of(tmp_path / "m") == before
     assert "hidden_size was 5, now 3" in srd.fails(*words(), "--resume", "--hidden", "3")
-    assert "belongs to another run: topics was" in srd.fails(*words("2/5"), "--resume")
+    assert "belongs to another run: training topics' fingerprint was" in srd.fails(*words("2/5"), "--resume")
     assert "not a learner" in srd.fails("train", "mmr", "--topics", tiny_file, "--out", tmp_path / "m", "--resume")
 
 

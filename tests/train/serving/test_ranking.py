@@ -46,7 +46,7 @@ def test_a_folder_and_a_pattern_rank_as_one_file(srd: Srd, parts: Path, tiny_fil
 
 def test_patterns_may_be_relative(srd: Srd, parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(parts)
-    assert topic_stream("part-[01].parquet").count() == 20
+    assert len(topic_stream("part-[01].parquet").query_ids()) == 20
     empty = tmp_path / "empty"
     empty.mkdir()
     words = ("rank", "mmr", "--out", tmp_path / "run", "--topics")

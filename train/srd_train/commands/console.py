@@ -153,7 +153,7 @@ def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
             alias for about in getattr(hint, "__metadata__", ()) for alias in getattr(about, "aliases", None) or ()
         }
     for word in itertools.takewhile(lambda word: word != "--", args):
-        option = word.partition("=")[0].replace("_", "-")
+        option = word.partition("=")[0].rstrip("_").replace("_", "-")
         if word.startswith("--") and option not in names and not option.startswith("--tyro-"):
             options = [name for name in names if name != "--help" and not name.startswith("--no-")]
             raise unknown(f"option of {prog}:", option, options, f"More: {prog} --help")
@@ -219,6 +219,8 @@ def _by_new_names(args: Sequence[str], names: Collection[str]) -> list[str]:
     words = _layers_joined(list(args)) if "hidden_sizes" in names else list(args)
     for place, word in enumerate(words):
         flag, *value = word.split("=", 1)
+        if flag.startswith("--") and flag.endswith("_"):  # as Python spells it: lambda_
+            words[place] = "=".join([flag := flag.rstrip("_"), *value])
         former = flag.removeprefix("--").replace("-", "_")
         if flag.startswith("--") and (name := next(iter(renamed({former: None}, names, "")))) != former:
             words[place] = "=".join(["--" + name.replace("_", "-"), *value])

@@ -157,8 +157,11 @@ class RankCommand:
         options = self.options
         topics.tell_foreign(model)
         test = None if options.all else model.test_query_ids
-        every = topics.count(test)
+        query_ids = topics.query_ids(test)
+        every = len(query_ids)
         count = every if test is None else len(test)
+        if test is None:
+            topics.tell_trained(model, query_ids)
         wanted = None if test is None else frozenset(test)
         with output.progress("rank", count) as advance:
             if options.engine == "ray":

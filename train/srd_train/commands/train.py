@@ -29,7 +29,7 @@ from srd_train.experiment.provenance import commit
 from srd_train.experiment.selection import Fitted, ResolvedRanker, fit_ranker
 from srd_train.experiment.split import Split, split_topics, with_lsa
 from srd_train.experiment.tensorboard import event_log
-from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_heuristic
+from srd_train.serving.models import VECTORIZER_FOLDER, digest_of, saved_vectorizer, write_heuristic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +204,7 @@ class TrainCommand:
             output.data(about | outcome)
             return
         rows = [["training topics", str(len(split.train))], ["validation topics", str(len(split.validation))]]
-        rows += [[f"chosen {name}", str(value)] for name, value in fitted.chosen.items()]
+        rows += [[f"chosen {name.rstrip('_')}", str(value)] for name, value in fitted.chosen.items()]
         if fitted.validation is not None:
             name = history.get("measure") or options.select_by
             rows.append([f"{name} on validation", f"{fitted.validation:.4f}"])
@@ -244,7 +244,7 @@ def _check_vectors(options: Train, spec: RankerSpec, topics: TopicSet) -> None:
 def _metadata(options: Train, topics: TopicSet, split: Split) -> dict[str, Any]:
     """The metadata that the model folder records of its training."""
     return {
-        "topic_set": {**split.train.origin, "fingerprint": topics.fingerprint},
+        "topic_set": {**split.train.origin, "fingerprint": topics.fingerprint, "queries": digest_of(topics.query_ids)},
         "split": dict(split.description),
         "test_query_ids": None if split.test is None else list(split.test.query_ids),
         "vectors": options.vectors,

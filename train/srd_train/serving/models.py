@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,11 @@ class Model:
     """Whether documents that have texts and no vectors may be compared by their words: rankers by name."""
     finished: bool = True
     """Whether its training has ended; an interrupted one leaves its best weights so far."""
+
+
+def digest_of(query_ids: Collection[str]) -> str:
+    """A digest of the ids of topics in any order, by which a model knows those that it was trained on."""
+    return hashlib.blake2b("\n".join(sorted(query_ids)).encode(), digest_size=8).hexdigest()
 
 
 def load_model(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -17,7 +18,7 @@ from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, 
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.engines import connected_ray
-from srd_train.serving.models import Model
+from srd_train.serving.models import Model, digest_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +42,8 @@ class TopicStream:
         """
         return chain(self.generated, *map(iter_topics, self.files))
 
-    def count(self, wanted: Sequence[str] | None = None) -> int:
-        """Number of topics, once their ids are checked; the topics themselves are not read for it.
+    def query_ids(self, wanted: Sequence[str] | None = None) -> Set[str]:
+        """Ids of the topics, once they are checked; the topics themselves are not read for it.
 
         Args:
             wanted: ids that must be there.
@@ -62,7 +63,16 @@ class TopicStream:
                 f"{self.name!r} (first: {missing[0]!r}); give the file it was trained on, or rank every topic with "
                 "--all"
             )
-        return len(query_ids)
+        return query_ids
+
+    def tell_trained(self, model: Model, query_ids: Set[str]) -> None:
+        """Warn where these topics, which have these ids, are those that the model was trained on."""
+        if model.metadata.get("topic_set", {}).get("queries") == digest_of(query_ids):
+            warnings.warn(
+                f"model {model.name!r} was trained on topics of {self.name}, which it ranks now: scores of this run "
+                "are no test scores; `srd train --fold 1/5` keeps a fifth for the test",
+                stacklevel=2,
+            )
 
     def tell_foreign(self, model: Model) -> None:
         """Warn where these are vectors of another encoder than those that the model was trained on."""

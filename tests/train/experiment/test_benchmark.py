@@ -19,7 +19,6 @@ from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_run
-from srd_train.experiment import benchmark
 from srd_train.experiment.benchmark import CellResult, in_process, run_benchmark, run_fit
 from srd_train.experiment.recipe import Cell, RankerEntry, Recipe, Task, chosen_at_edges, tasks
 from srd_train.report.markup import plain_columns
@@ -178,8 +177,7 @@ def test_test_judgments_change_nothing_but_scores(entry: RankerEntry) -> None:
         assert blind.record[key] == honest.record[key]
 
 
-def test_a_grid_tried_with_one_seed_chooses_for_the_others_on_the_rows_own_measure(monkeypatch: Any) -> None:
-    monkeypatch.setattr(benchmark, "_CHOICES", {})
+def test_a_grid_tried_with_one_seed_chooses_for_the_others_on_the_rows_own_measure() -> None:
     config, grid = {"epochs": 2}, {"learning_rate": (0.001, 0.5, 0.01)}
     entry = RankerEntry(ranker="mdp-div", config=config, grid=grid, grid_seed=0, select_by="StRecall@5")
     made = list(tasks(recipe(entry, seeds=(0, 1))))
@@ -194,11 +192,9 @@ def test_a_grid_tried_with_one_seed_chooses_for_the_others_on_the_rows_own_measu
     fixed = next(tasks(recipe(RankerEntry(ranker="mdp-div", config=config | one["chosen"]), seeds=(1,))))
     alone = result_of(fixed.cells[0], fixed.topics).record
     assert (alone["per_topic"], alone["config"]) == (one["per_topic"], one["config"])
-    monkeypatch.setattr(benchmark, "_CHOICES", {})  # as in another process
-    assert result_of(made[1].cells[0], made[1].topics).record["per_topic"] == one["per_topic"]
 
 
-def test_a_grid_that_one_seed_tries_comes_first_and_is_not_tried_again(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_grid_that_one_seed_tries_comes_first_and_is_not_tried_again(tmp_path: Path) -> None:
     entry = RankerEntry(ranker="mdp-div", config={"epochs": 2}, grid={"learning_rate": (0.001, 0.5)}, grid_seed=1)
     topics = (
         replace(TINY, run_folds=(1, 2)),
@@ -211,7 +207,6 @@ def test_a_grid_that_one_seed_tries_comes_first_and_is_not_tried_again(tmp_path:
         for task in given:
             order.append((task.cells[0].topics.name, task.cells[0].fold, task.cells[0].seed))
             assert (task.choice is None) == (task.cells[0].seed == 1)
-            monkeypatch.setattr(benchmark, "_CHOICES", {})  # as in another process
             yield from in_process([task])
 
     records = run_benchmark(product, tmp_path, engine=engine)

@@ -298,35 +298,22 @@ def _fit(
     lsa_width = cell.topics.width if cell.topics.vectors == "lsa" else None
     split = _split(topics, cell.topics.parts, fold, file, lsa_width)
     begun = _now()
-    if cell.chooser is cell:
+    if choice is None and cell.chooser is not cell:
+        first = _tried(cell.chooser, split, on_progress)
+        choice = Choice(first.chosen, first.trials)
+    if choice is None:
         fitted = _tried(cell, split, on_progress)
     else:
-        choice = choice or _choice(cell.chooser, split, on_progress)
-        fitted = fit_ranker(
-            cell.ranker.resolved.fixed(choice.chosen), split, seed=cell.seed, trust=True, progress=on_progress
-        )
+        fixed = cell.ranker.resolved.fixed(choice.chosen)
+        fitted = fit_ranker(fixed, split, seed=cell.seed, trust=True, progress=on_progress)
         fitted = replace(fitted, chosen=choice.chosen, trials=choice.trials)
     return split, fitted, _now() - begun
 
 
-_CHOICES: dict[str, Choice] = {}
-
-
-def _choice(cell: Cell, split: Split, on_progress: OnProgress | None) -> Choice:
-    """The choice that a cell's seed makes; kept, as other seeds ask for it too."""
-    if cell.id not in _CHOICES:
-        _tried(cell, split, on_progress)
-    return _CHOICES[cell.id]
-
-
 def _tried(cell: Cell, split: Split, on_progress: OnProgress | None) -> Fitted:
     """The best ranker of a cell's grid."""
-    fitted = fit_ranker(
-        cell.ranker.resolved, split, select_by=cell.select_by, seed=cell.seed, trust=True, progress=on_progress
-    )
-    if cell.ranker.grid_seed is not None:
-        _CHOICES[cell.id] = Choice(fitted.chosen, fitted.trials)
-    return fitted
+    row = cell.ranker.resolved
+    return fit_ranker(row, split, select_by=cell.select_by, seed=cell.seed, trust=True, progress=on_progress)
 
 
 @lru_cache(maxsize=5)

@@ -24,7 +24,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from srd_gym.reading import few, shown
+from srd_gym.reading import few, shown, shown_text
 from srd_gym.trec_files import Qrels, Run, qrels_from, read_qrels, read_run, run_from
 
 PREFIX = "ir-datasets:"
@@ -156,7 +156,7 @@ def _columns(given: Any, what: str, parts: Sequence[str]) -> list[list[Any]]:
         names = [_name(part, there, what) for part in parts]
         rows = [list(given[name]) for name in names]
     else:
-        records = list(_of_dataset(given, what)) if hasattr(given, "dataset_id") else given
+        records = _of_dataset(given, what) if hasattr(given, "dataset_id") else given
         first = records[0] if records else None
         there = [name for several in _NAMES.values() for name in several if hasattr(first, name)]
         names = [_name(part, there, what) for part in parts] if records else []
@@ -166,14 +166,16 @@ def _columns(given: Any, what: str, parts: Sequence[str]) -> list[list[Any]]:
     return rows
 
 
-def _of_dataset(dataset: Any, what: str) -> Iterable[Any]:
+def _of_dataset(dataset: Any, what: str) -> list[Any]:
     """The records of a dataset of ir_datasets."""
     there = dataset.has_qrels() if what == "qrels" else dataset.has_scoreddocs()
     if not there:
         wanted = "judgments" if what == "qrels" else "scored documents: give a run"
         raise ValueError(f"{what}: dataset {dataset.dataset_id()} of ir_datasets has no {wanted}")
-    records: Iterable[Any] = dataset.qrels_iter() if what == "qrels" else dataset.scoreddocs_iter()
-    return records
+    try:
+        return list(dataset.qrels_iter() if what == "qrels" else dataset.scoreddocs_iter())
+    except (RuntimeError, OSError) as error:  # ir_datasets downloads what it does not have
+        raise OSError(f"{what}: ir_datasets cannot read {dataset.dataset_id()}: {shown_text(str(error))}") from error
 
 
 def _name(part: str, there: Sequence[str], what: str) -> str:

@@ -82,7 +82,7 @@ class Qrels:
             if wrong:
                 raise ValueError(
                     f"weights: expected a positive weight for subtopic {shown(wrong[0])} of query {shown(query_id)}, "
-                    f"got {own.get(wrong[0])}; every judged subtopic needs one"
+                    f"got {own.get(wrong[0], 'none')}; every judged subtopic needs a line 'topic subtopic weight'"
                 )
             topics[query_id] = replace(topic, subtopic_weights=np.array([own[name] for name in topic.subtopic_ids]))
         return Qrels(topics=topics)

@@ -363,20 +363,26 @@ def judged(topic: Topic) -> GradeArray:
     return topic.judgments
 
 
-def tell_irrelevant(where: str, judged: Iterable[tuple[str, GradeArray]], levels: Iterable[int]) -> None:
+def tell_irrelevant(
+    where: str,
+    judged: Iterable[tuple[str, GradeArray]],
+    levels: Iterable[int],
+    what: Literal["candidate judged", "judgment of"] = "candidate judged",
+) -> None:
     """Warn where no judgment of a topic reaches a relevance level: whatever ranks it, it scores 0.
 
     Args:
         where: what holds the topics, for the notice.
         judged: query ids and judgments.
         levels: relevance levels of the measures asked for.
+        what: what the judgments are, for the notice: those of candidates or all.
     """
     largest = {query_id: int(judgments.max(initial=0)) for query_id, judgments in judged}
     for rel in sorted(set(levels)):
         lacking = [query_id for query_id, most in largest.items() if most < rel]
         if lacking:
             warnings.warn(
-                f"{where}: {len(lacking):,} of {len(largest):,} judged topics have no judgment of at least {rel} (the "
+                f"{where}: {len(lacking):,} of {len(largest):,} judged topics have no {what} at least {rel} (the "
                 f"largest is {max(largest[query_id] for query_id in lacking)}), so that every ranking of them scores "
                 f"0: {few(lacking)}",
                 stacklevel=3,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, tell_irrelevant
 from srd_gym.measures.catalogue import measure
 from srd_gym.measures.risk import VRisk
-from srd_gym.reading import shown
+from srd_gym.reading import few, shown
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray, Topic, TopicSet, as_topic_set
 from srd_gym.trec_files import Qrels
@@ -150,7 +151,14 @@ def evaluate_run(qrels: QrelsSource | TopicSet, run: RunSource, measures: Iterab
             rows[query_id] = judgments, np.array(ranking, dtype=np.int64)
     grades = ((query_id, judgments) for query_id, (_, judgments) in judged.items())
     what = f"topic set {shown(qrels.name)}" if isinstance(qrels, TopicSet) else "qrels"
-    tell_irrelevant(what, grades, [each.rel for each in wanted.values()])
+    tell_irrelevant(what, grades, [each.rel for each in wanted.values()], "judgment of")
+    if not any((ranking >= 0).any() for _, ranking in rows.values()):
+        first = next(iter(rows))
+        warnings.warn(
+            f"no ranked document is judged (query {shown(first)}: the run has {few(run.rankings[first][:1])}, the "
+            f"{what} {few(judged[first][0][:1])}): are columns swapped, or is the run of another collection?",
+            stacklevel=2,
+        )
     return _scored(wanted, rows, references, normalizer, unjudged)
 
 

@@ -296,7 +296,7 @@ def barren(*largest: int) -> TopicSet:
 
 
 @pytest.mark.parametrize(("by", "topics", "message"), [
-    ("P_IA@1", barren(0, 0, 0), r"'b': 3 of 3 judged topics have no judgment of at least 1 \(the largest is 0\).* q0"),
+    ("P_IA@1", barren(0, 0, 0), r"'b': 3 of 3 judged topics have no candidate judged at least 1 \(the largest is 0\)"),
     ("P_IA(rel=3)@1", barren(2, 3, 1), r"'b': 2 of 3 .*at least 3 \(the largest is 2\), so that .* scores 0: q0, q2"),
 ])  # fmt: skip
 @pytest.mark.parametrize("score", [

@@ -154,3 +154,22 @@ def test_without_the_library_the_error_names_the_extra(monkeypatch: pytest.Monke
     for ask in (as_qrels, load_ir_datasets):
         with pytest.raises(ImportError, match=r'needs ir_datasets: pip install "srd-gym\[ir\]"'):
             ask("ir-datasets:clueweb09/en/trec-web-2009/diversity")
+
+
+class Offline:
+    """A dataset of ir_datasets whose files cannot be fetched."""
+
+    def dataset_id(self) -> str:
+        return "far"
+
+    def has_qrels(self) -> bool:
+        return True
+
+    def qrels_iter(self) -> Any:
+        raise RuntimeError("All download sources failed")
+        yield
+
+
+def test_a_dataset_that_cannot_be_fetched_is_named() -> None:
+    with pytest.raises(OSError, match="qrels: ir_datasets cannot read far: All download sources failed"):
+        as_qrels(Offline())

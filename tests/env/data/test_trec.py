@@ -17,6 +17,7 @@ from sound_files import TREC, write
 
 from srd_gym.data.notices import DataNotice
 from srd_gym.data.trec import load_trec, write_qrels
+from srd_gym.measures import evaluate_run
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import read_qrels, read_run, write_run
 
@@ -50,6 +51,16 @@ def test_qrels_of_an_ad_hoc_task_are_read_with_a_warning(tmp_path: Path) -> None
         assert read_qrels(put(tmp_path / "adhoc", "1 0 a 1\n2 0 b 0\n")).topics.keys() == {"1", "2"}
     with warnings.catch_warnings(action="error"):
         read_qrels(put(tmp_path / "diversity", "1 0 a 0\n2 0 b 1\n2 1 b 1\n"))
+
+
+def test_a_run_without_a_judged_document_is_told(tmp_path: Path) -> None:
+    """As where document and subtopic have changed places in the qrels."""
+    run = read_run(put(tmp_path / "run", "1 Q0 a 1 2 t\n1 Q0 b 2 1 t\n"))
+    swapped = read_qrels(put(tmp_path / "swapped", "1 a 1 1\n1 b 2 1\n"))
+    with pytest.warns(UserWarning, match=r"no ranked document is judged \(query '1': the run has a, the qrels 1\)"):
+        assert evaluate_run(swapped, run, ["alpha_nDCG@5"]).mean() == {"alpha_nDCG@5": 0.0}
+    with warnings.catch_warnings(action="error"):
+        evaluate_run(read_qrels(put(tmp_path / "qrels", "1 1 a 0\n1 2 z 1\n")), run, ["alpha_nDCG@5"])
 
 
 def test_several_files_are_parts_and_share_no_query(tmp_path: Path) -> None:

@@ -132,6 +132,46 @@ def test_a_topic_file_gives_texts(srd: Srd, made: dict[str, Path], tmp_path: Pat
         assert "by --qrels FILE" in srd.fails("compare", made["first"], made["second"], *more)
 
 
+def test_nothing_is_written_over_what_is_read_and_no_list_is_given_twice(
+    srd: Srd, made: dict[str, Path], tmp_path: Path
+) -> None:
+    kept = {name: made[name].read_bytes() for name in ("first", "second", "third", "qrels")}
+    both = ("compare", made["second"], made["third"], "--qrels", made["qrels"])
+    for option, target, said in (
+        ("--csv", made["first"], f"--csv {made['first']} exists and does not end in .csv: was it to be read?"),
+        ("--out", made["first"], "exists and does not end in .html"),
+        ("--latex", made["qrels"], f"--latex {made['qrels']} is also read; give the name of another file"),
+        ("--markdown", made["third"], "is also read"),
+    ):
+        assert said in srd.fails(*both, option, target)
+    named = ("compare", f"a={made['second']}", made["third"], "--qrels", made["qrels"])
+    assert "is also read" in srd.fails(*named, "--csv", made["second"])
+    assert "--qrels is given twice; give all its values after one" in srd.fails(*both, "--qrels", made["qrels"])
+    assert kept == {name: made[name].read_bytes() for name in kept}
+    for _ in range(2):  # what an earlier call wrote is replaced
+        srd.works(*both, "--csv", tmp_path / "a.csv", "--out", tmp_path / "a.html")
+
+
+def test_where_lower_is_better_the_lowest_is_first_and_wins(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
+    names = ("first", "second", "third")
+    table = table_of(made, names)
+    (risk,) = compare(read_qrels(made["qrels"]), {n: read_run(made[n]) for n in names}, ["VRisk@5"]).tables
+    means = [row.means["VRisk@5"] for row in risk.rows]
+    assert means == sorted(set(means))
+    assert risk.best == means[0]
+    assert [row.means["NRBP"] for row in table.rows] != means
+    for row in risk.rows:
+        if row.wins_ties_losses is not None:
+            own, other = (risk.scores["VRisk@5"][name].mean(axis=0) for name in (row.ranker, risk.reference))
+            assert row.wins_ties_losses[0] == np.count_nonzero(own < other - 1e-9)
+    page = tmp_path / "risk.html"
+    said = srd.works(
+        "compare", *(made[n] for n in names), "--qrels", made["qrels"], "--measures", "VRisk@5", "--out", page
+    )
+    assert "Lower is better: VRisk@5." in page.read_text()
+    assert "Lower is better: VRisk@5." in said.out
+
+
 def without(path: Path, *query_ids: str) -> Path:
     """The run without some of its queries."""
     lines = [line for line in path.read_text().splitlines(keepends=True) if line.split()[0] not in query_ids]
@@ -147,7 +187,7 @@ def test_runs_of_other_topics_count_0_or_are_left_out(srd: Srd, made: dict[str, 
     alone = srd.works("evaluate", "--qrels", made["qrels"], "--run", made["part"], "--measures", *MEASURES, "--json")
     assert done.json["runs"]["part-second"]["means"] == pytest.approx(alone.json["measures"], abs=1e-12)
     assert [(problem["what"], problem["why"]) for problem in done.json["problems"]] == [
-        ("part-second", "no ranking of 2 of 30 judged topics (4, 11); each counts 0"),
+        ("part-second", "no ranking of 2 of 30 judged topics (4, 11); each counts as an empty ranking"),
         ("part-second", "rankings without judgments (99); left out"),
     ]
     present = srd.works(*words(made, "first", "part"), "--present-only", "--json").json
@@ -178,7 +218,8 @@ def test_what_cannot_be_compared_is_explained(srd: Srd, made: dict[str, Path], t
         (NAMES, ("--measures", "alpha_nDGC@10"), "Did you mean alpha_nDCG"),
         (NAMES, ("--measures", "NRBP", "P_IA"), "measure 'P_IA' has no cutoff; write P_IA@10"),
     ):
-        assert said in srd.fails(*words(made, *names), *more)
+        asked = words(made, *names)
+        assert said in srd.fails(*(asked[: -len(QUICK)] if "--measures" in more else asked), *more)
 
 
 def test_runs_are_joined_of_files_named_and_read_from_standard_input(

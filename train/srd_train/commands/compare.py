@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -32,8 +32,8 @@ _RUNS = tyro.conf.arg(metavar="[NAME=]FILE[,FILE]...", help_behavior_hint="(requ
 class Compare:
     """Compare TREC runs by diversity qrels or a topic file: means, differences, 95% intervals, significance tests.
 
-    Scores are those of `srd evaluate`: means are over all judged topics, and a topic without a ranking counts 0. The p
-    values are of paired tests over topics, Holm-adjusted over all tests that are shown.
+    Scores are those of `srd evaluate`: means are over all judged topics, and a topic without a ranking counts as an
+    empty one. The p values are of paired tests over topics, Holm-adjusted over all tests that are shown.
 
     Examples:
       srd compare bm25.run mmr.run mine.run --qrels web.qrels.gz
@@ -44,6 +44,7 @@ class Compare:
       srd compare a.run b.run --topics words
     """
 
+    ENDINGS: ClassVar = {"out": (".html", ".htm")}
     runs: Annotated[tyro.conf.Positional[tuple[str, ...]], _RUNS]
     """Two or more runs: lines "topic Q0 document rank score tag", plain, gzip, xz or bz2. Commas join files that are
     parts of one run. NAME= names the run in the tables (default: its file). "-" is standard input. A file whose own

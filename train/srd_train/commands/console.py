@@ -14,6 +14,7 @@ import itertools
 import json as json_module
 import operator
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -134,9 +135,34 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
         finally:  # tyro would join the lines of a description
             shown = text.getvalue().replace(_ABOUT, filled(kind.__doc__ or ""))
             Output().text("\n".join(line.rstrip() for line in shown.rstrip().split("\n")))
+    _check_outputs(options)
     if hasattr(options, "seed"):
         check_integer("--seed", options.seed, 0, 2**63 - 1)  # numpy would refuse it after the topics were read
     return options
+
+
+def _check_outputs(options: Any) -> None:
+    """Refuse to write over what is read, or over a file of another kind, as where a run follows --csv.
+
+    Raises:
+        ValueError: the option and the file.
+    """
+    endings = {"csv": (".csv",), "latex": (".tex",), "markdown": (".md",), **getattr(options, "ENDINGS", {})}
+    values = {entry.name: getattr(options, entry.name) for entry in dataclasses.fields(options)}
+    written = {name: values[name] for name in ("out", *endings) if isinstance(values.get(name), Path)}
+    given = [value for name, value in values.items() if name not in written]
+    words = [str(word) for value in given for word in (value if isinstance(value, tuple | list) else [value])]
+    read = [file for word in words for file in (word, *re.split("[=,]", word)) if os.path.isfile(file)]
+    for name, target in written.items():
+        if not target.is_file():
+            continue
+        if any(target.samefile(file) for file in read):
+            raise ValueError(f"--{name} {target} is also read; give the name of another file to write")
+        if target.suffix not in endings.get(name, (target.suffix,)):
+            wanted = endings[name][0]
+            raise ValueError(
+                f"--{name} {target} exists and does not end in {wanted}: was it to be read? Give another name"
+            )
 
 
 def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
@@ -145,8 +171,10 @@ def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
     Raises:
         ValueError: near names are suggested.
     """
-    names = {"--help"}
+    names, lists, seen = {"--help"}, set[str](), set[str]()
     for name, hint in get_type_hints(kind, include_extras=True).items():
+        if get_origin(get_args(hint)[0] if get_origin(hint) is Annotated else hint) in (tuple, Sequence):
+            lists.add("--" + name.replace("_", "-"))
         given = [about.name for about in getattr(hint, "__metadata__", ()) if getattr(about, "name", None)]
         names |= {f"--{(given or [name])[0]}".replace("_", "-"), f"--no-{name}".replace("_", "-")}
         names |= {
@@ -157,6 +185,9 @@ def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
         if word.startswith("--") and option not in names and not option.startswith("--tyro-"):
             options = [name for name in names if name != "--help" and not name.startswith("--no-")]
             raise unknown(f"option of {prog}:", option, options, f"More: {prog} --help")
+        if option in lists & seen:
+            raise ValueError(f"{option} is given twice; give all its values after one: {option} A B")
+        seen.add(option)
 
 
 def parsed_with_ranker(

@@ -17,7 +17,8 @@ from srd_train.commands.runs import inputs, named_run, qrels_of, trec_lines
 class Evaluate:
     """Score a TREC run by diversity qrels, as the official tool ndeval does, or by the labels of a topic file.
 
-    Means are over all judged topics. A topic without a ranking counts 0.
+    Means are over all judged topics. A topic without a ranking counts as an empty one: 0, but
+    for VRisk 1.
 
     Examples:
       srd evaluate --qrels web.qrels.gz --run my.run --measures alpha_nDCG@10 NRBP
@@ -78,7 +79,7 @@ class Evaluate:
         if self.format == "trec":
             output.text(trec_lines(evaluation.per_topic if self.per_topic else {}, means, name).removesuffix("\n"))
             return 0
-        over = "ranked topics only" if self.present_only else "all judged topics, a missing ranking counts 0"
+        over = "ranked topics only" if self.present_only else "all judged topics, a missing ranking counts as empty"
         left_out = f"; {len(evaluation.unjudged)} rankings of unjudged topics left out" if evaluation.unjudged else ""
         caption = (
             f"{evaluation.topics} judged topics, {evaluation.missing} missing; means over {over}; ideal of the "

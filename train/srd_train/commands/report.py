@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import tyro
 
@@ -23,6 +23,8 @@ class Report:
       srd report results/smoke
       srd report results/smoke --out smoke.html --latex smoke.tex
     """
+
+    ENDINGS: ClassVar = {"out": (".html", ".htm")}
 
     results: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
     """Folder of results, from `srd benchmark`."""

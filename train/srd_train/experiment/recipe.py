@@ -11,7 +11,7 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -451,7 +451,14 @@ def _entry(kind: type[Entry], table: Mapping[str, Any], where: str, **made: Any)
     """
     try:
         values = {**_frozen(table), **made}
-        return kind(**check_fields(kind, values, "the table"))
+        values = check_fields(kind, values, "the table")
+        known: Any = kind
+        needed = [
+            entry.name for entry in fields(known) if entry.default is MISSING and entry.default_factory is MISSING
+        ]
+        if missing := [name for name in needed if name not in values]:
+            raise ValueError(f"no {' and no '.join(missing)}; expected {', '.join(needed)}")
+        return kind(**values)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from error
 

@@ -37,7 +37,8 @@ class Comparison(Report):
         (compared,) = self.differences
         adjusted = f"Holm-adjusted over the {len(compared)} comparisons shown" if len(compared) > 1 else "not adjusted"
         return (
-            f"Interval: 95% over topics, by Student's t. p: {TESTS[self.test]}, {adjusted}; "
+            f"Interval: 95% over topics, by Student's t; of a mean within the topics' values. p: {TESTS[self.test]}, "
+            f"{adjusted}; "
             f"{SIGNS['above']} significantly above, {SIGNS['below']} significantly below, {SIGNS['level']} no "
             f"significant difference (p >= {SIGNIFICANT:g}). Wins, ties and losses: topics."
         )
@@ -170,7 +171,7 @@ def _problems(runs: Mapping[str, Run], scored: Mapping[str, Evaluation], unranke
     said: dict[str, list[str]] = {}
     for name, each in scored.items():
         if each.missing_topics:
-            counted = "left out for every run" if unranked else "each counts 0"
+            counted = "left out for every run" if unranked else "each counts as an empty ranking"
             many = f"{each.missing} of {each.topics} judged topics ({few(each.missing_topics)})"
             said.setdefault(f"no ranking of {many}; {counted}", []).append(name)
         if each.unjudged:

@@ -18,7 +18,7 @@ from srd_train.report.significance import (
     randomisation_tests,
     wins_ties_losses,
 )
-from srd_train.report.tables import ResultTable, Verdict, verdict_of
+from srd_train.report.tables import ResultTable, Verdict, sign_of, verdict_of
 
 Test = Literal["t", "randomisation"]
 TESTS: dict[Test, str] = {
@@ -44,7 +44,7 @@ class Difference:
     p_value: float
     """The same, Holm-adjusted over all differences that are shown together."""
     wins_ties_losses: tuple[int, int, int]
-    """Topics on which the ranker scores higher than the baseline, the same, and lower."""
+    """Topics on which the ranker is better than the baseline, as good, and worse."""
 
     @property
     def verdict(self) -> Verdict:
@@ -93,7 +93,7 @@ def differences(
             interval=difference_interval((first, second)),
             raw_p_value=p_value,
             p_value=adjusted,
-            wins_ties_losses=wins_ties_losses(first, second),
+            wins_ties_losses=wins_ties_losses(sign_of(measure) * first, sign_of(measure) * second),
         )
         for (measure, ranker, other), (first, second), p_value, adjusted in zip(
             chosen, scores, raw, holm(raw), strict=True

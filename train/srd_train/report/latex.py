@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 
-from srd_gym.measures import measure
 from srd_train.report.differences import TESTS, Difference, Test, differences
 from srd_train.report.markup import FEW, cost_columns, notes, p_text, signed
-from srd_train.report.tables import SIGNIFICANT, ResultTable, Row
+from srd_train.report.tables import SIGNIFICANT, ResultTable, Row, sign_of
 
 _LONGEST = 40
 """Rows of differences in one table: more do not fit a page."""
@@ -89,11 +88,9 @@ def _means(table: ResultTable, compared: Sequence[Difference], label: str, *, pa
     )
     ideal = "the judged documents" if table.normalizer == "pool" else "the candidates"
     seeds = " and seeds" if test == "t" and any(len(row.seeds) > 1 for row in table.rows) else ""
-    falling = [name for name in table.measures if _lower(name)]
     caption = [
         f"Means of {len(table.rows)} {noun}s over {_about(table)} (ideal rankings: of {ideal}). Best in bold.",
         *([f"{said} ({TESTS[test]}{seeds}, p < {SIGNIFICANT:g}, {_family(compared)})."] if compared else []),
-        *([f"Lower is better: {', '.join(falling)}."] if falling else []),
         *notes(table),
     ]
     heads = [noun, *(_measure(name) for name in table.measures)]
@@ -185,15 +182,7 @@ def _family(compared: Sequence[Difference]) -> str:
 def _best(table: ResultTable, name: str) -> str | None:
     """The best mean of a measure as it is printed, among those that compete."""
     means = [row.means[name] for row in table.competitors if not row.too_few_seeds]
-    return f"{(min if _lower(name) else max)(means):.4f}" if means else None
-
-
-def _lower(name: str) -> bool:
-    """Whether a lower value of a measure is better, as far as its name is known here."""
-    try:
-        return measure(name).lower_is_better
-    except ValueError:  # a measure of the user's own, whose code is not trusted here
-        return False
+    return f"{max(means, key=lambda mean: sign_of(name) * mean):.4f}" if means else None
 
 
 def _mark(row: Row, compared: Sequence[Difference]) -> str:

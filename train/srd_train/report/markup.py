@@ -18,7 +18,7 @@ import numpy as np
 from srd_gym.files import written_atomically
 from srd_train.report.differences import Difference
 from srd_train.report.significance import Scores, difference_interval
-from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, Problem, ResultTable, Row
+from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, Problem, ResultTable, Row, sign_of
 
 SIGNS = {"above": "▲", "below": "▼", "level": "≈", "": ""}
 """Signs of the verdicts: a shape each, so that no colour is needed."""
@@ -125,7 +125,9 @@ def notes(table: ResultTable) -> list[str]:
         fits.setdefault(row.fitted_as, []).append(row.ranker)
     oracles = [row.ranker for row in table.rows if row.reads_judgments]
     few = "; ".join(row.ranker for row in table.rows if row.too_few_seeds)
+    falling = [name for name in table.measures if sign_of(name) < 0]
     return [
+        *([f"Lower is better: {', '.join(falling)}."] if falling else []),
         *(_MARK_NOTES.get(mark, f"Vectors: {mark}.") for mark in table.marks),
         *([f"Reads the judgments, so an upper bound and not a competitor: {', '.join(oracles)}."] if oracles else []),
         *([f"{FEW} Trained with fewer than {FEWEST_SEEDS} seeds, so not tested: {few}."] if few else []),

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from srd_gym.measures import Normalizer
+from srd_gym.measures import Normalizer, measure
 from srd_gym.showing import short_repr
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import Record
@@ -132,9 +132,9 @@ class ResultTable:
 
     @property
     def best(self) -> float | None:
-        """The highest mean of the first measure among competitors with seeds enough; None where there is none."""
+        """The best mean of the first measure among competitors with seeds enough; None where there is none."""
         means = [row.means[self.measures[0]] for row in self.competitors if not row.too_few_seeds]
-        return max(means, default=None)
+        return max(means, key=lambda mean: sign_of(self.measures[0]) * mean, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +233,7 @@ def _table(records: Sequence[Record], recipe: Recipe | None, wanted: str | None)
     tested = {name: [scores[measures[0]][name]] for name in competitors if not _too_few_seeds(by_ranker[name])}
     described, second = (None, None) if recipe is None else (recipe.reference, recipe.second_reference)
     entry = None if recipe is None else recipe.entry(topic_set["name"])
-    best = max(sorted(competitors or by_ranker), key=lambda name: _cell_mean(by_ranker[name]))
+    best = max(sorted(competitors or by_ranker), key=lambda name: _worth(by_ranker[name]))
     reference = next(n for n in (wanted, described, _USUAL_REFERENCE, best) if n in by_ranker)
     second = second if second in by_ranker and second != reference else None
     references = [name for name in (reference, second) if name is not None]
@@ -268,21 +268,30 @@ def _table(records: Sequence[Record], recipe: Recipe | None, wanted: str | None)
 
 
 def _in_order(records: Sequence[Record], rankers: Sequence[str]) -> dict[str, list[Record]]:
-    """The records by ranker: those that are named first, then competitors by falling mean, then who reads judgments."""
+    """The records by ranker: those that are named first, then competitors, the best first, then who reads judgments."""
     by_ranker: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: record["seed"]):
         by_ranker.setdefault(str(record["ranker"]), []).append(record)
 
     def place(name: str) -> tuple[object, ...]:
         number = rankers.index(name) if name in rankers else len(rankers)
-        return number, by_ranker[name][0]["reads_judgments"], -_cell_mean(by_ranker[name]), name
+        return number, by_ranker[name][0]["reads_judgments"], -_worth(by_ranker[name]), name
 
     return {name: by_ranker[name] for name in sorted(by_ranker, key=place)}
 
 
-def _cell_mean(records: Sequence[Record]) -> float:
-    """The mean over cells of the first measure."""
-    return float(np.mean([next(iter(record["measures"].values())) for record in records]))
+def _worth(records: Sequence[Record]) -> float:
+    """The mean over cells of the first measure, negative where lower is better."""
+    first = next(iter(records[0]["measures"]))
+    return sign_of(first) * float(np.mean([record["measures"][first] for record in records]))
+
+
+def sign_of(name: str) -> int:
+    """-1 where a lower value of the measure is better, as far as its name is known here, else 1."""
+    try:
+        return -1 if measure(name).lower_is_better else 1
+    except ValueError:  # a measure of the user's own, whose code is not trusted here
+        return 1
 
 
 def _row(
@@ -299,7 +308,8 @@ def _row(
         reference: [S, T] scores of the reference by that measure; None for the reference itself.
         p_values: against the reference, and against the second one.
     """
-    first = next(iter(by_seed.values()))
+    (name, first), *_ = by_seed.items()
+    sign = sign_of(name)
     return Row(
         ranker=records[0]["ranker"],
         means={measure: float(values.mean()) for measure, values in by_seed.items()},
@@ -311,7 +321,7 @@ def _row(
         p_value=p_values[0],
         second_p_value=p_values[1],
         verdict="" if reference is None else verdict_of(p_values[0], float(first.mean() - reference.mean())),
-        wins_ties_losses=None if reference is None else wins_ties_losses(first, reference),
+        wins_ties_losses=None if reference is None else wins_ties_losses(sign * first, sign * reference),
         medians=_medians(records),
         fitted_as=records[0]["fitted_as"],
         reads_judgments=records[0]["reads_judgments"],

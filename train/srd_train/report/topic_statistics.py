@@ -80,7 +80,7 @@ def statistics_table(columns: Sequence[dict[str, Any]]) -> tuple[tuple[str, ...]
         ("judged topics without a relevant candidate", lambda s: f"{s['without_relevant']:,}"),
         ("vectors", lambda s: ", ".join([f"width {s['vector_width']}", *s["marks"]]) if s["vector_width"] else "none"),
         ("candidates (min / median / max)", lambda s: _triple(s["candidates"], "g")),
-        ("subtopics a topic (min / mean / max)", lambda s: _triple(s["subtopics"], ".3g")),
+        ("subtopics with a relevant candidate (min / mean / max)", lambda s: _triple(s["subtopics"], ".3g")),
         ("relevant candidates", lambda s: shown(s["relevant_share"], ".0%")),
         ("subtopics a relevant candidate", lambda s: shown(s["subtopics_per_relevant_document"], ".2f")),
         ("candidates of the largest subtopic", lambda s: shown(s["largest_subtopic_share"], ".0%")),

@@ -150,6 +150,17 @@ def test_nothing_is_written_over_what_is_read_and_no_list_is_given_twice(
     assert kept == {name: made[name].read_bytes() for name in kept}
     for _ in range(2):  # what an earlier call wrote is replaced
         srd.works(*both, "--csv", tmp_path / "a.csv", "--out", tmp_path / "a.html")
+        srd.works(
+            *both,
+            "--csv",
+            tmp_path / "a",
+            "--out",
+            tmp_path / "b",
+            "--latex",
+            tmp_path / "c",
+            "--markdown",
+            tmp_path / "d",
+        )
 
 
 def test_where_lower_is_better_the_lowest_is_first_and_wins(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:

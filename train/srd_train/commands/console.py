@@ -67,6 +67,8 @@ _WIDEST = 100
 """Characters in a line of prose, however wide the terminal."""
 _ABOUT = "[description]"
 """Place of a command's description in the help that tyro makes."""
+_OURS = (b"topics,", b"%", b"<", b"**", b"#")
+"""Beginnings of the tables and pages that commands write."""
 _BETWEEN = 3
 """Characters between two columns."""
 
@@ -158,7 +160,9 @@ def _check_outputs(options: Any) -> None:
             continue
         if any(target.samefile(file) for file in read):
             raise ValueError(f"--{name} {target} is also read; give the name of another file to write")
-        if target.suffix not in endings.get(name, (target.suffix,)):
+        with target.open("rb") as stream:
+            ours = stream.read(8).startswith(_OURS)
+        if not ours and target.suffix not in endings.get(name, (target.suffix,)):
             wanted = endings[name][0]
             raise ValueError(
                 f"--{name} {target} exists and does not end in {wanted}: was it to be read? Give another name"

@@ -117,7 +117,7 @@ def reading(path: PathLike, what: str, expected: str, advice: str) -> Iterator[P
                 f"{where}: broken {packing} file, or a file that was cut off ({error}); {advice}"
             ) from error
         if isinstance(error, UnicodeDecodeError):
-            raise ValueError(f"{where}: not UTF-8 text ({error.reason}); {advice}") from error
+            raise ValueError(f"{where}: not UTF-8 text ({error.reason}); save it as UTF-8, or {advice}") from error
         raise ValueError(f"{where}: not {expected} ({_reason(error)}); {advice}") from error
 
 
@@ -268,7 +268,7 @@ def numbered_blocks(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
             number += block[: error.start].count(b"\n")
             raise
         finally:
-            place.at = f", after line {number}"
+            place.at = f", after line {number}" if number else ""
     if number == 0:
         raise ValueError(f"{what}: {path} is empty; expected at least one line")
 

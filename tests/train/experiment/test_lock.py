@@ -45,6 +45,7 @@ def test_a_run_that_makes_nothing_leaves_nothing(tmp_path: Path) -> None:
     enter(tmp_path / "results" / "mine")
     assert os.listdir(tmp_path) == []
     (tmp_path / "old").touch()
+    refused(lambda: enter(tmp_path / "old"), "old is a file; give a folder to write to")
     enter(tmp_path)
     assert os.listdir(tmp_path) == ["old"]
     with pytest.raises(KeyboardInterrupt), locked(tmp_path / "mine"):

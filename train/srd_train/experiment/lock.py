@@ -21,8 +21,10 @@ def locked(folder: Path) -> Iterator[None]:
         folder: created where missing; what was made for this goes again where the block itself makes nothing in it.
 
     Raises:
-        ValueError: another run has locked it.
+        ValueError: another run has locked it, or it is a file.
     """
+    if folder.is_file():
+        raise ValueError(f"{folder} is a file; give a folder to write to")
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     before = {path.name for path in folder.iterdir()}

@@ -60,7 +60,7 @@ def test_whatever_a_parser_raises_becomes_one_error(error: Exception, tmp_path: 
             place.at = ", row 7"
             raise error
 
-    named(read, tmp_path, r"^vectors: .*/f, row 7: .*; write it again$")
+    named(read, tmp_path, r"^vectors: .*/f, row 7: .*; (save it as UTF-8, or )?write it again$")
 
 
 def test_errors_of_the_system_stay_and_name_the_file(tmp_path: Path) -> None:

@@ -101,6 +101,8 @@ def test_texts_without_vectors_are_compared_by_their_words_as_by_diversify(srd: 
     wrong = srd("rank", "mmr", "--on-error", "record").out.splitlines()
     assert f"doc_texts has {len(texts) - 1} entries" in wrong[0]
     assert "hold fewer than two different words" in wrong[1]
+    feed({"query_id": 1, "doc_ids": [], "doc_vectors": []}, LINE)
+    assert json.loads(srd.works("rank", "safe").out.splitlines()[0]) == {"query_id": 1, "ranking": []}
     feed({**line, "doc_texts": ["same"] * len(texts)})
     assert srd.works("rank", "random")  # needs no vectors
 

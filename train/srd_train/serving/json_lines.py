@@ -127,6 +127,8 @@ class _LineRanker:
                 refuses.
         """
         given = self._known(content)
+        if given["doc_ids"] == []:  # nothing was retrieved
+            return []
         limits = {key: given.pop(key, None) for key in _LIMITS}
         topic, order = topic_of(given)
         if self._model.compares_words and topic.doc_vectors is None and topic.doc_texts is not None:

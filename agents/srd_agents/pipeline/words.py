@@ -105,13 +105,14 @@ def _average(vectors: FloatArray, count: int) -> FloatArray:
 def embed_by_words(texts: Sequence[str]) -> Lookup:
     """A function that makes vectors [n, F] of a list of n texts, learned from these texts: TF-IDF, then LSA.
 
+    Of texts that hold fewer than two different words it makes zeros, with a warning.
+
     Args:
         texts: of the documents that are to be compared.
 
     Raises:
         ImportError: scikit-learn is not installed; the message names the extra.
         TypeError: something else than texts.
-        ValueError: the texts hold fewer than two different words.
     """
     from srd_gym.data.lsa import LsaVectorizer
 
@@ -119,11 +120,13 @@ def embed_by_words(texts: Sequence[str]) -> Lookup:
     try:
         with np.errstate(invalid="ignore"):  # of one text, scikit-learn's share of variance is 0 / 0
             return LsaVectorizer(max(1, min(len(texts), _WIDEST))).fit(texts).transform
-    except ValueError as error:
-        raise ValueError(
-            f"the {len(texts)} texts of documents and query hold fewer than two different words to compare "
-            "them by; give vectors instead"
-        ) from error
+    except ValueError:
+        warnings.warn(
+            f"the {len(texts)} texts of documents and query hold fewer than two different words, so that nothing tells "
+            "them apart; give vectors instead",
+            stacklevel=8,
+        )
+        return lambda asked: np.zeros((len(asked), 1), np.float32)
 
 
 def _checked(texts: Any) -> list[str]:

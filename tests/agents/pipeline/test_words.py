@@ -26,12 +26,19 @@ def test_cosines_of_few_texts_are_those_of_tf_idf() -> None:
     ("cat", TypeError, "must be a list of texts, got 'cat'"),
     ({"a": "cat"}, TypeError, "must be a list of texts"),
     (["cat", None], TypeError, r"got None \(NoneType\) at position 1"),
-    (["", "?"], ValueError, "give vectors instead"),
 ])  # fmt: skip
-def test_what_holds_no_words_is_refused(texts: Any, error: type[Exception], said: str) -> None:
+def test_what_is_no_list_of_texts_is_refused(texts: Any, error: type[Exception], said: str) -> None:
     pytest.importorskip("sklearn")
     with pytest.raises(error, match=said):
         embed_by_words(texts)
+
+
+@pytest.mark.parametrize("texts", [["", "?"], ["Paris", "Paris"]])
+def test_texts_that_nothing_tells_apart_have_vectors_of_zeros(texts: list[str]) -> None:
+    pytest.importorskip("sklearn")
+    with pytest.warns(UserWarning, match="hold fewer than two different words.*give vectors instead"):
+        made = embed_by_words(texts)
+    np.testing.assert_array_equal(made(texts), np.zeros((2, 1)))
 
 
 def test_scikit_learn_is_named_where_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import default_of
 from srd_agents.pipeline.diversify import Chooser, Given
-from srd_agents.pipeline.limits import COPIES, Limits
+from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
@@ -22,6 +22,7 @@ from srd_gym.protocols import Ranker
 
 with library("sklearn", "scikit-learn"):
     from sklearn.base import BaseEstimator
+    from sklearn.metrics.pairwise import cosine_distances
     from sklearn.neighbors import NearestNeighbors
     from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -126,7 +127,7 @@ class DiverseNeighbors(BaseEstimator):
             subtopics: of each query the vectors [S, F] of what it may mean or ask about, or None; queries are rows of
                 numbers here, so that nothing can name them.
             already_shown: of each query the rows in `fit` of documents shown before, or None; they are not shown again,
-                and those among its candidates count for groups and differences.
+                count for groups and differences, and take no candidate's place. -1 says nothing.
             return_filled: whether to tell which documents are above `max_per_group`.
 
         Returns:
@@ -135,41 +136,61 @@ class DiverseNeighbors(BaseEstimator):
             With `return_filled` also which of them are above `max_per_group`: [B, K] bool.
 
         Raises:
-            TypeError: n_neighbors is no whole number.
+            TypeError: n_neighbors or a row shown before is no whole number, or subtopics are no numbers.
             ValueError: another width than the documents', numbers that are not finite, subtopics or documents shown of
-                more or fewer queries, or what the ranker refuses.
+                more or fewer queries, rows that `fit` was not given, or what the ranker refuses.
         """
         check_is_fitted(self)
         queries = validate_data(self, X, dtype=np.float32, reset=False)
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
         check_integer("n_neighbors", wanted, 1)
         among = min(max(self.n_candidates, wanted), len(self.documents_))
-        distances, places = self.nearest_.kneighbors(queries, among)
-        chooser = self.chooser_
-        if subtopics is not None:
-            chooser = self._chooser(named=True)
+        chooser = self.chooser_ if subtopics is None else self._chooser(named=True)
         told = _of_each(queries, "subtopics", subtopics)
-        seen = _of_each(queries, "already_shown", already_shown)
-        given = [
-            Given(
-                query_id=str(row),
-                query_vector=queries[row],
-                doc_vectors=self.documents_[near],
-                scores=1.0 - distances[row],
-                subtopics=told[row],
-                groups=None if self.groups_ is None else self.groups_[near],
-                costs=None if self.costs_ is None else self.costs_[near],
-                already_shown=None if seen[row] is None else np.flatnonzero(np.isin(near, seen[row])),
+        seen = [self._rows(row, each) for row, each in enumerate(_of_each(queries, "already_shown", already_shown))]
+        more = max(map(len, seen), default=0)
+        distances, places = self.nearest_.kneighbors(queries, min(among + more, len(self.documents_)))
+        given, candidates, apart = [], list[IntArray](), list[NDArray[Any]]()
+        for row, shown in enumerate(seen):
+            fresh = np.flatnonzero(~np.isin(places[row], shown))[:among]
+            near, far_off = places[row, fresh], distances[row, fresh]
+            if len(shown):
+                near = np.concatenate([near, shown])
+                far_off = np.concatenate([far_off, cosine_distances(queries[row, None], self.documents_[shown])[0]])
+            candidates.append(near)
+            apart.append(far_off)
+            given.append(
+                Given(
+                    query_id=str(row),
+                    query_vector=queries[row],
+                    doc_vectors=self.documents_[near],
+                    scores=1.0 - far_off,
+                    subtopics=None if told[row] is None else array_of(str(row), "subtopics", told[row]),
+                    groups=None if self.groups_ is None else self.groups_[near],
+                    costs=None if self.costs_ is None else self.costs_[near],
+                    already_shown=np.arange(len(fresh), len(near)),
+                )
             )
-            for row, near in enumerate(places)
-        ]
-        shape = len(queries), min(wanted, among)
+        shape = len(queries), min(wanted, len(self.documents_))
         far, rows, filled = np.full(shape, np.inf), np.full(shape, -1, np.int64), np.zeros(shape, np.bool_)
         for row, found in enumerate(chooser.diversified(given, wanted)):
             held = slice(len(found.indices))
-            far[row, held], rows[row, held] = distances[row, found.indices], places[row, found.indices]
+            far[row, held], rows[row, held] = apart[row][found.indices], candidates[row][found.indices]
             filled[row, held] = found.filled
         return (far, rows, filled) if return_filled else (far, rows)
+
+    def _rows(self, query: int, told: ArrayLike | None) -> IntArray:
+        """[P] rows in `fit` of documents shown before, each once; -1 is left out, as it fills up rows of answers."""
+        if told is None:
+            return np.empty(0, np.int64)
+        rows = np.unique(row_of(str(query), "already_shown", told, None, "iu", "whole numbers (rows in fit)"))
+        wrong = rows[(rows < -1) | (rows >= len(self.documents_))]
+        if len(wrong):
+            raise ValueError(
+                f"query {query}: already_shown names row {wrong[0]}, where fit was given {len(self.documents_)} "
+                "documents, numbered from 0"
+            )
+        return rows[rows >= 0].astype(np.int64)
 
     def predict(
         self,

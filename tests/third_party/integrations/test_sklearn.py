@@ -87,6 +87,32 @@ def test_groups_budgets_and_what_was_shown() -> None:
     refused(lambda: search.predict(QUERIES, already_shown=[None]), "expected already_shown of 4 queries .*got 1")
 
 
+def test_what_was_shown_counts_wherever_it_is_and_takes_no_candidates_place() -> None:
+    groups = np.arange(30) % 3
+    search = DiverseNeighbors(4, n_candidates=5, max_per_group=2).fit(DOCUMENTS, groups=groups)
+    near = NearestNeighbors(n_neighbors=30, metric="cosine").fit(DOCUMENTS).kneighbors(QUERIES)[1]
+    for row, order in enumerate(near):
+        seen = [order[0], *[place for place in order[20:] if groups[place] == groups[order[1]]][:2]]
+        fresh = [place for place in order if place not in seen][:5]
+        allowed = [place for place in fresh if groups[place] != groups[order[1]]]
+        counts, wanted = {groups[order[0]]: 1}, []
+        for place in allowed:
+            if counts.get(groups[place], 0) < 2:
+                counts[groups[place]] = counts.get(groups[place], 0) + 1
+                wanted.append(place)
+        rows = search.predict(QUERIES[row, None], already_shown=[seen])[0]
+        assert [place for place in rows if place >= 0] == wanted[:4]
+
+
+def test_an_answer_is_what_was_shown_of_the_next() -> None:
+    search = DiverseNeighbors(8, n_candidates=9, diversity=0.4).fit(DOCUMENTS)
+    pages = [search.predict(QUERIES)]
+    for _ in range(3):
+        pages.append(search.predict(QUERIES, already_shown=np.hstack(pages)))
+    assert (np.sort(np.hstack(pages), axis=1) == [-1, -1, *range(30)]).all()
+    assert search.predict(QUERIES, already_shown=np.hstack(pages)).tolist() == [[-1] * 8] * 4
+
+
 def test_value_per_cost_and_the_kind_of_relevance() -> None:
     costs = np.random.default_rng(2).integers(1, 9, size=30)
     cosines = QUERIES @ DOCUMENTS.T / np.linalg.norm(DOCUMENTS, axis=1) / np.linalg.norm(QUERIES, axis=1)[:, None]
@@ -127,4 +153,16 @@ def test_bad_queries_are_named() -> None:
     fitted = DiverseNeighbors(3).fit(DOCUMENTS)
     refused(lambda: fitted.predict(QUERIES[:, :4]), "X has 4 features, but DiverseNeighbors is expecting 5 features")
     refused(lambda: fitted.predict(QUERIES * np.nan), "NaN")
+    seen: Any
+    for seen, error, message in (
+        ([999], ValueError, "^query 1: already_shown names row 999, where fit was given 30 documents, numbered from 0"),
+        ([-2], ValueError, "already_shown names row -2"),
+        ([0.5], TypeError, "already_shown must hold whole numbers"),
+        ([True], TypeError, "already_shown must hold whole numbers"),
+        (["d1"], TypeError, "already_shown must hold whole numbers"),
+    ):
+        refused(lambda: fitted.predict(QUERIES, already_shown=[None, seen, None, None]), message, error)  # noqa: B023
+    refused(
+        lambda: fitted.predict(QUERIES, subtopics=[None, ["a"], None, None]), "subtopics must hold numbers", TypeError
+    )
     refused(lambda: fitted.kneighbors(QUERIES, n_neighbors=0), "n_neighbors must be at least 1, got 0")

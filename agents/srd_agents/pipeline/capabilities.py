@@ -21,11 +21,11 @@ from srd_gym.checks import check_number, name_of, unknown
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
 
-TAKE_DIVERSITY = ("mmr", "msd", "dpp", "ssd", "xquad", "pm2", "relational-pretrained", "safe")
+TAKE_DIVERSITY = ("mmr", "msd", "dpp", "ssd", "xquad", "pm2", "vrisker", "relational-pretrained", "safe")
 """Rankers of this package that take a diversity."""
 TAKE_RELEVANCE = ("mmr", "msd", "dpp", "xquad", "safe")
 """Rankers of this package that take a kind of relevance."""
-USE_SUBTOPICS = ("xquad", "pm2", "safe")
+USE_SUBTOPICS = ("xquad", "pm2", "vrisker", "safe")
 """Rankers of this package that use subtopics."""
 
 

@@ -24,7 +24,7 @@ from srd_agents.pipeline.explanation import Explanation, explained
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
 from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.per_cost import PerCost, per_cost_of
-from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of
+from srd_agents.pipeline.subtopics import Lookup, check_embed, embedded, no_embed, texts_of
 from srd_agents.pipeline.words import with_vectors
 from srd_agents.registry import RANKERS, load_ranker
 from srd_agents.training.renamed import takes_former_names
@@ -215,6 +215,7 @@ def diversify(
     if not isinstance(k, int) and np.ndim(k):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     check_integer("k", k, 1)
+    check_embed(embed)
     capped: dict[str, Any] = {"groups": groups, "max_per_group": max_per_group, "fill": fill}
     limits = Limits.asked(near_duplicates=near_duplicates, costs=costs, budget=budget, **capped)
     named = subtopics is not None or subtopic_scores is not None
@@ -463,6 +464,11 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
     told = texts_of(given.subtopics)
     named, rated = None if told else _named(given), _rated(given, len(documents))
     count = len(told) or (len(named) if named is not None else 0 if rated is None else rated.shape[1])
+    if not count and given.subtopic_weights is not None and np.size(given.subtopic_weights):
+        raise ValueError(
+            f"topic {as_text(given.query_id)}: subtopic_weights weigh subtopics, got none; give subtopics or "
+            "subtopic_scores, or leave subtopic_weights out"
+        )
     texts = given.doc_texts
     if texts is not None and order is not None and len(texts) == len(order):
         texts = [texts[i] for i in order.tolist()]

@@ -28,9 +28,9 @@ class Reason(NamedTuple):
     relevance: float | None
     """Its score as given; without scores, its cosine with the query."""
     most_similar: float | None
-    """Highest cosine with a document above it; None for the first."""
+    """Highest cosine with a document shown before it, in an earlier list or above it in this one; None: none was."""
     near_duplicate_of: int | None
-    """Position of the first document above it of which it is a near-duplicate."""
+    """Position of the first document shown before it of which it is a near-duplicate."""
     subtopic: str | None
     """The subtopic that it is rated highest for, or else is nearest to (above 0); without texts, its number from 1."""
     group: str | None
@@ -73,7 +73,8 @@ class Explanation:
         """A Markdown table of the documents, and a line on the list."""
         heads, rows = self._table()
         lines = [heads, ["---:"] * len(heads), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-        return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", self._summary()])
+        told = [*(f"| {' | '.join(line)} |" for line in lines), "", self._summary()]
+        return "\n".join(" ".join(line.splitlines()) for line in told)
 
     __str__ = markdown
 
@@ -114,10 +115,12 @@ def explained(indices: Any, given: Any, names: list[str], copies: float, note: s
     """
     if not len(indices):
         return Explanation(note, (), None, 0.0)
-    chosen = _units(array_from(given.doc_vectors)[indices])
+    vectors = array_from(given.doc_vectors)
+    seen = np.empty(0, np.int64) if given.already_shown is None else array_from(given.already_shown).astype(np.int64)
+    chosen, earlier = _units(vectors[indices]), np.concatenate([seen, indices])
     cosines: Cosines = chosen @ chosen.T
     np.fill_diagonal(cosines, 1.0)
-    above = np.tril(cosines, -1) + np.triu(np.full(cosines.shape, -np.inf))
+    above = np.hstack([chosen @ _units(vectors[seen]).T, np.where(np.tri(len(chosen), k=-1), cosines, -np.inf)])
     near = above >= min(copies, EQUAL)
     relevance = None if given.scores is None else array_from(given.scores)[indices]
     if relevance is None and given.query_vector is not None:
@@ -128,8 +131,8 @@ def explained(indices: Any, given: Any, names: list[str], copies: float, note: s
         Reason(
             document=int(document),
             relevance=None if relevance is None else float(relevance[i]),
-            most_similar=float(above[i].max()) if i else None,
-            near_duplicate_of=int(indices[near[i].argmax()]) if near[i].any() else None,
+            most_similar=float(above[i].max()) if i or len(seen) else None,
+            near_duplicate_of=int(earlier[near[i].argmax()]) if near[i].any() else None,
             subtopic=nearest[i],
             group=None if groups is None else str(groups[i]),
             cost=None if costs is None else float(costs[i]),

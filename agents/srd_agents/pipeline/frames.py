@@ -12,7 +12,7 @@ import numpy as np
 from srd_agents.pipeline.diversify import Chooser, Given
 from srd_agents.pipeline.limits import COPIES, Limits
 from srd_agents.pipeline.naming import Namer, Names, named_by
-from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed
+from srd_agents.pipeline.subtopics import Lookup, check_embed, embedded, no_embed
 from srd_agents.pipeline.words import with_vectors
 from srd_agents.training.renamed import takes_former_names
 from srd_gym.checks import check_integer
@@ -94,6 +94,7 @@ class FrameRanker:
     ) -> None:
         if k is not None:
             check_integer("k", k, 1)
+        check_embed(embed)
         capped: dict[str, Any] = {"groups": groups, "max_per_group": max_per_group, "fill": fill}
         limits = Limits.asked(near_duplicates=near_duplicates, costs=costs, budget=budget, **capped)
         named = subtopics is not None or subtopic_scores is not None
@@ -118,10 +119,14 @@ class FrameRanker:
         """The frame re-ranked; the one given is left as it is. Of one without rows nothing is asked.
 
         Raises:
-            TypeError: query or document numbers that are not text, or vectors that are no numbers.
+            TypeError: no frame, query or document numbers that are not text, or vectors that are no numbers.
             ValueError: a column is missing, a document comes twice for a query, a value is missing or not finite, or
                 vectors do not match.
         """
+        if not hasattr(frame, "groupby"):
+            raise TypeError(
+                f"expected a pandas DataFrame, a row a document, got {shown(frame)} ({type(frame).__name__})"
+            )
         if not len(frame):
             marks = {"filled": np.empty(0, np.bool_)} if self.fill else {}
             return frame.assign(score=np.empty(0), rank=np.empty(0, np.int64), **marks)
@@ -149,7 +154,7 @@ class FrameRanker:
             parts = {part: values[number] for part, values in queries.items()}
             parts |= {part: [values[row] for row in rows] for part, values in documents.items()}
             if "already_shown" in parts:
-                parts["already_shown"] = np.flatnonzero(parts["already_shown"])
+                parts["already_shown"] = np.flatnonzero([self._was_shown(each) for each in parts["already_shown"]])
             if "doc_vectors" in parts:
                 parts["doc_vectors"] = [None if _missing(each) else each for each in parts["doc_vectors"]]
             ids = tuple([docnos[row] for row in rows])
@@ -173,6 +178,12 @@ class FrameRanker:
     def columns(self) -> list[str]:
         """The columns that a frame must have."""
         return ["qid", "docno", *self._of_documents.values(), *self._of_queries.values()]
+
+    def _was_shown(self, cell: Any) -> bool:
+        if cell not in (True, False):
+            column = shown(self._of_documents["already_shown"])
+            raise TypeError(f"column {column} must hold True or False, got {shown(cell)} ({type(cell).__name__})")
+        return bool(cell)
 
     def _check_columns(self, frame: pd.DataFrame) -> None:
         """Refuse a frame without what is asked for, and ids that are not text."""

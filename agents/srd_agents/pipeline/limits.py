@@ -34,6 +34,10 @@ COPIES = SafeConfig.near_duplicates
 """Cosine from which on a document is a near-duplicate, unless another is asked for."""
 
 
+_ROUNDED = 1 + 1e-9
+"""Factor of a budget, so that costs whose exact sum is the budget fit it: .1 + .1 + .1 is above .3."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """Limits as a caller says them of all topics, then, `of` one topic."""
@@ -157,7 +161,9 @@ class Limits:
                 return False
         if self.groups is not None and np.bincount(self.groups[ranking]).max(initial=0) > self.max_per_group:
             return False
-        return self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.budget)
+        return (
+            self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.budget * _ROUNDED)
+        )
 
     def filled(self, ranking: IntArray) -> BoolArray:
         """[K] documents of a ranking that are above `max_per_group`: with `fill`, its last ones."""
@@ -179,7 +185,7 @@ class Limits:
         """
         n = topic.n_candidates
         groups, most = (np.arange(n), 1) if self.groups is None else (self.groups, self.max_per_group)
-        costs, budget = (np.zeros(n), 0.0) if self.costs is None else (self.costs, self.budget)
+        costs, budget = (np.zeros(n), 0.0) if self.costs is None else (self.costs, self.budget * _ROUNDED)
         rows = None if self.near_duplicates is None else rows_of(topic.require_vectors("near_duplicates="))
         ties = getattr(progress, "ties", None)
         left, near, counts = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
@@ -249,7 +255,11 @@ def array_of(
     """
     try:
         array = array_from(values)
+        if array.dtype.kind == "O":  # a column of a data frame may be of this type and hold numbers or text only
+            array = np.asarray(array.tolist())
     except (TypeError, ValueError, RuntimeError) as error:
+        if "inhomogeneous" in str(error):
+            check_even(query_id, name, values)
         raise ValueError(f"topic {as_text(query_id)}: {name} cannot be read as an array of {what}: {error}") from error
     if array.size and array.dtype.kind not in kinds:
         raise TypeError(
@@ -262,6 +272,26 @@ def array_of(
             f"topic {as_text(query_id)}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
         )
     return array
+
+
+def check_even(query_id: str, name: str, rows: Sequence[Any]) -> None:
+    """Refuse rows of several lengths.
+
+    Args:
+        query_id: of the topic, for errors.
+        name: of what is given, for errors.
+        rows: lists or arrays; what has no length is passed over.
+
+    Raises:
+        ValueError: a row is longer or shorter than the first.
+    """
+    lengths = [(place, len(row)) for place, row in enumerate(rows) if hasattr(row, "__len__")]
+    for place, length in lengths:
+        if length != lengths[0][1]:
+            raise ValueError(
+                f"topic {as_text(query_id)}: {name} must have rows of one length, got {lengths[0][1]} numbers in row "
+                f"{lengths[0][0]} and {length} in row {place}"
+            )
 
 
 def row_of(
@@ -278,6 +308,13 @@ def row_of(
 def _group_numbers(query_id: str, groups: Any, count: int) -> IntArray:
     """[N] groups numbered from 0."""
     ids = row_of(query_id, "groups", groups, count, "iubU", "ids (text or whole numbers)")
+    if ids.dtype.kind == "U":
+        for place, value in enumerate(groups):
+            if not isinstance(value, str):
+                raise TypeError(
+                    f"topic {as_text(query_id)}: groups must hold ids of one kind, text or whole numbers, got "
+                    f"{as_text(value)} beside text (document {place}); give a document without a group an id of its own"
+                )
     numbers: IntArray = np.unique(ids, return_inverse=True)[1].astype(np.int64)
     return numbers
 

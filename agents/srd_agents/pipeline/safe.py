@@ -17,7 +17,7 @@ from srd_agents.heuristic.config import Relevance
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
-from srd_agents.heuristic.relevance import ByRelevance, cosines
+from srd_agents.heuristic.relevance import ByRelevance, cosines, relevance_of
 from srd_agents.heuristic.representative import Representative
 from srd_agents.heuristic.stepwise import PartialRanking, progress_of
 from srd_agents.heuristic.trade_off import DPP, MMR
@@ -58,20 +58,20 @@ class Safe:
     """Ranks topics without judgments by what did no harm on the real texts tried, the same document twice last.
 
     A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
-    irrelevant and repeated subtopics and weigh the order of the scores beside them (docs/results/named.md). Else one
-    with retrieval scores keeps its order: no rule tried gains enough on all collections to leave it. Else DPP ranks it
-    by the cosine with the query, if few candidates are near it: if their mean cosine is not above the middle between
-    the lowest and the highest. Where most are, or there is no query vector, documents that stand for all candidates
-    come first (`srd_agents.heuristic.representative`). docs/without_scores.md says how that was chosen.
+    irrelevant and repeated subtopics and weigh the order of the scores beside them (docs/results/named.md). Else MMR
+    ranks it at the diversity, where one is given and there are scores or a query vector. Else one with retrieval scores
+    keeps its order: no rule tried gains enough on all collections to leave it. Else DPP ranks it by the cosine with the
+    query, if few candidates are near it: if their mean cosine is not above the middle between the lowest and the
+    highest. Where most are, or there is no query vector, documents that stand for all candidates come first
+    (`srd_agents.heuristic.representative`). docs/without_scores.md says how that was chosen.
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `near_duplicates` come after
     all others, in their order. A zero vector is no near-duplicate of anything.
 
     Args:
         config: what a near-duplicate is.
-        diversity: above 0, at which what ranks a topic ranks it, MMR in the place of the order of the scores; None lets
-            it decide.
-        relevance: kind of relevance of what ranks a topic, if it takes one; None: its own.
+        diversity: above 0, at which what ranks a topic ranks it; None lets it decide.
+        relevance: kind of relevance of what ranks a topic, and of the order that is kept; None: its own.
     """
 
     name = "safe"
@@ -138,21 +138,27 @@ class Safe:
 
     def _decision(self, topic: Topic) -> tuple[Ranker, str]:
         """Ranker of the topic, and a sentence on why."""
-        if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
+        ratings, scored = topic.subtopic_scores, topic.retrieval_scores is not None
+        rated = ratings is not None and not np.isnan(ratings).all()
+        if topic.n_subtopics and (topic.subtopic_vectors is not None or rated):
             why = "diversified: the named subtopics are covered, likely ones first"
             return self._made(XQuAD), why
-        if topic.retrieval_scores is not None and self._diversity is not None:
+        if self._diversity is not None and (scored or topic.query_vector is not None):
             return self._made(MMR), "diversified as far as asked, by MMR"
-        if topic.retrieval_scores is not None:
+        if scored:
+            order = "the scores" if self._relevance is None else f"relevance ({self._relevance})"
+            last = "" if self.copies is None else ", near-duplicates last"
             why = (
-                "kept the order of the scores: without named subtopics nothing tried is safely better; "
+                f"kept the order of {order}{last}: without named subtopics nothing tried is safely better; "
                 "naming subtopics or setting a diversity changes it"
             )
-            return _made(None, None, RetrievalOrder), why
+            return _kept(self._relevance), why
+        if self._relevance is not None:
+            relevance_of(topic, self._relevance, f"ranker {self.name!r}")
         if topic.query_vector is None:
             why = "diversified: there are neither scores nor a query vector, so documents that stand for all come first"
             return _made(self._diversity, None, Representative), why
-        if self._diversity is None and not few_stand_out(topic):
+        if not few_stand_out(topic):
             why = "diversified: there are no scores and most are near the query, so those that stand for all come first"
             return _made(None, None, Representative), why
         why = "diversified: there are no scores, so documents near the query count as relevant"
@@ -179,6 +185,12 @@ class Safe:
 def _made(diversity: float | None, relevance: Relevance | None, kind: type[Ranker]) -> Ranker:
     """The ranker of a kind: one for all topics, so that batches stay together."""
     return with_diversity(with_relevance(kind(), relevance), diversity)
+
+
+@lru_cache(maxsize=64)
+def _kept(relevance: Relevance | None) -> Ranker:
+    """The order of relevance of this kind, or else that of the scores."""
+    return RetrievalOrder() if relevance is None else ByRelevance(relevance)
 
 
 def few_stand_out(topic: Topic) -> bool:

@@ -61,6 +61,19 @@ def vectors_by(embed: Lookup, texts: list[str]) -> NDArray[Any]:
     return vectors
 
 
+def check_embed(embed: Any) -> None:
+    """Refuse what cannot be called, such as a model's name.
+
+    Raises:
+        TypeError: it is no function.
+    """
+    if not (embed is None or callable(embed)):
+        raise TypeError(
+            f"embed must be a function that makes vectors [n, F] of a list of n texts, such as a model's encode, got "
+            f"{shown(embed)} ({type(embed).__name__})"
+        )
+
+
 def no_embed(which: str) -> ValueError:
     """The error for texts that nothing embeds.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from srd_agents.heuristic.greedy import rows_of
+from srd_agents.pipeline.limits import check_even
 from srd_agents.pipeline.subtopics import Lookup, vectors_by
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray
@@ -55,6 +56,7 @@ def with_vectors(given: Any, embed: Lookup | None, *, alone: bool = False) -> tu
             raise ValueError(f"{topic}no document has a vector; give doc_vectors, or texts")
         return _of_texts(given, embed, topic)
     count = f"{len(gaps)} of {len(vectors)} documents have no vector and are"
+    check_even(given.query_id, "doc_vectors", vectors)
     filled = list(vectors)
     if embed is not None and texts is not None:
         note, made = f"{count} embedded by their texts", vectors_by(embed, [texts[place] for place in gaps])

@@ -337,7 +337,8 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
     (([[1, 0], [0, 1]], GOOD, 1), ValueError, r"^query_vector has shape \(2, 2\), expected \(2,\)"),
     ((None, GOOD, 1, "mmr"), ValueError, "^this query has no query vector, so ranker 'mmr' has no relevance"),
     ((None, [GOOD, []], 1, None, [None, [1]]), ValueError, "^topic '1': there are no documents, got scores"),
-    (([1, 0], [[1, 0], [1]], 1), ValueError, "doc_vectors cannot be read as an array of numbers"),
+    (([1, 0], [[1, 0], [1]], 1), ValueError, "^doc_vectors must have rows of one length, got 2 .* 1 in row 1"),
+    (([1, 0], [[1, 0], None, [1]], 1, None, [3, 2, 1]), ValueError, "rows of one length, got 2 .*and 1 in row 2"),
     (([1, 0], torch.eye(2, requires_grad=True), 1), ValueError, "doc_vectors cannot be read .*detach"),
     (([1, 0], [[1, None]], 1), TypeError, "doc_vectors must hold numbers, got object; is one of them missing"),
     (([1, 0], GOOD, 1, "mmr", [1]), ValueError, r"^scores have shape \(1,\), expected \(2,\): one a document"),
@@ -350,6 +351,32 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
 ])  # fmt: skip
 def test_bad_input_is_named(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
     refused(lambda: diversify(*arguments), message, error)
+
+
+@pytest.mark.parametrize(("given", "error", "message"), [
+    ({"subtopic_weights": [1, 2]}, ValueError, "^subtopic_weights weigh subtopics, got none; give subtopics or"),
+    ({"embed": "minilm"}, TypeError, r"^embed must be a function .* such as a model's encode, got 'minilm' \(str\)"),
+    ({"relevance": "scores"}, ValueError, "^this query has no retrieval scores, .*relevance='cosine'"),
+])  # fmt: skip
+def test_nothing_is_passed_over_in_silence(given: dict[str, Any], error: type[Exception], message: str) -> None:
+    refused(lambda: diversify(np.ones(2), GOOD, 2, **given), message, error)
+
+
+def test_the_kind_of_relevance_is_that_of_the_order_that_is_kept() -> None:
+    query, documents, scores = vectors()
+    found = diversify(query, documents, 5, scores=scores, relevance="cosine")
+    assert found.indices.tolist() == diversify(query, documents, 5, diversity=0).indices.tolist()
+    assert found.indices.tolist() != diversify(query, documents, 5, scores=scores).indices.tolist()
+    assert found.note.startswith("kept the order of relevance (cosine), near-duplicates last")
+
+
+@pytest.mark.parametrize("scored", [True, False])
+def test_the_default_at_a_diversity_is_mmr(scored: bool) -> None:
+    query, documents, scores = vectors()
+    for diversity in (0.3, 0.5, 1.0):
+        given: dict[str, Any] = {"scores": scores if scored else None, "diversity": diversity}
+        by_name = diversify(query, documents, 5, "mmr", **given)
+        assert diversify(query, documents, 5, **given).indices.tolist() == by_name.indices.tolist()
 
 
 # Scores are sorted as they are given

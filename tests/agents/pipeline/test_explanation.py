@@ -37,6 +37,8 @@ def explained(**given: Any) -> Any:
     ({"near_duplicates": None}, "near_duplicate_of", [None, None, None, 0]),
     ({"near_duplicates": 1, "doc_vectors": [[1, 0.01], [0, 1], [1, 0], [3, 4]]}, "near_duplicate_of", [None] * 4),
     ({}, "subtopic", [None] * 4),
+    ({"already_shown": [0, 3]}, "most_similar", [0.8, 1]),
+    ({"already_shown": [0, 3]}, "near_duplicate_of", [None, 0]),
     ({"groups": ["x", "y", "x", "z"], "max_per_group": 2}, "group", ["y", "x", "z", "x"]),
     ({"costs": [1, 2, 3, 4], "budget": 10}, "cost", [2, 1, 4, 3]),
 ])  # fmt: skip
@@ -98,6 +100,9 @@ def test_tables() -> None:
         "| 1 | 1 | 4 |  | [red] |\n| 2 | 0 | 3 | 0 | a\\|b |\n\n"
         f"mean cosine 0; Vendi score 2; groups 2; {found.note}."
     )  # fmt: skip
+    broken = explained(subtopics=["big\ncat"], subtopic_scores=[[1]] * 4, diversity=None, k=1).markdown()
+    assert "| big cat |\n\n" in broken
+    assert "subtopics: big cat; " in broken
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(found)
     text = " ".join(console.export_text().split())

@@ -19,7 +19,7 @@ from srd_gym.data import load_ambient
 from srd_gym.topic import Topic
 
 STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
-EXPLICIT = ("xquad", "pm2")
+EXPLICIT = ("xquad", "pm2", "vrisker")
 
 
 def backwards(topic: Topic, k: int) -> Any:
@@ -112,11 +112,13 @@ def test_limits_hold(ranker: Any, seed: int, k: int, data: st.DataObject) -> Non
     assert not set(found) & set(shown)
     counts = {group: sum(groups[i] == group for i in (*shown, *found)) for group in "abc"} if groups else {}
     assert all(sum(groups[i] == group for i in found) == 0 or count <= most for group, count in counts.items())
-    spent = sum(costs[i] for i in found) if costs else 0.0
+    spent = round(sum(costs[i] for i in found), 9) if costs else 0.0  # as sums of tenths are meant
     assert spent <= budget
     left = [i for i in range(n) if i not in (*shown, *found)]
     if len(found) < k:  # only because nothing else fits
-        assert all((groups and counts[groups[i]] >= most) or (costs and spent + costs[i] > budget) for i in left)
+        assert all(
+            (groups and counts[groups[i]] >= most) or (costs and round(spent + costs[i], 9) > budget) for i in left
+        )
     if not groups and not costs and len(found):  # copies come last, those of documents shown before among them
         late = [bool(copies_of(documents, [*shown, *found[:r]])[i]) for r, i in enumerate(found)]
         assert late == sorted(late)
@@ -136,6 +138,35 @@ def test_by_hand() -> None:
     assert diversify(**given, ranker="mmr", already_shown=[2]).indices.tolist() == [0, 3, 4, 1]
     given["scores"] = [1, 2, 3, 4, 5]
     assert diversify(**given, costs=[1, 1, 1, 1, 9], budget=2).indices.tolist() == [3, 2]
+
+
+@pytest.mark.parametrize("per_cost", [False, True])
+def test_costs_that_sum_to_the_budget_fit_it(per_cost: bool) -> None:
+    found = diversify(**case(0), k=12, costs=[0.1] * 12, budget=0.3, per_cost=per_cost)
+    assert len(found.indices) == 3
+
+
+class Column:
+    """As a column of a data frame: numpy reads it as objects."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Any:
+        return iter(self.values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.values, dtype or object)
+
+
+def test_columns_of_objects_are_read_as_what_they_hold() -> None:
+    given: dict[str, Any] = {"doc_vectors": np.eye(4), "k": 4, "max_per_group": 1}
+    for groups in (Column("a", "b", "a", "c"), Column(1, 2, 1, 3)):
+        found = diversify(None, **given, scores=Column(4.0, 3, 2.5, 1), groups=groups)
+        assert found.indices.tolist() == [0, 1, 3]
 
 
 @pytest.mark.parametrize(("limits", "indices", "filled"), [
@@ -215,6 +246,9 @@ def test_a_budget_below_every_cost_is_told() -> None:
     ({"groups": ["a"] * 12}, ValueError, "groups and max_per_group belong together"),
     ({"groups": ["a"] * 12, "max_per_group": 0}, ValueError, "max_per_group must be at least 1, got 0"),
     ({"groups": [None] * 12, "max_per_group": 1}, TypeError, "groups must hold ids .*got object; is one of them"),
+    ({"groups": ["a", float("nan")] * 6, "max_per_group": 1}, TypeError, r"got nan beside text \(document 1\)"),
+    ({"groups": [1, "1"] * 6, "max_per_group": 1}, TypeError, r"one kind, .*got 1 beside text \(document 0\)"),
+    ({"groups": Column(*[None, "a"] * 6), "max_per_group": 1}, TypeError, "is one of them missing"),
     ({"costs": [1] * 12}, ValueError, "costs and budget belong together"),
     ({"costs": [1] * 11 + [-1], "budget": 1}, ValueError, r"at least 0, got -1.0 \(document 11\)"),
     ({"costs": [float("inf")] * 12, "budget": 1}, ValueError, r"costs holds NaN or infinity \(first at row 0\)"),

@@ -87,8 +87,15 @@ def test_relevance_counts_where_few_candidates_are_near_the_query(cosines: tuple
     assert few_stand_out(topic) == few
     wanted = KINDS["query" if few else "vectors"].rank(topic, 4)
     assert RANKER.rank(topic, 4).tolist() == wanted.tolist()
-    asked = make_ranker("dpp").with_diversity(0.4)  # type: ignore[attr-defined]
+    asked = make_ranker("mmr").with_diversity(0.4)  # type: ignore[attr-defined]
     assert RANKER.with_diversity(0.4).rank(topic, 4).tolist() == asked.rank(topic, 4).tolist()
+
+
+def test_ratings_of_which_none_is_known_change_nothing() -> None:
+    topic = drawn(30, 1, "scores")
+    unrated = replace(topic, subtopic_ids=("a", "b"), subtopic_scores=np.full((30, 2), np.nan, np.float32))
+    assert RANKER.explain(unrated) == RANKER.explain(topic)
+    assert RANKER.rank(unrated, 9).tolist() == RANKER.rank(topic, 9).tolist()
 
 
 def plain_copies_last(topic: Topic, ranking: list[int], limit: float = 0.9999) -> list[int]:
@@ -163,7 +170,7 @@ def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        ("scores", "kept the order of the scores: "),
+        ("scores", "kept the order of the scores, near-duplicates last: "),
         ("few near", "diversified: there are no scores, so documents near the query count"),
         ("most near", "diversified: there are no scores and most are near the query"),
         ("vectors", "diversified: there are neither scores nor a query vector"),

@@ -179,9 +179,12 @@ def test_scores_of_subtopics_are_a_column_of_documents_and_may_be_missing() -> N
     (changed(3, "qid", None), {}, TypeError, "column 'qid' must hold text, got None"),
     (changed(2, "docno", "d0"), {}, ValueError, "topic 'q2': doc_ids holds 'd0' twice"),
     (changed(0, "score", float("nan")), {}, ValueError, "topic 'q2': scores holds NaN or infinity"),
-    (changed(1, "doc_vec", [1.0]), {}, ValueError, "topic 'q1': doc_vectors cannot be read as an array"),
+    (changed(1, "doc_vec", [1.0]), {}, ValueError, "rows of one length, got 1 .* and 4"),
     (changed(1, "doc_vec", None).drop(columns="score"), {}, ValueError, "topic 'q1': document . has no vector; give"),
     (changed(1, "query_vec", None), {"k": 2}, None, ""),  # q1 goes by its scores
+    (changed(0, "score", 1.0).assign(seen="False"), {"already_shown": "seen"}, TypeError,
+     r"column 'seen' must hold True or False, got 'False' \(str\)"),
+    (["d1"], {}, TypeError, r"^expected a pandas DataFrame, a row a document, got \['d1'\] \(list\)"),
     (changed(0, "query_vec", [1.0]), {}, ValueError, r"topic 'q2': query_vector has shape \(1,\), expected \(4,\)"),
 ])  # fmt: skip
 def test_bad_frames_are_named(given: pd.DataFrame, options: Any, error: Any, message: str) -> None:

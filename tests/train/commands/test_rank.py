@@ -116,6 +116,7 @@ def test_candidates_with_scores_are_put_into_retrieval_order(srd: Srd, feed: Any
 
 @pytest.mark.parametrize(("line", "expected"), [
     ("{", "not JSON"),
+    ("[" * 100_000, "nested too deeply"),
     ("[1]", "expected a JSON object"),
     ({"doc_ids": ["a"]}, "no query_id"),
     ({"query_id": "q"}, "no doc_ids"),
@@ -163,6 +164,7 @@ def test_lines_say_all_that_diversify_takes(srd: Srd, feed: Any) -> None:
         {"subtopics": ["cat", "car", "system"], "subtopic_scores": ratings},
         {"subtopics": None, "subtopic_scores": ratings},
         {"subtopics": senses, "groups": sites, "max_per_group": 1},
+        {"subtopics": senses, "groups": sites, "max_per_group": 1, "fill": True},
         {"subtopics": senses, "costs": costs, "budget": 4},
         {"subtopics": senses, "already_shown": [9, "b"]},
         {"subtopics": senses, "diversity": 0},
@@ -178,7 +180,14 @@ def test_lines_say_all_that_diversify_takes(srd: Srd, feed: Any) -> None:
         if "subtopic_scores" in case:
             given["subtopic_scores"] = [[np.nan if one is None else one for one in row] for row in ratings]
         expected = diversify(query, vectors, 4, "pm2", scores, near_duplicates=None, **given)
-        assert answer == {"query_id": 4, "ranking": [ids[i] for i in expected.indices]}, case
+        filled = {"filled": [ids[i] for i in expected.indices[expected.filled]]} if "fill" in case else {}
+        assert answer == {"query_id": 4, "ranking": [ids[i] for i in expected.indices], **filled}, case
+        assert any(filled.values()) == ("fill" in case)
+
+
+def test_a_closed_standard_input_is_told(srd: Srd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert "standard input is closed; pipe JSON lines in, or give --topics" in srd("rank", "mmr").err
 
 
 def encoded(values: Any, kind: str = "<f4") -> str:

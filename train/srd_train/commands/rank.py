@@ -143,6 +143,8 @@ class RankCommand:
                 f"{self.target}: training has not ended (finish it with --resume); ranking by the best so far"
             )
         if options.topics is None or options.out is None:
+            if sys.stdin is None:
+                raise ValueError("standard input is closed; pipe JSON lines in, or give --topics FILE and --out FILE")
             # Bytes, as JSON is UTF-8 whatever the locale says (text without bytes behind it comes from tests).
             lines = getattr(sys.stdin, "buffer", sys.stdin)
             choices: Any = {"on_error": options.on_error, "pass_through": options.pass_through}

@@ -55,7 +55,8 @@ def rank_lines(
     Args:
         model: what ranks.
         lines: JSON objects with `REQUIRED` and some of `OPTIONAL` keys, bytes in UTF-8; blank lines are passed over.
-        answer: takes `{"query_id": ..., "ranking": [document ids, best first]}`, ids as they came.
+        answer: takes `{"query_id": ..., "ranking": [document ids, best first]}`, ids as they came; of a line with
+            `fill` also `"filled"`, ids of the ranking that are above `max_per_group`.
         k: documents per ranking.
         on_error: what becomes of a line that cannot be ranked; "record": `{"line": number, "error": ...}`, with the
             query id where there is one.
@@ -78,7 +79,7 @@ def rank_lines(
         content: dict[str, Any] = {}
         try:
             content = content_of(line.decode("utf-8-sig") if isinstance(line, bytes) else line)
-            result = {"query_id": content.get("query_id"), "ranking": ranker.rank(content)}
+            result = {"query_id": content.get("query_id"), **ranker.rank(content)}
         except (ValueError, TypeError) as error:
             if on_error == "stop":
                 raise ValueError(f"line {number}: {error}") from error
@@ -99,7 +100,9 @@ def content_of(line: str) -> dict[str, Any]:
     """
     try:
         content = json_value(line)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise ValueError("not JSON that can be read (nested too deeply)") from error
+    except ValueError as error:
         raise ValueError(f"not JSON ({error})") from error
     if not isinstance(content, dict):
         raise ValueError(f"expected a JSON object with {', '.join(REQUIRED)}, got {type(content).__name__}")
@@ -119,8 +122,8 @@ class _LineRanker:
         self._model, self._k, self._pass_through = model, k, pass_through
         self._plain = Chooser(model.ranker, self._asked(_NOTHING))
 
-    def rank(self, content: Mapping[str, Any]) -> list[str | int]:
-        """Ids of the documents to show, best first, as they came.
+    def rank(self, content: Mapping[str, Any]) -> dict[str, list[str | int]]:
+        """The answer without its query: ids of the documents to show, best first, as they came.
 
         Raises:
             ValueError, TypeError: a missing or unknown key, values that do not make a topic, or what the ranker
@@ -128,7 +131,7 @@ class _LineRanker:
         """
         given = self._known(content)
         if given["doc_ids"] == []:  # nothing was retrieved
-            return []
+            return {"ranking": []}
         limits = {key: given.pop(key, None) for key in _LIMITS}
         topic, order = topic_of(given)
         if self._model.compares_words and topic.doc_vectors is None and topic.doc_texts is not None:
@@ -147,7 +150,11 @@ class _LineRanker:
         limit = chooser.limits.of(topic, order, limits["groups"], limits["costs"], shown_before)
         (ranking,) = chooser.show([topic], self._k, [limit])
         ids = given["doc_ids"]
-        return [ids[i] for i in (ranking if order is None else order[ranking]).tolist()]
+        shown_now = [ids[i] for i in (ranking if order is None else order[ranking]).tolist()]
+        if not limit.fill:
+            return {"ranking": shown_now}
+        filled = limit.filled(ranking).tolist()
+        return {"ranking": shown_now, "filled": [name for name, above in zip(shown_now, filled, strict=True) if above]}
 
     def _asked(self, limits: Mapping[str, Any]) -> Limits:
         """The limits of a line that do not depend on its documents."""

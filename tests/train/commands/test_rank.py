@@ -139,6 +139,7 @@ def test_candidates_with_scores_are_put_into_retrieval_order(srd: Srd, feed: Any
     ({**LINE, "subtopics": [[1, 0]]}, "ranker 'mmr' cannot use subtopics"),
     ({**LINE, "user": 7}, "--pass-through KEY"),
     ({**LINE, "doc_ids": "abc"}, "expected a list"),
+    ({**LINE, "subtopic_weights": [1, 2]}, "subtopic_weights weigh subtopics, got none"),
     ({"query_id": "q", "doc_ids": ["a"]}, "vectors"),
 ])  # fmt: skip
 def test_a_bad_line_is_named_and_those_before_it_answered(srd: Srd, feed: Any, line: Any, expected: str) -> None:

@@ -248,6 +248,8 @@ def _subtopics(subtopics: Any, scores: Any, values: Mapping[str, Any]) -> dict[s
         rated = found["subtopic_scores"] = _array("subtopic_scores", scores, (len(values["doc_ids"]), -1))
         if not (texts or subtopics) and rated.ndim == 2:
             found["subtopic_ids"] = [str(s) for s in range(rated.shape[1])]
+    if not found and values.get("subtopic_weights"):
+        raise ValueError("subtopic_weights weigh subtopics, got none; give subtopics or subtopic_scores, too")
     return found
 
 

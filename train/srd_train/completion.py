@@ -13,6 +13,7 @@ from argcomplete import autocomplete
 from argcomplete.completers import FilesCompleter
 
 from srd_train.cli import TREE, Group, Leaf
+from srd_train.commands.console import option_of
 
 
 def complete() -> None:
@@ -60,14 +61,10 @@ def _fill(parser: ArgumentParser, node: Group | Leaf, words: Sequence[str]) -> N
 
 def _add_options(parser: ArgumentParser, kind: type[Any]) -> None:
     """Add the fields of a dataclass, but for those that the parser has."""
-    hints = get_type_hints(kind, include_extras=True)
+    hints, annotated = get_type_hints(kind), get_type_hints(kind, include_extras=True)
     for entry in dataclasses.fields(kind):
         hint = hints[entry.name]
-        about: tuple[Any, ...] = getattr(hint, "__metadata__", ())
-        if about:
-            hint = get_args(hint)[0]
-        spelled = next((one.name for one in about if getattr(one, "name", None)), entry.name.rstrip("_"))
-        option = f"--{spelled.replace('_', '-')}"
+        option = option_of(entry.name, getattr(annotated[entry.name], "__metadata__", ()))
         if option in parser._option_string_actions:
             continue
         words = [word for part in (hint, *get_args(hint)) if get_origin(part) is Literal for word in get_args(part)]

@@ -14,6 +14,7 @@ import tyro
 from srd_agents.heuristic.config import TradeOffConfig
 from srd_agents.registry import RANKERS, find_untrained, import_own, model_folder, pretrained_names
 from srd_agents.training.options import CONFIG_FILE
+from srd_gym.checks import check_integer
 from srd_gym.trec_files import write_run
 from srd_train.commands.console import Output, SomeFile, overview, parsed, parsed_with_ranker
 from srd_train.serving.json_lines import OnError, rank_lines
@@ -126,8 +127,7 @@ class RankCommand:
             ValueError: topics that the ranker cannot rank, or a malformed line (the message gives its number).
         """
         options = self.options
-        if options.k < 1:
-            raise ValueError(f"--k must be at least 1, got {options.k}")
+        check_integer("--k", options.k, 1)
         if (options.topics is None) != (options.out is None):
             raise ValueError("give both --topics FILE and --out FILE, or neither: JSON lines have answers, not a run")
         if options.topics is not None and (options.on_error != "stop" or options.pass_through):
@@ -170,7 +170,5 @@ class RankCommand:
                 rankings = rank_stream(model, topics, options.k, wanted, advance)
             write_run(out, rankings, model.name)
         part = "" if count == every else f" of {every} (the model's test fold; --all ranks every one)"
-        if options.json:
-            output.data({"run": str(out), "ranker": model.name, "topics": count, "k": options.k})
-        else:
-            output.notice(f"{out}: top {options.k} of {count} topics{part}")
+        about = {"run": str(out), "ranker": model.name, "topics": count, "k": options.k}
+        output.outcome(about, f"{out}: top {options.k} of {count} topics{part}")

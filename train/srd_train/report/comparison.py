@@ -21,7 +21,7 @@ from srd_train.experiment.provenance import commit
 from srd_train.report.differences import TESTS, Difference, Test
 from srd_train.report.markup import SIGNS, as_markdown, differences_markdown
 from srd_train.report.page import Report
-from srd_train.report.tables import SIGNIFICANT, Problem, ResultTable, Row, Verdict, complete_tables
+from srd_train.report.tables import SIGNIFICANT, Problem, ResultTable, Row, complete_tables, verdict_of
 
 _SHOWN = 10
 """Ranks that the page shows where no measure looks further."""
@@ -128,14 +128,10 @@ def _tested_with(table: ResultTable, compared: Sequence[Difference]) -> ResultTa
         own = first.get((row.ranker, table.reference)) or first.get((table.reference, row.ranker))
         if own is None:
             return row
-        verdict = own.verdict if own.ranker == row.ranker else _TURNED[own.verdict]
-        return dataclasses.replace(row, p_value=own.p_value, verdict=verdict)
+        gain = own.mean if own.ranker == row.ranker else -own.mean
+        return dataclasses.replace(row, p_value=own.p_value, verdict=verdict_of(own.p_value, gain))
 
     return dataclasses.replace(table, rows=tuple(map(tested, table.rows)))
-
-
-_TURNED: dict[Verdict, Verdict] = {"above": "below", "below": "above", "level": "level", "": ""}
-"""Verdict of one run against another -> that of the other against the one."""
 
 
 def _scored(name: str, qrels: Qrels | TopicSet, run: Run, measures: Iterable[str | Measure]) -> Evaluation:

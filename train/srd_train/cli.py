@@ -57,7 +57,7 @@ _BUILD = {
     "synthetic": _leaf("data.build", "generated topics: tiny, web or serp", "Synthetic"),
     "trec": _leaf("data.build", "TREC diversity qrels, run and topics", "Trec"),
 }
-_DATA = {
+_DATA: dict[str, Leaf | Group] = {
     "build": Group("Make a topic file (Parquet) from a data set.", _BUILD),
     "describe": _leaf("data.look", "Show the statistics of a topic file.", "Describe"),
     "head": _leaf("data.look", "Show the first topics of a topic file.", "Head"),

@@ -170,7 +170,7 @@ def _check_outputs(options: Any) -> None:
 
 def option_of(name: str, about: Sequence[Any]) -> str:
     """The option of a field, such as "--learning-rate": its name, unless what its type is annotated with gives one."""
-    given = [one.name for one in about if getattr(one, "name", None)]
+    given: list[str] = [one.name for one in about if getattr(one, "name", None)]
     return "--" + (given or [name.rstrip("_")])[0].replace("_", "-")
 
 
@@ -409,18 +409,14 @@ class Output:
         heads = [visible(column) for column in columns]
         cells = [[visible(cell) for cell in row] for row in rows]
         widths, fixed = _fitting(heads, cells, console.width, texts)
-        fitting = range(len(widths))
         table = Table(title=Text(visible(title)), box=box.SIMPLE_HEAD, title_justify="left")
-        for index in fitting:
+        for index, (head, width) in enumerate(zip(heads, widths, strict=False)):
             justify: Literal["left", "right"] = "left" if index < texts else "right"
-            table.add_column(
-                Text(heads[index]), justify=justify, overflow="fold", width=widths[index] if fixed else None
-            )
+            table.add_column(Text(head), justify=justify, overflow="fold", width=width if fixed else None)
         for row in cells:
-            table.add_row(*(Text(row[index]) for index in fitting))
+            table.add_row(*map(Text, row[: len(widths)]))
         console.print(table)
-        if len(fitting) < len(heads):
-            missing = ", ".join(heads[len(fitting) :])
+        if missing := ", ".join(heads[len(widths) :]):
             console.print(Text(f"Left out at this width: {missing}. To see them: {elsewhere} or a wider terminal."))
         if caption:
             console.print(Text(visible(caption)))

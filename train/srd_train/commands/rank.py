@@ -74,6 +74,11 @@ class Rank:
     """Print JSON about the run written."""
 
 
+def first_words() -> dict[str, str]:
+    """The rankers that need no training, and what each is."""
+    return {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
+
+
 def parse(args: Sequence[str], prog: str) -> RankCommand:
     """The command from its words; the first names a folder or a ranker.
 
@@ -82,14 +87,8 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        summaries = {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
-        overview(
-            "srd rank DIR|RANKER [OPTIONS]",
-            Rank.__doc__,
-            "Without training:",
-            summaries,
-            _MORE.format(", ".join(pretrained_names())),
-        )
+        last = _MORE.format(", ".join(pretrained_names()))
+        overview("srd rank DIR|RANKER [OPTIONS]", Rank.__doc__, "Without training:", first_words(), last)
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)

@@ -18,7 +18,7 @@ from srd_gym.reading import few
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run
 from srd_train.experiment.provenance import commit
-from srd_train.report.differences import TESTS, Difference, Test
+from srd_train.report.differences import TESTS, Difference, Test, differences
 from srd_train.report.markup import SIGNS, as_markdown, differences_markdown
 from srd_train.report.page import Report
 from srd_train.report.tables import SIGNIFICANT, Problem, ResultTable, Row, complete_tables, verdict_of
@@ -108,16 +108,15 @@ def compare(
     }
     records = [shared | _record(name, runs[name], each, unranked) for name, each in scored.items()]
     (table,), _ = complete_tables(records, reference=reference or next(iter(runs)))
-    made = Comparison(
+    compared = differences(table, pairs=pairs, test=test)
+    return Comparison(
         title=f"{len(runs)} runs compared",
-        tables=(table,),
+        tables=(_tested_with(table, compared),),
         problems=tuple(_problems(runs, scored, unranked)),
         topics=_topics(judged, runs, topics or (qrels if isinstance(qrels, TopicSet) else {})),
         pairs=pairs,
         test=test,
     )
-    (compared,) = made.differences
-    return dataclasses.replace(made, tables=(_tested_with(table, compared),))
 
 
 def _tested_with(table: ResultTable, compared: Sequence[Difference]) -> ResultTable:

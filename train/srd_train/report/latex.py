@@ -181,8 +181,7 @@ def _family(compared: Sequence[Difference]) -> str:
 
 def _mark(row: Row, compared: Sequence[Difference]) -> str:
     """The mark of a mean against the baseline."""
-    own = [_MARKS.get(each.verdict, "") for each in compared if each.ranker == row.ranker]
-    return own[0] if own else ""
+    return next((_MARKS.get(each.verdict, "") for each in compared if each.ranker == row.ranker), "")
 
 
 def _letters(row: Row, compared: Sequence[Difference], letter: dict[str, str]) -> str:

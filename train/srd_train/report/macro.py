@@ -139,8 +139,8 @@ def macro_markdown(tables: Sequence[MacroTable]) -> str:
         heads, rows = macro_cells(table)
         parts += [f"**{table.title}**", markdown(heads, rows)]
         heads, rows = collection_cells(table)
-        parts += [f"{table.name}, by collection; in brackets the difference from the given order:"]
-        parts.append(markdown(heads, rows))
+        said = f"{table.name}, by collection; in brackets the difference from the given order:"
+        parts += [said, markdown(heads, rows)]
     return "\n\n".join([*parts, LEGEND] if parts else [])
 
 

@@ -151,10 +151,7 @@ class Problem:
 
 
 def complete_tables(
-    records: Sequence[Record],
-    recipe: Recipe | None = None,
-    *,
-    reference: str | None = None,
+    records: Sequence[Record], recipe: Recipe | None = None, *, reference: str | None = None
 ) -> tuple[list[ResultTable], list[Problem]]:
     """One table for each topic set, and what is left out of them: rankers and seeds that were not run on all topics.
 
@@ -287,10 +284,7 @@ def sign_of(name: str) -> int:
 
 
 def _row(
-    records: Sequence[Record],
-    by_seed: Mapping[str, Scores],
-    reference: Scores | None,
-    p_values: Sequence[float | None],
+    records: Sequence[Record], by_seed: Mapping[str, Scores], reference: Scores | None, p_values: Sequence[float | None]
 ) -> Row:
     """One ranker's row.
 

@@ -261,11 +261,8 @@ class IrDatasets(Build):
 
     def load(self, output: Output) -> TopicSet:
         """The dataset's topics."""
-        run = list(self.run) or None
-        vectors = self.vector_file
-        return data.load_ir_datasets(
-            self.dataset, run=run, texts=not self.no_texts, vectors=vectors, missing=self.missing
-        )
+        run, texts, vectors = self.run or None, not self.no_texts, self.vector_file
+        return data.load_ir_datasets(self.dataset, run=run, texts=texts, vectors=vectors, missing=self.missing)
 
 
 @dataclass(frozen=True, kw_only=True)

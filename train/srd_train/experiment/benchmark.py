@@ -149,8 +149,8 @@ def run_benchmark(
     with locked(out):
         # What a killed run was writing; no other process writes here now.
         for folder in ("cells", "runs", "failed"):
-            for partial in (out / folder).glob(f".*{PARTIAL}"):
-                partial.unlink(missing_ok=True)
+            for unwritten in (out / folder).glob(f".*{PARTIAL}"):
+                unwritten.unlink(missing_ok=True)
         write_recipe(out, recipe)
         for cell, result in engine(_grids_first(unfinished(), finished)):
             written = _written(out, cell, result)

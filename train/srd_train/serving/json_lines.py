@@ -22,15 +22,9 @@ from srd_train.serving.models import Model
 
 REQUIRED = ("query_id", "doc_ids")
 _OF_TOPIC = (
-    "doc_vectors",
-    "query_vector",
-    "retrieval_scores",
-    "query_text",
-    "doc_texts",
-    "subtopics",
-    "subtopic_weights",
+    "doc_vectors", "query_vector", "retrieval_scores", "query_text", "doc_texts", "subtopics", "subtopic_weights",
     "subtopic_scores",
-)
+)  # fmt: skip
 _LIMITS = ("groups", "max_per_group", "fill", "costs", "budget", "per_cost", "already_shown", "diversity", "relevance")
 OPTIONAL = (*_OF_TOPIC, *_LIMITS)
 """Further keys of a line."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from srd_agents.training.options import versions
 from srd_gym.checks import unknown
 from srd_gym.data.trec import TopicText, judgment_rows, topic_qrels
@@ -198,9 +196,7 @@ def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[st
                 judgments=judgment_rows(judged, doc_ids, judged.subtopic_ids),
                 pool=judged.judgments,
                 pool_ids=judged.doc_ids,
-                subtopic_weights=None
-                if judged.subtopic_weights is None
-                else judged.subtopic_weights.astype(np.float32),
+                subtopic_weights=judged.subtopic_weights,
             )
         )
     return TopicSet(judged_topics, name="runs")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from srd_agents.training.options import versions
 from srd_gym.checks import unknown
 from srd_gym.data.trec import TopicText, judgment_rows, topic_qrels
@@ -185,6 +187,7 @@ def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[st
             continue
         about_topic = texts.get(query_id)
         about, documents = _texts(about_topic)
+        weights = judged.subtopic_weights
         judged_topics.append(
             Topic(
                 query_id=query_id,
@@ -196,7 +199,7 @@ def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[st
                 judgments=judgment_rows(judged, doc_ids, judged.subtopic_ids),
                 pool=judged.judgments,
                 pool_ids=judged.doc_ids,
-                subtopic_weights=judged.subtopic_weights,
+                subtopic_weights=None if weights is None else weights.astype(np.float32),
             )
         )
     return TopicSet(judged_topics, name="runs")

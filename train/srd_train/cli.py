@@ -42,49 +42,42 @@ class Group:
     commands: Mapping[str, Leaf | Group]
 
 
+def _leaf(module: str, summary: str, command: str = "parse") -> Leaf:
+    """A command of `srd`."""
+    return Leaf(f"srd_train.commands.{module}", summary, command)
+
+
 _BUILD = {
-    "ambient": Leaf("srd_train.commands.data.build", "a folder in the four-file format of AMBIENT", "Ambient"),
-    "texts": Leaf("srd_train.commands.data.build", "a folder of texts; BM25 or embeddings find candidates", "Texts"),
-    "ir-datasets": Leaf("srd_train.commands.data.build", "a dataset of the library ir_datasets", "IrDatasets"),
-    "nuggets": Leaf("srd_train.commands.data.build", "nugget judgments: TREC RAG, FreshStack, CRUX", "Nuggets"),
-    "rl4srd": Leaf("srd_train.commands.data.build", "MDP-DIV's four published files", "Rl4srd"),
-    "du-div": Leaf("srd_train.commands.data.build", "the DU-DIV label file", "DuDiv"),
-    "synthetic": Leaf("srd_train.commands.data.build", "generated topics: tiny, web or serp", "Synthetic"),
-    "trec": Leaf("srd_train.commands.data.build", "TREC diversity qrels, run and topics", "Trec"),
+    "ambient": _leaf("data.build", "a folder in the four-file format of AMBIENT", "Ambient"),
+    "texts": _leaf("data.build", "a folder of texts; BM25 or embeddings find candidates", "Texts"),
+    "ir-datasets": _leaf("data.build", "a dataset of the library ir_datasets", "IrDatasets"),
+    "nuggets": _leaf("data.build", "nugget judgments: TREC RAG, FreshStack, CRUX", "Nuggets"),
+    "rl4srd": _leaf("data.build", "MDP-DIV's four published files", "Rl4srd"),
+    "du-div": _leaf("data.build", "the DU-DIV label file", "DuDiv"),
+    "synthetic": _leaf("data.build", "generated topics: tiny, web or serp", "Synthetic"),
+    "trec": _leaf("data.build", "TREC diversity qrels, run and topics", "Trec"),
+}
+_DATA: dict[str, Leaf | Group] = {
+    "build": Group("Make a topic file (Parquet) from a data set.", _BUILD),
+    "describe": _leaf("data.look", "Show the statistics of a topic file.", "Describe"),
+    "head": _leaf("data.look", "Show the first topics of a topic file.", "Head"),
+    "log": _leaf("data.log", "Log a ranker's lists and the clicks of simulated users.", "LogData"),
+    "minari": _leaf("data.minari", "Save a ranker's episodes for offline RL (Minari).", "MinariData"),
+    "qrels": _leaf("data.qrels", "Write the labels of a topic file as TREC qrels.", "Qrels"),
 }
 
 TREE = Group(
     "Search result diversification: train rankers, rank, and score with the official measures.",
     {
-        "data": Group(
-            "Make topic files, look into them, and log simulated clicks.",
-            {
-                "build": Group("Make a topic file (Parquet) from a data set.", _BUILD),
-                "describe": Leaf("srd_train.commands.data.look", "Show the statistics of a topic file.", "Describe"),
-                "head": Leaf("srd_train.commands.data.look", "Show the first topics of a topic file.", "Head"),
-                "log": Leaf(
-                    "srd_train.commands.data.log", "Log a ranker's lists and the clicks of simulated users.", "LogData"
-                ),
-                "minari": Leaf(
-                    "srd_train.commands.data.minari", "Save a ranker's episodes for offline RL (Minari).", "MinariData"
-                ),
-                "qrels": Leaf(
-                    "srd_train.commands.data.qrels", "Write the labels of a topic file as TREC qrels.", "Qrels"
-                ),
-            },
-        ),
-        "train": Leaf("srd_train.commands.train", "Train a ranker on a topic file."),
-        "rank": Leaf("srd_train.commands.rank", "Rank topics into a TREC run, or answer JSON lines."),
-        "mcp": Leaf("srd_train.commands.mcp", "Serve a tool for assistants (Model Context Protocol).", "Mcp"),
-        "evaluate": Leaf(
-            "srd_train.commands.evaluate", "Score a TREC run by diversity qrels or a topic file.", "Evaluate"
-        ),
-        "compare": Leaf("srd_train.commands.compare", "Compare TREC runs, with intervals and tests.", "Compare"),
-        "ope": Leaf("srd_train.commands.ope", "Estimate rankers' clicks from the log of another one.", "Ope"),
-        "benchmark": Leaf("srd_train.commands.benchmark", "Train and compare rankers by a configuration file."),
-        "report": Leaf(
-            "srd_train.commands.report", "Write a benchmark's results as an HTML page and tables.", "Report"
-        ),
+        "data": Group("Make topic files, look into them, and log simulated clicks.", _DATA),
+        "train": _leaf("train", "Train a ranker on a topic file."),
+        "rank": _leaf("rank", "Rank topics into a TREC run, or answer JSON lines."),
+        "mcp": _leaf("mcp", "Serve a tool for assistants (Model Context Protocol).", "Mcp"),
+        "evaluate": _leaf("evaluate", "Score a TREC run by diversity qrels or a topic file.", "Evaluate"),
+        "compare": _leaf("compare", "Compare TREC runs, with intervals and tests.", "Compare"),
+        "ope": _leaf("ope", "Estimate rankers' clicks from the log of another one.", "Ope"),
+        "benchmark": _leaf("benchmark", "Train and compare rankers by a configuration file."),
+        "report": _leaf("report", "Write a benchmark's results as an HTML page and tables.", "Report"),
     },
 )
 

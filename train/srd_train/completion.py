@@ -6,38 +6,31 @@ import dataclasses
 import importlib
 import os
 from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from argcomplete import autocomplete
 from argcomplete.completers import FilesCompleter
 
 from srd_train.cli import TREE, Group, Leaf
+from srd_train.commands.console import option_of
 
 
 def complete() -> None:
     """Answer the shell that asks through the environment what may come next, and end the process."""
-    parser = parser_of(TREE, os.environ.get("COMP_LINE", "").split())
+    parser = ArgumentParser(prog="srd")
+    _fill(parser, TREE, os.environ.get("COMP_LINE", "").split())
     autocomplete(parser, always_complete_options=False)
 
 
-def parser_of(node: Group | Leaf, words: Sequence[str]) -> ArgumentParser:
-    """Build the parser of a command line.
+def _fill(parser: ArgumentParser, node: Group | Leaf, words: Sequence[str]) -> None:
+    """Add what may follow: the commands of a group, or the names and options of a command.
 
     Args:
-        node: the tree of commands.
+        parser: to add them to.
+        node: the group or the command.
         words: those typed so far; only the commands that they name are imported.
-
-    Returns:
-        A parser that names every command of the tree, and the options of the command typed.
     """
-    parser = ArgumentParser(prog="srd")
-    _fill(parser, node, words)
-    return parser
-
-
-def _fill(parser: ArgumentParser, node: Group | Leaf, words: Sequence[str]) -> None:
-    """Add what may follow: the commands of a group, or the names and options of a command."""
     if isinstance(node, Group):
         commands = parser.add_subparsers()
         for name, child in node.commands.items():
@@ -48,7 +41,7 @@ def _fill(parser: ArgumentParser, node: Group | Leaf, words: Sequence[str]) -> N
     module = importlib.import_module(node.module)
     name = node.module.rpartition(".")[2]
     options = getattr(module, name.capitalize() if node.command == "parse" else node.command)
-    names = _FIRST[name]() if name in _FIRST else []
+    names = list(module.first_words()) if hasattr(module, "first_words") else []
     first: Any = parser.add_argument("words", nargs="*")
     first.completer = lambda prefix, **_: [*names, *FilesCompleter()(prefix)]
     _add_options(parser, options)
@@ -60,14 +53,10 @@ def _fill(parser: ArgumentParser, node: Group | Leaf, words: Sequence[str]) -> N
 
 def _add_options(parser: ArgumentParser, kind: type[Any]) -> None:
     """Add the fields of a dataclass, but for those that the parser has."""
-    hints = get_type_hints(kind, include_extras=True)
+    hints, annotated = get_type_hints(kind), get_type_hints(kind, include_extras=True)
     for entry in dataclasses.fields(kind):
         hint = hints[entry.name]
-        about: tuple[Any, ...] = getattr(hint, "__metadata__", ())
-        if about:
-            hint = get_args(hint)[0]
-        spelled = next((one.name for one in about if getattr(one, "name", None)), entry.name.rstrip("_"))
-        option = f"--{spelled.replace('_', '-')}"
+        option = option_of(entry.name, getattr(annotated[entry.name], "__metadata__", ()))
         if option in parser._option_string_actions:
             continue
         words = [word for part in (hint, *get_args(hint)) if get_origin(part) is Literal for word in get_args(part)]
@@ -75,27 +64,3 @@ def _add_options(parser: ArgumentParser, kind: type[Any]) -> None:
             parser.add_argument(option, action="store_true")
         else:
             parser.add_argument(option, nargs="*" if entry.default == () else None, choices=words or None)
-
-
-def _trained() -> list[str]:
-    """Name the rankers that `srd train` takes."""
-    from srd_agents.registry import RANKERS
-
-    return [spec.name for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune]
-
-
-def _untrained() -> list[str]:
-    """Name the rankers that `srd rank` takes without a folder."""
-    from srd_agents.registry import RANKERS
-
-    return [spec.name for spec in RANKERS.values() if not spec.learns]
-
-
-def _recipes() -> list[str]:
-    """Name the recipes of the package."""
-    from srd_train.experiment.recipe import built_in
-
-    return list(built_in())
-
-
-_FIRST: dict[str, Callable[[], list[str]]] = {"train": _trained, "rank": _untrained, "benchmark": _recipes}

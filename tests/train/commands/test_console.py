@@ -11,7 +11,7 @@ import pytest
 from made_results import record, table_of
 
 from srd_train.commands.console import Output, print_table
-from srd_train.report.markup import plain_columns
+from srd_train.report.markup import plain_cells
 from srd_train.report.tables import ResultTable
 
 NAMES = ("mmr", "retrieval-order", "mdp-div, 18,000 steps", "m2div, search 1,000", "oracle")
@@ -60,11 +60,10 @@ def test_a_narrow_terminal_leaves_columns_out_and_cuts_nothing(
     assert max(map(len, lines)) <= width
     start = next(i for i, line in enumerate(lines) if line.startswith(" ──"))
     said = " ".join(" ".join(lines).split("Left out", 1)[1].split())
-    columns = plain_columns(table)
-    shown, gone = columns[:count], columns[count:]
-    for line, row in zip(lines[start + 1 :], table.rows, strict=False):
-        assert line.split() == " ".join(column.text(row) for column in shown).split()
-    names = ", ".join(column.head for column in gone)
+    heads, rows = plain_cells(table)
+    for line, row in zip(lines[start + 1 :], rows, strict=False):
+        assert line.split() == " ".join(row[:count]).split()
+    names = ", ".join(heads[count:])
     assert f"at this width: {names}. To see them: --markdown FILE, --json or a wider terminal." in said
     assert lines[-1].endswith("The legend.")
 
@@ -75,7 +74,7 @@ def test_a_wide_terminal_and_a_file_show_all_columns(
 ) -> None:
     lines = printed(table, stream, monkeypatch, 400 if stream.isatty() else 20)
     (heads,) = (line for line in lines if line.startswith("  ranker "))
-    assert heads.split() == " ".join(column.head for column in plain_columns(table)).split()
+    assert heads.split() == " ".join(plain_cells(table)[0]).split()
     assert not any("Left out" in line for line in lines)
 
 

@@ -141,14 +141,15 @@ class Benchmark:
                 finished, done = finished + was_finished, done + 1
                 advance(1 - cell_share)
                 cell_share = 0.0
+                where = f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"
+                counted = f"{done} of {total} runs"
                 if "error" in record:
-                    why = f"{record['error']['type']}: {record['error']['message']}"
-                    output.notice(f"{_point(cell)}: FAILED, {why}; {done} of {total} runs")
+                    output.notice(
+                        f"{where}: FAILED, {record['error']['type']}: {record['error']['message']}; {counted}"
+                    )
                 elif not was_finished and not output.json:
                     name, value = next(iter(record["measures"].items()))
-                    output.notice(
-                        f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s); {done} of {total} runs"
-                    )
+                    output.notice(f"{where}: {name} {value:.4f} ({record['wall_seconds']:.1f} s); {counted}")
 
             try:
                 records = run_benchmark(
@@ -171,6 +172,10 @@ class Benchmark:
         if finished:
             output.notice(f"{finished} of {len(records)} runs were finished before (--fresh repeats them)")
         return records, failed
+
+
+first_words = built_in
+"""The configurations of the package."""
 
 
 def parse(args: Sequence[str], prog: str) -> Benchmark:
@@ -202,8 +207,3 @@ def engine_named(name: Literal["local", "ray"], jobs: int, on_progress: OnProgre
             )
         return on_ray
     return partial(in_process, on_progress=on_progress) if jobs == 1 else processes(jobs)
-
-
-def _point(cell: Cell) -> str:
-    """Names a cell."""
-    return f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"

@@ -55,7 +55,6 @@ SomeFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
 DEFAULT_MEASURES = ("alpha_nDCG@10", "alpha_nDCG@5", "ERR_IA@10", "StRecall@10", "NRBP")
 _SAID = f"(default: {' '.join(DEFAULT_MEASURES)})"
 Measures = Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list, help_behavior_hint=_SAID)]
-SomeText = Annotated[str | None, tyro.conf.arg(metavar="TEXT")]
 Advance = Callable[[float], None]
 """Tells a progress bar that this many more units are done."""
 _VALUES = {int: "N", float: "NUMBER", str: "NAME", Path: "FILE"}
@@ -169,6 +168,12 @@ def _check_outputs(options: Any) -> None:
             )
 
 
+def option_of(name: str, about: Sequence[Any]) -> str:
+    """The option of a field, such as "--learning-rate": its name, unless what its type is annotated with gives one."""
+    given: list[str] = [one.name for one in about if getattr(one, "name", None)]
+    return "--" + (given or [name.rstrip("_")])[0].replace("_", "-")
+
+
 def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
     """Refuse an option that a command does not have, and say which may be meant; tyro knows no abbreviations.
 
@@ -176,14 +181,14 @@ def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
         ValueError: near names are suggested.
     """
     names, lists, seen = {"--help"}, set[str](), set[str]()
+    hints = get_type_hints(kind)
     for name, hint in get_type_hints(kind, include_extras=True).items():
-        if get_origin(get_args(hint)[0] if get_origin(hint) is Annotated else hint) in (tuple, Sequence):
-            lists.add("--" + name.replace("_", "-"))
-        given = [about.name for about in getattr(hint, "__metadata__", ()) if getattr(about, "name", None)]
-        names |= {f"--{(given or [name])[0]}".replace("_", "-"), f"--no-{name}".replace("_", "-")}
-        names |= {
-            alias for about in getattr(hint, "__metadata__", ()) for alias in getattr(about, "aliases", None) or ()
-        }
+        about = getattr(hint, "__metadata__", ())
+        option = option_of(name, about)
+        if get_origin(hints[name]) in (tuple, Sequence):
+            lists.add(option)
+        names |= {option, f"--no-{name}".replace("_", "-")}
+        names |= {alias for one in about for alias in getattr(one, "aliases", None) or ()}
     for word in itertools.takewhile(lambda word: word != "--", args):
         option = word.partition("=")[0].rstrip("_").replace("_", "-")
         if word.startswith("--") and option not in names and not option.startswith("--tyro-"):
@@ -288,6 +293,7 @@ def _in_words(hint: Any) -> Any:
 def _with_helps(kind: type[Options]) -> type[Options]:
     """The same options, as their help should show them: words for values, texts unwrapped, no empty defaults."""
     hints, helps = get_type_hints(kind, include_extras=True), _field_helps(kind)
+    plain = get_type_hints(kind)
     made: list[tuple[str, Any, Any]] = []
     for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
         hint = hints[entry.name]
@@ -296,7 +302,7 @@ def _with_helps(kind: type[Options]) -> type[Options]:
         said = "(required)" if entry.default is dataclasses.MISSING else "" if empty else None
         look: dict[str, Any] = {"help": helps.get(entry.name), "help_behavior_hint": said}
         if not any(getattr(one, "metavar", None) for one in about):
-            look["metavar"] = _metavar(hint, entry.default)
+            look["metavar"] = _metavar(plain[entry.name], entry.default)
         made.append((entry.name, Annotated[hint, tyro.conf.arg(**look)], dataclasses.field(default=entry.default)))
     return dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
 
@@ -306,13 +312,9 @@ def _metavar(hint: Any, default: Any) -> str | None:
 
     "None" is a choice only where it is not the default: whoever wants the default leaves the option out.
     """
-    while get_origin(hint) is Annotated:
-        hint = get_args(hint)[0]
     kinds = list(get_args(hint)) if get_origin(hint) in (Union, UnionType) else [hint]
     words: list[str] = []
     for kind in kinds:
-        while get_origin(kind) is Annotated:
-            kind = get_args(kind)[0]
         if get_origin(kind) is Literal:
             words += [str(word) for word in get_args(kind)]
         elif kind is type(None):
@@ -361,6 +363,13 @@ class Output:
         sys.stderr.write(visible(shown_text(text, _LONGEST)) + "\n")
         sys.stderr.flush()
 
+    def outcome(self, values: Mapping[str, Any], text: str) -> None:
+        """Tell what was written: as JSON with --json, else as a notice."""
+        if self.json:
+            self.data(values)
+        else:
+            self.notice(text)
+
     def error(self, text: str) -> None:
         """Print one `error: ...` line to standard error, if it is still there (a terminal may have been closed)."""
         with contextlib.suppress(OSError):
@@ -400,18 +409,14 @@ class Output:
         heads = [visible(column) for column in columns]
         cells = [[visible(cell) for cell in row] for row in rows]
         widths, fixed = _fitting(heads, cells, console.width, texts)
-        fitting = range(len(widths))
         table = Table(title=Text(visible(title)), box=box.SIMPLE_HEAD, title_justify="left")
-        for index in fitting:
+        for index, (head, width) in enumerate(zip(heads, widths, strict=False)):
             justify: Literal["left", "right"] = "left" if index < texts else "right"
-            table.add_column(
-                Text(heads[index]), justify=justify, overflow="fold", width=widths[index] if fixed else None
-            )
+            table.add_column(Text(head), justify=justify, overflow="fold", width=width if fixed else None)
         for row in cells:
-            table.add_row(*(Text(row[index]) for index in fitting))
+            table.add_row(*map(Text, row[: len(widths)]))
         console.print(table)
-        if len(fitting) < len(heads):
-            missing = ", ".join(heads[len(fitting) :])
+        if missing := ", ".join(heads[len(widths) :]):
             console.print(Text(f"Left out at this width: {missing}. To see them: {elsewhere} or a wider terminal."))
         if caption:
             console.print(Text(visible(caption)))
@@ -458,16 +463,10 @@ class Output:
 
 def print_table(table: ResultTable, output: Output, legend: str) -> None:
     """Show a result table."""
-    from srd_train.report.markup import notes, plain_columns
+    from srd_train.report.markup import notes, plain_cells
 
-    columns = plain_columns(table)
-    output.table(
-        table.title,
-        [column.head for column in columns],
-        [[column.text(row) for column in columns] for row in table.rows],
-        "\n".join(filter(None, [" ".join(notes(table)), legend])),
-        elsewhere="--markdown FILE, --json",
-    )
+    caption = "\n".join(filter(None, [" ".join(notes(table)), legend]))
+    output.table(table.title, *plain_cells(table), caption, elsewhere="--markdown FILE, --json")
 
 
 def print_summary(table: ResultTable, output: Output) -> None:

@@ -72,15 +72,11 @@ class Ope:
         import_own(list(self.ranker), trust=self.trust)
         topics = load_topics(self.topics)
         log = read_log(self.logs, topics)
-        rows, told = [], []
+        told = []
         with output.progress("estimating", len(self.ranker)) as advance:
             for name in self.ranker:
                 ranker = load_with_options(name, self.seed, trust=self.trust).ranker
                 told.append(self._told(name, log, ranker, output))
-                rows += [
-                    (f"{name}, {row['estimator']}" if len(self.ranker) > 1 else row["estimator"], row)
-                    for row in told[-1]["estimates"]
-                ]
                 advance(1)
         if self.json:
             output.data({"log": str(self.logs), "episodes": len(log.clicks), "rankers": told})
@@ -90,9 +86,10 @@ class Ope:
             "clicks per list",
             ["ranker, estimator", "value", f"{100 * self.level:g}% from", "to", "effective episodes", "mean weight"],
             [
-                [label, *(f"{row[key]:.4f}" for key in ("value", "low", "high")), f"{row['effective']:.0f}",
+                [f"{each['ranker']}, {row['estimator']}" if len(told) > 1 else row["estimator"],
+                 *(f"{row[key]:.4f}" for key in ("value", "low", "high")), f"{row['effective']:.0f}",
                  f"{row['mean_weight']:.3f}"]
-                for label, row in rows
+                for each in told for row in each["estimates"]
             ],
             f"{len(log.clicks)} episodes, {logged:.4f} clicks on a list shown. A mean weight far from 1 says that the "
             "log does not support the ranker.",

@@ -14,6 +14,7 @@ import tyro
 from srd_agents.heuristic.config import TradeOffConfig
 from srd_agents.registry import RANKERS, find_untrained, import_own, model_folder, pretrained_names
 from srd_agents.training.options import CONFIG_FILE
+from srd_gym.checks import check_integer
 from srd_gym.trec_files import write_run
 from srd_train.commands.console import Output, SomeFile, overview, parsed, parsed_with_ranker
 from srd_train.serving.json_lines import OnError, rank_lines
@@ -73,6 +74,11 @@ class Rank:
     """Print JSON about the run written."""
 
 
+def first_words() -> dict[str, str]:
+    """The rankers that need no training, and what each is."""
+    return {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
+
+
 def parse(args: Sequence[str], prog: str) -> RankCommand:
     """The command from its words; the first names a folder or a ranker.
 
@@ -81,14 +87,8 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        summaries = {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
-        overview(
-            "srd rank DIR|RANKER [OPTIONS]",
-            Rank.__doc__,
-            "Without training:",
-            summaries,
-            _MORE.format(", ".join(pretrained_names())),
-        )
+        last = _MORE.format(", ".join(pretrained_names()))
+        overview("srd rank DIR|RANKER [OPTIONS]", Rank.__doc__, "Without training:", first_words(), last)
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)
@@ -126,8 +126,7 @@ class RankCommand:
             ValueError: topics that the ranker cannot rank, or a malformed line (the message gives its number).
         """
         options = self.options
-        if options.k < 1:
-            raise ValueError(f"--k must be at least 1, got {options.k}")
+        check_integer("--k", options.k, 1)
         if (options.topics is None) != (options.out is None):
             raise ValueError("give both --topics FILE and --out FILE, or neither: JSON lines have answers, not a run")
         if options.topics is not None and (options.on_error != "stop" or options.pass_through):
@@ -172,7 +171,5 @@ class RankCommand:
                 rankings = rank_stream(model, topics, options.k, wanted, advance)
             write_run(out, rankings, model.name)
         part = "" if count == every else f" of {every} (the model's test fold; --all ranks every one)"
-        if options.json:
-            output.data({"run": str(out), "ranker": model.name, "topics": count, "k": options.k})
-        else:
-            output.notice(f"{out}: top {options.k} of {count} topics{part}")
+        about = {"run": str(out), "ranker": model.name, "topics": count, "k": options.k}
+        output.outcome(about, f"{out}: top {options.k} of {count} topics{part}")

@@ -16,14 +16,7 @@ from srd_agents.training.progress import Progress, topics_seen
 from srd_gym.data import load_topics
 from srd_gym.reading import shown
 from srd_gym.topic import TopicSet
-from srd_train.commands.console import (
-    Folder,
-    Output,
-    SomeFile,
-    SomeFolder,
-    overview,
-    parsed_with_ranker,
-)
+from srd_train.commands.console import Folder, Output, SomeFile, SomeFolder, overview, parsed_with_ranker
 from srd_train.experiment.lock import locked
 from srd_train.experiment.provenance import commit
 from srd_train.experiment.selection import Fitted, ResolvedRanker, fit_ranker
@@ -82,6 +75,11 @@ class Train:
     """Print JSON: ranker, config, chosen, validation, folder."""
 
 
+def first_words() -> dict[str, str]:
+    """The rankers that can be trained, and what each is."""
+    return {spec.name: spec.summary for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune}
+
+
 def parse(args: Sequence[str], prog: str) -> TrainCommand:
     """The command from its words; the first names the ranker.
 
@@ -90,14 +88,8 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        summaries = {spec.name: spec.summary for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune}
-        overview(
-            "srd train RANKER [OPTIONS]",
-            Train.__doc__,
-            "Rankers:",
-            summaries,
-            "Options of one: srd train mdp-div --help",
-        )
+        last = "Options of one: srd train mdp-div --help"
+        overview("srd train RANKER [OPTIONS]", Train.__doc__, "Rankers:", first_words(), last)
     if not words or words[0].startswith("-"):
         raise ValueError(f"name the ranker first: {prog} RANKER --topics FILE --out DIR (`{prog} --help` lists them)")
     name = words.pop(0)
@@ -174,12 +166,10 @@ class TrainCommand:
                     measures=options.measures,
                 )
             except KeyboardInterrupt as stop:
-                there = (options.out / STATE_FILE).exists()
-                stop.add_note(
-                    f"the same command with --resume goes on from the checkpoint in {options.out}"
-                    if there
-                    else "there is no checkpoint yet, and the same command begins anew"
-                )
+                advice = "there is no checkpoint yet, and the same command begins anew"
+                if (options.out / STATE_FILE).exists():
+                    advice = f"the same command with --resume goes on from the checkpoint in {options.out}"
+                stop.add_note(advice)
                 raise
             history = fitted.history or {}
             log(history.get("records", ()), history.get("measure"))
@@ -189,9 +179,8 @@ class TrainCommand:
         """Tell what a table's reader would have to work out: that nothing was learned, that nothing is diversified."""
         if fitted.history is not None and fitted.history["best_epoch"] == 0:
             output.notice("no epoch beat the initial weights, so these are kept: this model has learned nothing")
-        if (
-            fitted.chosen.get("lambda_") == 1.0 and self.ranker.spec.name != "pm2"
-        ):  # PM-2's lambda is no share of relevance
+        # PM-2's lambda is no share of relevance.
+        if fitted.chosen.get("lambda_") == 1.0 and self.ranker.spec.name != "pm2":
             output.notice("chosen lambda 1.0 is relevance alone: nothing is diversified")
 
     def _show(self, fitted: Fitted, split: Split, output: Output) -> None:

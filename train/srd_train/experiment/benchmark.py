@@ -22,7 +22,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -149,8 +149,8 @@ def run_benchmark(
     with locked(out):
         # What a killed run was writing; no other process writes here now.
         for folder in ("cells", "runs", "failed"):
-            for partial in (out / folder).glob(f".*{PARTIAL}"):
-                partial.unlink(missing_ok=True)
+            for unwritten in (out / folder).glob(f".*{PARTIAL}"):
+                unwritten.unlink(missing_ok=True)
         write_recipe(out, recipe)
         for cell, result in engine(_grids_first(unfinished(), finished)):
             written = _written(out, cell, result)
@@ -298,22 +298,15 @@ def _fit(
     lsa_width = cell.topics.width if cell.topics.vectors == "lsa" else None
     split = _split(topics, cell.topics.parts, fold, file, lsa_width)
     begun = _now()
-    if choice is None and cell.chooser is not cell:
-        first = _tried(cell.chooser, split, on_progress)
-        choice = Choice(first.chosen, first.trials)
+    fit = partial(fit_ranker, split=split, trust=True, progress=on_progress)
+    row, chooser = cell.ranker.resolved, cell.chooser
     if choice is None:
-        fitted = _tried(cell, split, on_progress)
-    else:
-        fixed = cell.ranker.resolved.fixed(choice.chosen)
-        fitted = fit_ranker(fixed, split, seed=cell.seed, trust=True, progress=on_progress)
-        fitted = replace(fitted, chosen=choice.chosen, trials=choice.trials)
+        fitted = fit(row, select_by=cell.select_by, seed=chooser.seed)
+        choice = Choice(fitted.chosen, fitted.trials)
+        if chooser is cell:
+            return split, fitted, _now() - begun
+    fitted = replace(fit(row.fixed(choice.chosen), seed=cell.seed), chosen=choice.chosen, trials=choice.trials)
     return split, fitted, _now() - begun
-
-
-def _tried(cell: Cell, split: Split, on_progress: OnProgress | None) -> Fitted:
-    """The best ranker of a cell's grid."""
-    row = cell.ranker.resolved
-    return fit_ranker(row, split, select_by=cell.select_by, seed=cell.seed, trust=True, progress=on_progress)
 
 
 @lru_cache(maxsize=5)

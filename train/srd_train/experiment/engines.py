@@ -17,6 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from typing import Any
 
+from srd_gym.checks import check_integer
 from srd_gym.interrupts import STOPS, handlers_kept
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import CellResult, Engine, failure, run_fit
@@ -46,8 +47,7 @@ def processes(jobs: int) -> Engine:
     Raises:
         ValueError: fewer than one.
     """
-    if jobs < 1:
-        raise ValueError(f"jobs must be at least 1, got {jobs}")
+    check_integer("jobs", jobs, 1)
 
     def engine(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
         waiting, idle = iter(tasks), [_Worker() for _ in range(jobs)]

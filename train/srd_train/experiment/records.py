@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from srd_agents.training.options import check_type
 from srd_agents.training.progress import History
@@ -14,6 +14,8 @@ from srd_gym.checks import check_integer
 from srd_gym.measures import Normalizer, measure
 
 Record = Mapping[str, Any]
+Item = TypeVar("Item")
+Key = TypeVar("Key")
 
 SCHEMA_VERSION = 2
 """Version of a cell's JSON line; rises when its keys change their meaning."""
@@ -40,6 +42,14 @@ _TOPIC_SET: dict[Any, tuple[str, ...]] = {
     list[str]: ("marks",),
     int: ("test",),
 }
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """The items by their keys, in their order."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 class OtherVersionError(ValueError):

@@ -6,13 +6,11 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self, cast
 
 from srd_agents.registry import RANKERS, RankerSpec
 from srd_agents.training.learner import Learner
 from srd_agents.training.options import as_values
-from srd_agents.training.progress import OnProgress
 from srd_agents.training.renamed import renamed
 from srd_agents.training.validation import Validation
 from srd_gym.protocols import Ranker
@@ -107,14 +105,9 @@ def fit_ranker(
     *,
     select_by: str = "alpha_nDCG@10",
     seed: int = 0,
-    threads: int = 1,
     trust: bool = False,
     metadata: Mapping[str, Any] | None = None,
-    out: Path | None = None,
-    resume: bool = False,
-    time_budget: float | None = None,
-    progress: OnProgress | None = None,
-    measures: Sequence[str] = (),
+    **training: Any,
 ) -> Fitted:
     """Train a learner, or choose a heuristic's parameters; the test topics are not touched.
 
@@ -123,14 +116,9 @@ def fit_ranker(
         split: its training and validation topics.
         select_by: the measure of the choice.
         seed: for initialisation, shuffling and sampling.
-        threads: of torch, while a learner trains.
         trust: let a ranker run other people's code.
         metadata: saved with a learner.
-        out: as of `Learner.fit`, and so are the others.
-        resume: likewise.
-        time_budget: likewise.
-        progress: likewise.
-        measures: likewise.
+        training: for a learner, further arguments of `Learner.fit`.
 
     Raises:
         ValueError: topics that cannot be learned from, or a ranker that is not trusted.
@@ -144,17 +132,7 @@ def fit_ranker(
         made = ranker.spec.build(config, seed=seed, trust=trust)
         if isinstance(made, Learner):
             made.metadata = dict(metadata or {})
-            history = made.fit(
-                split.train,
-                split.validation,
-                seed=seed,
-                threads=threads,
-                out=out,
-                resume=resume,
-                time_budget=time_budget,
-                progress=progress,
-                measures=measures,
-            )
+            history = made.fit(split.train, split.validation, seed=seed, **training)
             score = history.best_validation
         if judge is not None:
             score = judge.mean(made)

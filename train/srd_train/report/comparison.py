@@ -18,10 +18,10 @@ from srd_gym.reading import few
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run
 from srd_train.experiment.provenance import commit
-from srd_train.report.differences import TESTS, Difference, Test
+from srd_train.report.differences import TESTS, Difference, Test, differences
 from srd_train.report.markup import SIGNS, as_markdown, differences_markdown
 from srd_train.report.page import Report
-from srd_train.report.tables import SIGNIFICANT, Problem, ResultTable, Row, Verdict, complete_tables
+from srd_train.report.tables import SIGNIFICANT, Problem, ResultTable, Row, complete_tables, verdict_of
 
 _SHOWN = 10
 """Ranks that the page shows where no measure looks further."""
@@ -108,16 +108,15 @@ def compare(
     }
     records = [shared | _record(name, runs[name], each, unranked) for name, each in scored.items()]
     (table,), _ = complete_tables(records, reference=reference or next(iter(runs)))
-    made = Comparison(
+    compared = differences(table, pairs=pairs, test=test)
+    return Comparison(
         title=f"{len(runs)} runs compared",
-        tables=(table,),
+        tables=(_tested_with(table, compared),),
         problems=tuple(_problems(runs, scored, unranked)),
         topics=_topics(judged, runs, topics or (qrels if isinstance(qrels, TopicSet) else {})),
         pairs=pairs,
         test=test,
     )
-    (compared,) = made.differences
-    return dataclasses.replace(made, tables=(_tested_with(table, compared),))
 
 
 def _tested_with(table: ResultTable, compared: Sequence[Difference]) -> ResultTable:
@@ -128,14 +127,10 @@ def _tested_with(table: ResultTable, compared: Sequence[Difference]) -> ResultTa
         own = first.get((row.ranker, table.reference)) or first.get((table.reference, row.ranker))
         if own is None:
             return row
-        verdict = own.verdict if own.ranker == row.ranker else _TURNED[own.verdict]
-        return dataclasses.replace(row, p_value=own.p_value, verdict=verdict)
+        gain = own.mean if own.ranker == row.ranker else -own.mean
+        return dataclasses.replace(row, p_value=own.p_value, verdict=verdict_of(own.p_value, gain))
 
     return dataclasses.replace(table, rows=tuple(map(tested, table.rows)))
-
-
-_TURNED: dict[Verdict, Verdict] = {"above": "below", "below": "above", "level": "level", "": ""}
-"""Verdict of one run against another -> that of the other against the one."""
 
 
 def _scored(name: str, qrels: Qrels | TopicSet, run: Run, measures: Iterable[str | Measure]) -> Evaluation:
@@ -192,6 +187,7 @@ def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[st
             continue
         about_topic = texts.get(query_id)
         about, documents = _texts(about_topic)
+        weights = judged.subtopic_weights
         judged_topics.append(
             Topic(
                 query_id=query_id,
@@ -203,9 +199,7 @@ def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[st
                 judgments=judgment_rows(judged, doc_ids, judged.subtopic_ids),
                 pool=judged.judgments,
                 pool_ids=judged.doc_ids,
-                subtopic_weights=None
-                if judged.subtopic_weights is None
-                else judged.subtopic_weights.astype(np.float32),
+                subtopic_weights=None if weights is None else weights.astype(np.float32),
             )
         )
     return TopicSet(judged_topics, name="runs")

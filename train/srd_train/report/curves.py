@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_train.experiment.records import Record
+from srd_train.experiment.records import Record, grouped
 
 Against = Literal["episodes", "cpu_seconds"]
 AGAINST: tuple[Against, ...] = ("episodes", "cpu_seconds")
@@ -72,20 +73,15 @@ def panels(records: Sequence[Record]) -> list[Panel]:
 
 def _levels(records: Iterable[Record]) -> dict[str, float]:
     """Rankers that do not learn but have a value on the validation topics: means over cells."""
-    values: dict[str, list[float]] = {}
-    for record in records:
-        if record["history"] is None and record["validation"] is not None:
-            values.setdefault(record["ranker"], []).append(record["validation"])
-    return {ranker: float(np.mean(several)) for ranker, several in values.items()}
+    chosen = [record for record in records if record["history"] is None and record["validation"] is not None]
+    by_ranker = grouped(chosen, itemgetter("ranker"))
+    return {ranker: float(np.mean([record["validation"] for record in own])) for ranker, own in by_ranker.items()}
 
 
 def _curves(records: Sequence[Record], against: Against) -> tuple[LearningCurve, ...]:
     """Those of all rankers that have two points or more, the highest end first."""
-    by_ranker: dict[str, list[Record]] = {}
-    for record in records:
-        if record["history"] is not None and len(_points(record, against)) > 1:
-            by_ranker.setdefault(record["ranker"], []).append(record)
-    curves = [_curve(own, against) for own in by_ranker.values()]
+    learned = [record for record in records if record["history"] is not None and len(_points(record, against)) > 1]
+    curves = [_curve(own, against) for own in grouped(learned, itemgetter("ranker")).values()]
     return tuple(sorted(curves, key=lambda curve: (-curve.mean[-1], curve.ranker)))
 
 
@@ -101,14 +97,13 @@ def _points(record: Record, against: Against) -> NDArray[np.float64]:
 
 def _curve(records: Sequence[Record], against: Against) -> LearningCurve:
     """Folds averaged, then the mean and the range over seeds."""
-    by_seed: dict[int, list[NDArray[np.float64]]] = {}
-    for record in records:
-        by_seed.setdefault(record["seed"], []).append(_points(record, against).T)
-    every = [effort for cells in by_seed.values() for effort, _ in cells]
+    seeds = grouped(records, itemgetter("seed")).values()
+    by_seed = [[_points(record, against).T for record in own] for own in seeds]
+    every = [effort for cells in by_seed for effort, _ in cells]
     first, last = max(effort[0] for effort in every), min(effort[-1] for effort in every)
     x = np.geomspace(first, max(first, last), _POINTS)
     at = np.log(x)  # straight lines on a logarithmic axis
-    values = np.array([np.mean([np.interp(at, np.log(e), y) for e, y in cells], axis=0) for cells in by_seed.values()])
+    values = np.array([np.mean([np.interp(at, np.log(e), y) for e, y in cells], axis=0) for cells in by_seed])
     return LearningCurve(
         ranker=records[0]["ranker"],
         x=x,

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from srd_gym.checks import check_option, unknown
+from srd_gym.checks import check_option
 from srd_train.report.significance import (
     Scores,
     difference_interval,
@@ -52,30 +52,25 @@ class Difference:
         return verdict_of(self.p_value, self.mean)
 
 
-def differences(
-    table: ResultTable, *, baseline: str | None = None, pairs: bool = False, test: Test = "t"
-) -> tuple[Difference, ...]:
+def differences(table: ResultTable, *, pairs: bool = False, test: Test = "t") -> tuple[Difference, ...]:
     """The differences that a table shows, by every measure.
 
     Rankers that read the judgments, or were trained with too few seeds, are not tested.
 
     Args:
         table: of `complete_tables`.
-        baseline: the ranker that the others are compared with; None: the table's reference.
-        pairs: compare all pairs instead, the one that is earlier in the table with the later one.
+        pairs: compare all pairs, the one that is earlier in the table with the later one; else each ranker is compared
+            with the table's reference.
         test: "t", over topics and seeds; or "randomisation", of the means over seeds.
 
     Returns:
         Measure by measure; p is Holm-adjusted over all of them.
 
     Raises:
-        ValueError: an unknown test, or a baseline that the table does not have.
+        ValueError: an unknown test.
     """
     check_option("test", test, tuple(TESTS))
-    baseline = table.reference if baseline is None else baseline
-    names = [row.ranker for row in table.rows]
-    if baseline not in names:
-        raise unknown("baseline", baseline, names, "The baseline is one of those that are compared.")
+    baseline = table.reference
     tested = [row.ranker for row in table.rows if not row.reads_judgments and not row.too_few_seeds]
     if pairs:
         compared = list(combinations(tested, 2))

@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from srd_train.report.differences import TESTS, Difference, Test, differences
 from srd_train.report.markup import FEW, cost_columns, notes, p_text, signed
-from srd_train.report.tables import SIGNIFICANT, ResultTable, Row, sign_of
+from srd_train.report.tables import SIGNIFICANT, ResultTable, Row
 
 _LONGEST = 40
 """Rows of differences in one table: more do not fit a page."""
@@ -67,7 +67,7 @@ def as_latex(
 def _means(table: ResultTable, compared: Sequence[Difference], label: str, *, pairs: bool, test: Test) -> str:
     """Means of all measures, a row each."""
     letter = {row.ranker: _letter(number) for number, row in enumerate(table.rows)}
-    best = {name: _best(table, name) for name in table.measures}
+    best = {name: f"{mean:.4f}" for name in table.measures if (mean := table.best(name)) is not None}
     rows = []
     for row in table.rows:
         cells = [
@@ -76,7 +76,7 @@ def _means(table: ResultTable, compared: Sequence[Difference], label: str, *, pa
         ]
         for name in table.measures:
             text = f"{row.means[name]:.4f}"
-            text = rf"\textbf{{{text}}}" if text == best[name] and not row.reads_judgments else text
+            text = rf"\textbf{{{text}}}" if text == best.get(name) and not row.reads_judgments else text
             own = [each for each in compared if each.measure == name]
             cells.append(text + (_letters(row, own, letter) if pairs else _mark(row, own)))
         rows.append(cells)
@@ -94,7 +94,7 @@ def _means(table: ResultTable, compared: Sequence[Difference], label: str, *, pa
         *notes(table),
     ]
     heads = [noun, *(_measure(name) for name in table.measures)]
-    return _table(heads, "l" * len([noun, *table.measures]), [rows], " ".join(caption), label)
+    return _table(heads, "l" * len(heads), [rows], " ".join(caption), label)
 
 
 def _differences(table: ResultTable, compared: Sequence[Difference], label: str, *, pairs: bool) -> list[str]:
@@ -179,16 +179,9 @@ def _family(compared: Sequence[Difference]) -> str:
     return f"Holm-adjusted over the {count} comparisons shown" if count > 1 else "one comparison, not adjusted"
 
 
-def _best(table: ResultTable, name: str) -> str | None:
-    """The best mean of a measure as it is printed, among those that compete."""
-    means = [row.means[name] for row in table.competitors if not row.too_few_seeds]
-    return f"{max(means, key=lambda mean: sign_of(name) * mean):.4f}" if means else None
-
-
 def _mark(row: Row, compared: Sequence[Difference]) -> str:
     """The mark of a mean against the baseline."""
-    own = [_MARKS.get(each.verdict, "") for each in compared if each.ranker == row.ranker]
-    return own[0] if own else ""
+    return next((_MARKS.get(each.verdict, "") for each in compared if each.ranker == row.ranker), "")
 
 
 def _letters(row: Row, compared: Sequence[Difference], letter: dict[str, str]) -> str:

@@ -72,7 +72,12 @@ def macro_tables(tables: Sequence[ResultTable], recipe: Recipe) -> list[MacroTab
         tables: of `complete_tables`.
         recipe: says which average and collection a topic set is part of.
     """
-    return [_macro_table(name, group, recipe) for name, group in averaged(tables, recipe).items()]
+    groups: dict[str, dict[str, list[ResultTable]]] = {}
+    for table in tables:
+        entry = recipe.entry(table.topics)
+        if entry is not None and entry.average:
+            groups.setdefault(entry.average, {}).setdefault(entry.collection, []).append(table)
+    return [_macro_table(name, group, recipe) for name, group in groups.items()]
 
 
 def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], recipe: Recipe) -> MacroTable:
@@ -96,24 +101,24 @@ def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], recipe: 
     )
 
 
-def averaged(tables: Sequence[ResultTable], recipe: Recipe) -> dict[str, dict[str, list[ResultTable]]]:
-    """Macro-average -> collection -> the tables of its topic sets."""
-    groups: dict[str, dict[str, list[ResultTable]]] = {}
-    for table in tables:
-        entry = recipe.entry(table.topics)
-        if entry is not None and entry.average:
-            groups.setdefault(entry.average, {}).setdefault(entry.collection, []).append(table)
-    return groups
-
-
 def recipe_part(tables: Sequence[ResultTable], recipe: Recipe) -> str:
     """The part of a page that a benchmark makes: what the recipe says of itself, its tables and their origin.
+
+    The tables are learning curves, macro-averages with the means of their sets, then the other sets. Of a learning
+    curve only the largest size has a table of its own; scores of the others are in the file of scores.
 
     Args:
         tables: of `complete_tables`.
         recipe: says which average and collection a topic set is part of.
     """
-    return "\n\n".join(filter(None, (recipe.about.strip(), page_markdown(tables, recipe), origin(tables, recipe.name))))
+    averages = macro_tables(tables, recipe)
+    within = [table.topics for one in averages for several in one.collections.values() for table in several]
+    made = {table.topics for table in tables}
+    within += [name for one in sizes_of(recipe) for name in [name for name in one.topics.values() if name in made][:-1]]
+    apart = [table for table in tables if table.topics not in within]
+    parts = [recipe.about.strip(), sizes_markdown(tables, recipe), macro_markdown(averages)]
+    parts += [*map(set_markdown, averages), as_markdown(apart) if apart else "", origin(tables, recipe.name)]
+    return "\n\n".join(filter(None, parts))
 
 
 def origin(tables: Sequence[ResultTable], name: str) -> str:
@@ -127,21 +132,6 @@ def origin(tables: Sequence[ResultTable], name: str) -> str:
     return f"Made by `srd benchmark {name}`, cells at commit {', '.join(commits)} ({numbers})."
 
 
-def page_markdown(tables: Sequence[ResultTable], recipe: Recipe) -> str:
-    """All tables of a page: learning curves, macro-averages with the means of their sets, then the other sets.
-
-    Of a learning curve only the largest size has a table of its own; scores of the others are in the file of scores.
-    """
-    averages = macro_tables(tables, recipe)
-    within = [table.topics for one in averages for several in one.collections.values() for table in several]
-    made = {table.topics for table in tables}
-    within += [name for one in sizes_of(recipe) for name in [name for name in one.topics.values() if name in made][:-1]]
-    apart = [table for table in tables if table.topics not in within]
-    first = [sizes_markdown(tables, recipe), macro_markdown(averages), *map(set_markdown, averages)]
-    parts = [*first, as_markdown(apart) if apart else ""]
-    return "\n\n".join(filter(None, parts))
-
-
 def macro_markdown(tables: Sequence[MacroTable]) -> str:
     """The tables for a Markdown page: the averages, then each collection against the given order."""
     parts = []
@@ -149,8 +139,8 @@ def macro_markdown(tables: Sequence[MacroTable]) -> str:
         heads, rows = macro_cells(table)
         parts += [f"**{table.title}**", markdown(heads, rows)]
         heads, rows = collection_cells(table)
-        parts += [f"{table.name}, by collection; in brackets the difference from the given order:"]
-        parts.append(markdown(heads, rows))
+        said = f"{table.name}, by collection; in brackets the difference from the given order:"
+        parts += [said, markdown(heads, rows)]
     return "\n\n".join([*parts, LEGEND] if parts else [])
 
 

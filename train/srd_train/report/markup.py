@@ -11,11 +11,13 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
 
 from srd_gym.files import written_atomically
+from srd_train.experiment.records import grouped
 from srd_train.report.differences import Difference
 from srd_train.report.significance import Scores, difference_interval
 from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, Problem, ResultTable, Row, sign_of
@@ -108,11 +110,6 @@ def _with_values(every: Sequence[Column], table: ResultTable) -> list[Column]:
     return [column for column in every if any(column.value(row) is not None for row in table.rows)]
 
 
-def plain_columns(table: ResultTable) -> list[Column]:
-    """Those of the terminal and Markdown."""
-    return [column for column in columns(table) if not column.page_only]
-
-
 def legend_of(tables: Sequence[ResultTable]) -> str:
     """Legend of all these tables."""
     return _LEGEND + (_TIMES if any(table.timed for table in tables) else "")
@@ -120,9 +117,6 @@ def legend_of(tables: Sequence[ResultTable]) -> str:
 
 def notes(table: ResultTable) -> list[str]:
     """Notes of this table, besides the legend."""
-    fits: dict[str, list[str]] = {}
-    for row in table.rows:
-        fits.setdefault(row.fitted_as, []).append(row.ranker)
     oracles = [row.ranker for row in table.rows if row.reads_judgments]
     few = "; ".join(row.ranker for row in table.rows if row.too_few_seeds)
     falling = [name for name in table.measures if sign_of(name) < 0]
@@ -133,8 +127,8 @@ def notes(table: ResultTable) -> list[str]:
         *([f"{FEW} Trained with fewer than {FEWEST_SEEDS} seeds, so not tested: {few}."] if few else []),
         *([f"Published: {table.published_source}."] if table.published else []),
         *(
-            f"One fit ({name}, a seed and fold) serves {len(rows)} rows: {'; '.join(rows)}."
-            for name, rows in fits.items()
+            f"One fit ({name}, a seed and fold) serves {len(rows)} rows: {'; '.join(row.ranker for row in rows)}."
+            for name, rows in grouped(table.rows, attrgetter("fitted_as")).items()
             if len(rows) > 1
         ),
     ]
@@ -283,8 +277,8 @@ def _csv_text(rows: Sequence[Sequence[object]]) -> str:
 
 
 def plain_cells(table: ResultTable) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows as text."""
-    own = plain_columns(table)
+    """Heads and rows of the terminal and Markdown."""
+    own = [column for column in columns(table) if not column.page_only]
     return [column.head for column in own], [[column.text(row) for column in own] for row in table.rows]
 
 

@@ -148,12 +148,9 @@ class Report:
         problems = list(self.problems)
         if html is not None:
             written[html], problems = self.html()
-        if markdown is not None:
-            written[markdown] = self.markdown()
-        if latex is not None:
-            written[latex] = self.latex()
-        if csv is not None:
-            written[csv] = self.csv()
+        for path, form in ((markdown, self.markdown), (latex, self.latex), (csv, self.csv)):
+            if path is not None:
+                written[path] = form()
         for path, text in written.items():
             write_text(path, text)
         return list(written), problems

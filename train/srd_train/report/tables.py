@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from srd_gym.measures import Normalizer, measure
 from srd_gym.showing import short_repr
 from srd_train.experiment.recipe import Recipe
-from srd_train.experiment.records import Record
+from srd_train.experiment.records import Record, grouped
 from srd_train.report.significance import Scores, adjusted_tests, interval, wins_ties_losses
 
 SIGNIFICANT = 0.05
@@ -130,11 +131,10 @@ class ResultTable:
         """The rows that do not read the judgments; all where every one does."""
         return tuple(row for row in self.rows if not row.reads_judgments) or self.rows
 
-    @property
-    def best(self) -> float | None:
-        """The best mean of the first measure among competitors with seeds enough; None where there is none."""
-        means = [row.means[self.measures[0]] for row in self.competitors if not row.too_few_seeds]
-        return max(means, key=lambda mean: sign_of(self.measures[0]) * mean, default=None)
+    def best(self, measure: str) -> float | None:
+        """The best mean of a measure among competitors with seeds enough; None where there is none."""
+        means = [row.means[measure] for row in self.competitors if not row.too_few_seeds]
+        return max(means, key=lambda mean: sign_of(measure) * mean, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,10 +151,7 @@ class Problem:
 
 
 def complete_tables(
-    records: Sequence[Record],
-    recipe: Recipe | None = None,
-    *,
-    reference: str | None = None,
+    records: Sequence[Record], recipe: Recipe | None = None, *, reference: str | None = None
 ) -> tuple[list[ResultTable], list[Problem]]:
     """One table for each topic set, and what is left out of them: rankers and seeds that were not run on all topics.
 
@@ -168,11 +165,8 @@ def complete_tables(
     Raises:
         ValueError: no ranker was run on all topics of a set anywhere.
     """
-    groups: dict[tuple[object, ...], list[Record]] = {}
-    for record in records:
-        groups.setdefault(same_benchmark(record), []).append(record)
     tables, problems = [], []
-    for group in groups.values():
+    for group in grouped(records, same_benchmark).values():
         complete, incomplete = _complete_runs(group)
         problems += incomplete
         if complete:
@@ -200,12 +194,9 @@ def same_benchmark(record: Record) -> tuple[object, ...]:
 def _complete_runs(records: Sequence[Record]) -> tuple[list[Record], list[Problem]]:
     """The records of rankers and seeds that were run on all topics of a table, and a problem for each of the others."""
     wanted = {query_id for record in records for query_id in record["per_topic"]}
-    runs: dict[tuple[str, int], list[Record]] = {}
-    for record in records:
-        runs.setdefault((record["ranker"], record["seed"]), []).append(record)
     complete: list[Record] = []
     problems = []
-    for (ranker, seed), several in runs.items():
+    for (ranker, seed), several in grouped(records, itemgetter("ranker", "seed")).items():
         missing = len(wanted) - len({query_id for record in several for query_id in record["per_topic"]})
         if not missing:
             complete += several
@@ -269,9 +260,7 @@ def _table(records: Sequence[Record], recipe: Recipe | None, wanted: str | None)
 
 def _in_order(records: Sequence[Record], rankers: Sequence[str]) -> dict[str, list[Record]]:
     """The records by ranker: those that are named first, then competitors, the best first, then who reads judgments."""
-    by_ranker: dict[str, list[Record]] = {}
-    for record in sorted(records, key=lambda record: record["seed"]):
-        by_ranker.setdefault(str(record["ranker"]), []).append(record)
+    by_ranker = grouped(sorted(records, key=itemgetter("seed")), lambda record: str(record["ranker"]))
 
     def place(name: str) -> tuple[object, ...]:
         number = rankers.index(name) if name in rankers else len(rankers)
@@ -295,10 +284,7 @@ def sign_of(name: str) -> int:
 
 
 def _row(
-    records: Sequence[Record],
-    by_seed: Mapping[str, Scores],
-    reference: Scores | None,
-    p_values: Sequence[float | None],
+    records: Sequence[Record], by_seed: Mapping[str, Scores], reference: Scores | None, p_values: Sequence[float | None]
 ) -> Row:
     """One ranker's row.
 

@@ -22,15 +22,9 @@ from srd_train.serving.models import Model
 
 REQUIRED = ("query_id", "doc_ids")
 _OF_TOPIC = (
-    "doc_vectors",
-    "query_vector",
-    "retrieval_scores",
-    "query_text",
-    "doc_texts",
-    "subtopics",
-    "subtopic_weights",
+    "doc_vectors", "query_vector", "retrieval_scores", "query_text", "doc_texts", "subtopics", "subtopic_weights",
     "subtopic_scores",
-)
+)  # fmt: skip
 _LIMITS = ("groups", "max_per_group", "fill", "costs", "budget", "per_cost", "already_shown", "diversity", "relevance")
 OPTIONAL = (*_OF_TOPIC, *_LIMITS)
 """Further keys of a line."""
@@ -214,11 +208,9 @@ def topic_of(content: Mapping[str, Any]) -> tuple[Topic, IntArray | None]:
             raise ValueError(f"{key}: expected a list of texts, got {type(values[key]).__name__}")
     values["query_id"] = _id("query_id", values["query_id"])
     values["doc_ids"] = [_id("doc_ids", each) for each in values["doc_ids"]]
-    count = len(values["doc_ids"])
-    if "doc_vectors" in values:
-        values["doc_vectors"] = _array("doc_vectors", values["doc_vectors"], (count, -1))
-    if "query_vector" in values:
-        values["query_vector"] = _array("query_vector", values["query_vector"], (-1,))
+    for key, shape in (("doc_vectors", (len(values["doc_ids"]), -1)), ("query_vector", (-1,))):
+        if key in values:
+            values[key] = _array(key, values[key], shape)
     values |= _subtopics(values.pop("subtopics", None), values.pop("subtopic_scores", None), values)
     scores = values.pop("retrieval_scores", None)
     topic = Topic(**values)
@@ -301,13 +293,12 @@ def _array(key: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.d
 def _decoded(key: str, encoded: str | list[str], kind: str, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[Any]]:
     """Numbers from base64: of all rows, or a list of rows."""
     try:
-        parts = [
-            binascii.a2b_base64(part, strict_mode=True) for part in ([encoded] if isinstance(encoded, str) else encoded)
-        ]
+        rows = [encoded] if isinstance(encoded, str) else encoded
+        parts = [binascii.a2b_base64(row, strict_mode=True) for row in rows]
         if len({len(part) for part in parts}) > 1:
             raise ValueError("rows of several lengths")
         flat = np.frombuffer(b"".join(parts), dtype=np.dtype(kind).newbyteorder("<"))
         return flat.reshape(shape)
     except ValueError as error:
-        rows = "" if len(shape) == 1 else f", rows of one width for {shape[0]} documents" if shape[0] > 0 else ""
-        raise ValueError(f"{key}: not base64 of little-endian {kind}{rows} ({error})") from error
+        each = "" if len(shape) == 1 else f", rows of one width for {shape[0]} documents" if shape[0] > 0 else ""
+        raise ValueError(f"{key}: not base64 of little-endian {kind}{each} ({error})") from error

@@ -113,11 +113,7 @@ Rankings = Iterator[tuple[str, list[str]]]
 
 
 def rank_stream(
-    model: Model,
-    topics: Iterable[Topic],
-    k: int,
-    wanted: Wanted = None,
-    advance: Callable[[int], None] = lambda _: None,
+    model: Model, topics: Iterable[Topic], k: int, wanted: Wanted, advance: Callable[[int], None]
 ) -> Rankings:
     """Rank topics, a few at a time.
 
@@ -142,11 +138,7 @@ def rank_stream(
 
 
 def rank_on_ray(
-    load: Callable[[], Model],
-    topics: TopicStream,
-    k: int,
-    wanted: Wanted = None,
-    advance: Callable[[int], None] = lambda _: None,
+    load: Callable[[], Model], topics: TopicStream, k: int, wanted: Wanted, advance: Callable[[int], None]
 ) -> Rankings:
     """Rank the topics of files with Ray Data: its workers read, rank and give back rankings, in the order of the files.
 
@@ -200,7 +192,7 @@ class _PartRanker:
     def __call__(self, parts: pa.Table) -> pa.Table:
         """Rank the topics of row groups; `doc_ids` of what comes back are best first."""
         topics = (topic for part in parts.to_pylist() for topic in iter_topics(part["file"], [part["group"]]))
-        pairs = list(rank_stream(self._model, topics, self._k, self._wanted))
+        pairs = list(rank_stream(self._model, topics, self._k, self._wanted, lambda _: None))
         kinds = (pa.string(), pa.list_(pa.string()))
         columns = [pa.array([pair[i] for pair in pairs], type=kind) for i, kind in enumerate(kinds)]
         return pa.table(columns, names=["query_id", "doc_ids"])

@@ -101,13 +101,11 @@ class Build(ABC):
                 topics, queries=data.read_vectors(self.query_vectors, part="query"), missing=self.missing
             )
         data.write_topics(self.out, topics)
-        if self.json:
-            about = {"file": str(self.out), "name": topics.name, "topics": len(topics)}
-            output.data({**about, "vector_width": topics.vector_width, "marks": list(topics.marks)})
-            return 0
+        about = {"file": str(self.out), "name": topics.name, "topics": len(topics)}
+        about |= {"vector_width": topics.vector_width, "marks": list(topics.marks)}
         then = "texts wait for them" if any(topic.doc_texts for topic in topics) else "--vectors adds some"
         width = f"vector width {topics.vector_width}" if topics.vector_width else f"no vectors ({then})"
-        output.notice(", ".join([f"{self.out}: {len(topics)} topics", width, *topics.marks]))
+        output.outcome(about, ", ".join([f"{self.out}: {len(topics)} topics", width, *topics.marks]))
         return 0
 
     def _with_made_vectors(self, topics: TopicSet) -> TopicSet:
@@ -263,11 +261,8 @@ class IrDatasets(Build):
 
     def load(self, output: Output) -> TopicSet:
         """The dataset's topics."""
-        run = list(self.run) or None
-        vectors = self.vector_file
-        return data.load_ir_datasets(
-            self.dataset, run=run, texts=not self.no_texts, vectors=vectors, missing=self.missing
-        )
+        run, texts, vectors = self.run or None, not self.no_texts, self.vector_file
+        return data.load_ir_datasets(self.dataset, run=run, texts=texts, vectors=vectors, missing=self.missing)
 
 
 @dataclass(frozen=True, kw_only=True)

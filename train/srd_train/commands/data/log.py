@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import tyro
 
-from srd_agents.registry import import_own
 from srd_gym.checks import check_integer
 from srd_gym.core.users import users_from
 from srd_gym.data import load_topics
@@ -67,20 +66,11 @@ class LogData:
         users = users_from(self.users)
         if users is None:
             raise ValueError(f"--users must be Clicks or Clicks(option=value, ...), got {self.users!r}")
-        import_own([self.ranker], trust=self.trust)
         model, topics = load_with_options(self.ranker, self.seed, trust=self.trust), load_topics(self.topics)
         policy = EpsilonPolicy(self.epsilon, self.within)
-        header = {
-            "ranker": self.ranker,
-            "topics": topics.name,
-            "fingerprint": topics.fingerprint,
-            "users": str(users),
-            "epsilon": self.epsilon,
-            "within": self.within,
-            "k": self.k,
-            "seed": self.seed,
-            "episodes": self.episodes,
-        }
+        said = {name: getattr(self, name) for name in ("epsilon", "within", "k", "seed", "episodes")}
+        about = {"topics": topics.name, "fingerprint": topics.fingerprint, "users": str(users)}
+        header = {"ranker": self.ranker, **about, **said}
         parts = logged_parts(model.ranker, topics, users, policy, depth=self.k, episodes=self.episodes, seed=self.seed)
         with output.progress(f"logging {self.ranker}", self.episodes) as advance:
             try:
@@ -88,8 +78,6 @@ class LogData:
             except KeyboardInterrupt as stop:
                 stop.add_note(f"to go on, run the same command again: finished parts wait in {self.out}.parts")
                 raise
-        if self.json:
-            output.data({"file": str(self.out), "new": new, **header})
-        else:
-            output.notice(f"{self.out}: {self.episodes} episodes{'' if new else ', written before'}")
+        text = f"{self.out}: {self.episodes} episodes{'' if new else ', written before'}"
+        output.outcome({"file": str(self.out), "new": new, **header}, text)
         return 0

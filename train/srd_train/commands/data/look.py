@@ -40,8 +40,7 @@ class Describe:
         if self.json:
             output.data(described)
         else:
-            heads, rows = statistics_table([described])
-            output.table("Statistics", heads, rows)
+            output.table("Statistics", *statistics_table([described]))
             if described["odd_order"]:
                 output.notice(f"notice: {described['odd_order']}")
         return 0

@@ -76,8 +76,6 @@ class MinariData:
                 horizon=self.horizon,
                 observation=self.observation,
             )
-        if self.json:
-            output.data({"id": self.id, "episodes": int(made.total_episodes), "steps": int(made.total_steps)})
-        else:
-            output.notice(f"{self.id}: {made.total_episodes} episodes, {made.total_steps} steps")
+        about = {"id": self.id, "episodes": int(made.total_episodes), "steps": int(made.total_steps)}
+        output.outcome(about, f"{self.id}: {made.total_episodes} episodes, {made.total_steps} steps")
         return 0

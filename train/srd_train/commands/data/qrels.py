@@ -38,8 +38,6 @@ class Qrels:
         write_qrels(self.out, topics)
         judged = sum(topic.labelled for topic in topics)
         documents = "pool" if topics.has_pool else "candidates"
-        if self.json:
-            output.data({"file": str(self.out), "topics": judged, "documents": documents})
-        else:
-            output.notice(f"{self.out}: {judged} judged topics, documents of the {documents}")
+        about = {"file": str(self.out), "topics": judged, "documents": documents}
+        output.outcome(about, f"{self.out}: {judged} judged topics, documents of the {documents}")
         return 0

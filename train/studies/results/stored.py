@@ -22,6 +22,7 @@ from srd_train.report.significance import (
 )
 from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, ResultTable, Row, complete_tables
 from studies.named_tables import NAME, part_of, recipe_of
+from studies.results.shorter import shorter
 
 MARGIN = 0.01
 """Of equivalence."""
@@ -120,7 +121,7 @@ class Stored:
         tables = self.tables(recipe)
         if recipe == NAME:
             return part_of(tables)
-        return recipe_part(tables, self._recipes[recipe])
+        return shorter(recipe_part(tables, self._recipes[recipe]))
 
     def compared(self, recipe: str, topics: str, one: str, other: str, measure: str = "") -> Compared:
         """Two rows on a topic set, or on a macro-average of this name; by the first measure unless one is named."""

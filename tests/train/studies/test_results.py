@@ -25,8 +25,7 @@ from studies.results.figure import draw_costs, draw_gains
 from studies.results.lint import faults as prose_faults
 from studies.results.made import decision, gains, remade
 from studies.results.run import DOCS
-from studies.results.shorter import shorter
-from studies.results.stored import Stored
+from studies.results.stored import Stored, shorter
 
 MEASURE = "alpha_nDCG@5"
 

@@ -16,7 +16,9 @@ NAME = "named"
 MEASURE = "alpha_nDCG@10"
 ORDER, MMR = "retrieval-order", "mmr, as it comes"
 RANKERS = ("cautious", "xquad", "pm2")
-"""Rows of the stored scores."""
+"""Rows of the stored scores, tested together."""
+SHOWN = ("cautious", "pm2")
+"""Those that the page shows."""
 RANKER_OF = {"cautious": "safe"}
 """Ranker of a row that has a former name."""
 JUDGES = "judges"
@@ -33,16 +35,16 @@ def tables_of(tables: Sequence[ResultTable]) -> str:
     parts = []
     for case, own in cases.items():
         before = own[0][1].scores[MEASURE][ORDER]
-        rows = [["initial ranking", *[f"{before.mean():.3f}"] * len(RANKERS), "-"]]
+        rows = [["initial ranking", *[f"{before.mean():.3f}"] * len(SHOWN), "-"]]
         every = {(title, name): table.scores[MEASURE].get(name) for title, table in own for name in RANKERS}
         found = {place: scores for place, scores in every.items() if scores is not None}
         p_values = dict(zip(found, holm([paired_test((scores, before)) for scores in found.values()]), strict=True))
         for title, _ in own:
-            places = [(title, name) for name in RANKERS]
+            places = [(title, name) for name in SHOWN]
             cells = [_cell(found[one], before, p_values[one]) if one in found else "-" for one in places]
             rows.append([title, *cells, _difference(found[places[0]], before)])
         parts.append(f"**{case} vectors, {own[0][1].tested} queries**")
-        parts.append(markdown(("names", *RANKERS, f"{RANKERS[0]} less the initial ranking"), rows))
+        parts.append(markdown(("names", *SHOWN, f"{SHOWN[0]} less the initial ranking"), rows))
     return "\n\n".join(parts)
 
 

@@ -25,7 +25,7 @@ from studies.results.figure import draw_costs, draw_gains
 from studies.results.lint import faults as prose_faults
 from studies.results.made import decision, gains, remade
 from studies.results.run import DOCS
-from studies.results.stored import Stored
+from studies.results.stored import Stored, shorter
 
 MEASURE = "alpha_nDCG@5"
 
@@ -292,3 +292,16 @@ def test_a_page_without_marks_becomes_one_with_them(stored: Stored) -> None:
 
 def test_the_documentation_says_what_the_scores_say() -> None:
     assert check.faults(DOCS) == []
+
+
+def test_pages_leave_out_columns_and_repeated_notes_alone() -> None:
+    note = "Reads the judgments, so an upper bound and not a competitor: oracle."
+    rows = "| ranker | mean | wins / ties / losses | episodes | steps |\n| --- | ---: | ---: | ---: | ---: |\n"
+    table = f"**one**\n\n{rows}| mmr | 0.5 | 1 / 2 / 3 | - | 7 |\n\n{note}"
+    short = "| ranker | mean | steps |\n| --- | ---: | ---: |\n| mmr | 0.5 | 7 |"
+    legend = "Interval: 95% of the mean, over topics and seeds. p: of a test."
+    made = shorter(f"about\n\n{table}\n\n{table} More.\n\n{legend}\n\nMade by a command.")
+    assert made.split("\n\n") == [
+        *("about", "**one**", short, note, "**one**", short, "More."),
+        *("[How to read the columns](../results.md#how-to-read-them).", "Made by a command."),
+    ]

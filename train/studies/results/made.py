@@ -83,13 +83,20 @@ def decision(lines: Lines, stored: Stored) -> str:
 def published(lines: Lines, stored: Stored) -> str:
     """Papers' differences beside ours; all that is said of reproduction."""
     rows = []
-    for recipe, topics, name, reference, figure, source in stored.published():
+    for recipe, topics, name, reference, figure, _ in stored.published():
         one = stored.compared(recipe, topics, name, reference)
         low, high = one.interval
         inside = f"not tested: {one.few}" if one.few else "yes" if low <= figure <= high else "no"
-        paper = f"{source.split(')')[0]}) ([{recipe}](results/{recipe}.md))"
-        rows.append([paper, f"`{name}` less `{reference}`", f"{figure:+.4f}", _difference(one), inside])
-    heads = ("paper (our page)", "rows", "published", "ours [95% interval]", "our interval holds it")
+        rows.append(
+            [
+                f"[{recipe}](results/{recipe}.md)",
+                f"`{name}` less `{reference}`",
+                f"{figure:+.4f}",
+                _difference(one),
+                inside,
+            ]
+        )
+    heads = ("page", "rows", "published", "ours [95% interval]", "our interval holds it")
     return markdown(heads, rows, words=2)
 
 

@@ -25,6 +25,8 @@ Side = Callable[[], float]
 """One round of one side: units per second."""
 HEADS = ["what", "ours", "peer", "ratio (lowest to highest)", "target", "reached", "of the limit"]
 """Heads of `as_row`."""
+_DEFAULTS = {"unit": "topics/s", "target": 1}
+"""Of a line that does not say them."""
 _SIDE, _BYTES = 1_024, 1 << 28
 
 
@@ -47,7 +49,7 @@ class Work:
 def table() -> dict[str, dict[str, Any]]:
     """The lines by name."""
     lines = tomllib.loads(files("studies.speed").joinpath("lines.toml").read_text(encoding="utf-8"))["line"]
-    return {line["name"]: line for line in lines}
+    return {line["name"]: _DEFAULTS | line for line in lines}
 
 
 def measured(name: str, rounds: int, size: float = 1.0) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from srd_train.experiment.sources import data_root
 from srd_train.report.markup import write_text
 from srd_train.report.results import write_scores
 from srd_train.report.tables import complete_tables
-from studies.named_tables import JUDGES, MEASURE, MMR, NAME, ORDER, RANKER_OF, RANKERS, part_of, recipe_of
+from studies.named_tables import JUDGES, MEASURE, MMR, NAME, ORDER, RANKERS, part_of, recipe_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / f"{NAME}.md"
 MEDICAL = 400
@@ -213,7 +213,7 @@ def records_of(case: Case) -> Iterator[Record]:
 def _ranked(topics: TopicSet, told: Sequence[Topic], ranker: str) -> tuple[Evaluation, float]:
     """Scores of a ranker that is told these names, and the processor's seconds that it took."""
     begun = time.process_time()
-    rankings = make_ranker(RANKER_OF.get(ranker, ranker)).rank_batch(told, 10)
+    rankings = make_ranker(ranker).rank_batch(told, 10)
     seconds = time.process_time() - begun
     return _evaluated(topics, rankings), seconds
 

@@ -15,12 +15,10 @@ NAME = "named"
 """Of the page and its scores."""
 MEASURE = "alpha_nDCG@10"
 ORDER, MMR = "retrieval-order", "mmr, as it comes"
-RANKERS = ("cautious", "xquad", "pm2")
+RANKERS = ("safe", "xquad", "pm2")
 """Rows of the stored scores, tested together."""
-SHOWN = ("cautious", "pm2")
+SHOWN = ("safe", "pm2")
 """Those that the page shows."""
-RANKER_OF = {"cautious": "safe"}
-"""Ranker of a row that has a former name."""
 JUDGES = "judges"
 AVERAGES = {"model": "a model's lists", JUDGES: "judges' lists"}
 AVERAGED = ("AMBIENT", "key-points", "perspectives", "medical-questions")
@@ -81,6 +79,6 @@ def recipe_of(names: Sequence[str]) -> Recipe:
     rankers = (
         RankerEntry(ranker=ORDER),
         mmr,
-        *(RankerEntry(ranker=RANKER_OF.get(name, name), name=name) for name in RANKERS),
+        *(RankerEntry(ranker=name) for name in RANKERS),
     )
     return Recipe(name=NAME, title="Named subtopics", topics=tuple(entries), rankers=rankers, reference=ORDER)

@@ -43,7 +43,7 @@ def tables() -> list[ResultTable]:
 
 def test_topics_then_collections_are_averaged() -> None:
     (found,) = macro_tables(tables(), RECIPE)
-    assert found.title == "all: alpha_nDCG@5, mean over small (3 topics, 2 sets), large (40 topics, 1 sets)"
+    assert found.title == "all: alpha_nDCG@5, mean over small (3 topics, 2 sets), large (40 topics)"
     assert list(found.scores) == ["random", "mmr", "oracle"], "msd is not in all of them"
     np.testing.assert_allclose(found.scores["mmr"][0], [[0.2, 0.4, 0.6]])
     assert collection_cells(found)[0] == ["ranker", "small", "large"]

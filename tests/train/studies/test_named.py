@@ -42,12 +42,12 @@ def test_scores_of_each_list_are_stored_and_shown(tmp_path: Path) -> None:
     assert list(means) == [named_tables.ORDER, named_tables.MMR, *named_tables.RANKERS]
     lines = named_tables.tables_of(stored.tables("named")).split("\n")
     _, head, _, first, none, judges, *_ = filter(None, lines)
-    assert head == "| names | cautious | pm2 | cautious less the initial ranking |"
+    assert head == "| names | safe | pm2 | safe less the initial ranking |"
     assert first == f"| initial ranking |{f' {means[named_tables.ORDER]:.3f} |' * 2} - |"
     assert none.startswith("| no names | ")
     cells = [cell.split()[0] for cell in judges.split("|")[2:5]]
     assert cells[:2] == [f"{means[ranker]:.3f}" for ranker in named_tables.SHOWN]
-    assert float(cells[2]) == pytest.approx(means["cautious"] - means[named_tables.ORDER], abs=1e-3)
+    assert float(cells[2]) == pytest.approx(means["safe"] - means[named_tables.ORDER], abs=1e-3)
 
 
 def test_lists_of_a_model_and_of_judges_are_averaged_over_collections() -> None:
@@ -83,7 +83,7 @@ def means() -> dict[str, dict[str, float]]:
     ("medical-questions, MiniLM, model", 0.755),
 ])  # fmt: skip
 def test_lists_bring_what_was_aimed_at(means: dict[str, dict[str, float]], topics: str, least: float) -> None:
-    assert means[topics]["cautious"] >= least
+    assert means[topics]["safe"] >= least
 
 
 def test_no_list_that_is_right_or_half_right_is_below_the_initial_ranking(means: dict[str, dict[str, float]]) -> None:

@@ -59,7 +59,7 @@ class MacroTable:
         """The measure, and the collections that it is a mean of."""
         counts = [scores.shape[1] for scores in next(iter(self.scores.values()))]
         parts = [
-            f"{name} ({topics} topics, {len(sets)} sets)"
+            f"{name} ({topics} topics{f', {len(sets)} sets' if len(sets) > 1 else ''})"
             for topics, (name, sets) in zip(counts, self.collections.items(), strict=True)
         ]
         return f"{self.name}: {self.measure}, mean over {', '.join(parts)}"

@@ -13,7 +13,7 @@ _SYSTEMS = (
     *("ReturnOnly", "oracle", "pyversity", "ndeval", "Stable-Baselines3", "RLlib", "Tianshou", "TorchRL", "CleanRL"),
 )
 _NAME = "|".join(rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in (*_SYSTEMS, *RANKERS) if one != "safe")
-_NAME += "|`safe`|cautious"
+_NAME += "|`safe`"
 """`safe` is a word of its own without backticks; in stored rows it has its former name."""
 _NAMED = re.compile(_NAME)
 _OVER = re.compile(

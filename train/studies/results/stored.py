@@ -121,7 +121,7 @@ class Stored:
         tables = self.tables(recipe)
         if recipe == NAME:
             return part_of(tables)
-        return shorter(recipe_part(tables, self._recipes[recipe]))
+        return shorter(recipe_part(tables, self._recipes[recipe]), paper=recipe.endswith("-paper"))
 
     def compared(self, recipe: str, topics: str, one: str, other: str, measure: str = "") -> Compared:
         """Two rows on a topic set, or on a macro-average of this name; by the first measure unless one is named."""
@@ -220,10 +220,11 @@ def few_text(compared: Compared) -> str:
     return f"not tested: {compared.few} of the {FEWEST_SEEDS} seeds that a test needs"
 
 
-LEFT_OUT = {"wins / ties / losses", "alpha_nDCG@5", "StRecall@5", "episodes"}
+LEFT_OUT = {"wins / ties / losses", "episodes"}
 """Columns that `srd benchmark` writes and the pages do not show; the stored scores have them."""
+MEASURES_LEFT_OUT = {"alpha_nDCG@5", "StRecall@5"}
+"""Likewise, but on pages beside a paper's table."""
 _BY_TOPIC_SET = re.compile(r"[^\n]*, by topic set:\n\n\|[^\n]*(?:\n\|[^\n]*)*\n\n")
-_SETS = re.compile(r"topics, (\d+) sets\)")
 _LEGEND = re.compile(r"^Interval: 95% of the mean, over topics and seeds\..*$", re.MULTILINE)
 _REPEATED = (
     "Simulated vectors were drawn from the judgments: compare learners by them, not texts.",
@@ -232,22 +233,24 @@ _REPEATED = (
 """Notes below every table, which are left below the first."""
 
 
-def shorter(part: str) -> str:
+def shorter(part: str, *, paper: bool = False) -> str:
     """The part of a page that `recipe_part` makes, without what the page says elsewhere.
 
     How to read the columns is on results.md. Means by topic set go where every collection is a single set: they are
     the means by collection.
     """
-    if set(_SETS.findall(part)) == {"1"}:
+    if " sets)" not in part:
         part = _BY_TOPIC_SET.sub("", part)
     for note in _REPEATED:
         before, found, after = part.partition(note)
         part = before + found + after.replace(f"{note} ", "").replace(note, "")
     part = _LEGEND.sub("[How to read the columns](../results.md#how-to-read-them).", part)
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(_narrower(part.split("\n"))))
+    return re.sub(
+        r"\n{3,}", "\n\n", "\n".join(_narrower(part.split("\n"), LEFT_OUT | (set() if paper else MEASURES_LEFT_OUT)))
+    )
 
 
-def _narrower(lines: list[str]) -> list[str]:
+def _narrower(lines: list[str], left_out: set[str]) -> list[str]:
     """The lines, tables among them without the columns that are left out."""
     made: list[str] = []
     columns: list[int] = []
@@ -256,7 +259,7 @@ def _narrower(lines: list[str]) -> list[str]:
             columns = []
         else:
             cells = line.strip("| ").split(" | ")
-            columns = columns or [place for place, head in enumerate(cells) if head not in LEFT_OUT]
+            columns = columns or [place for place, head in enumerate(cells) if head not in left_out]
             line = f"| {' | '.join(cells[place] for place in columns)} |"
         made.append(line)
     return made

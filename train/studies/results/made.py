@@ -75,9 +75,9 @@ def decision(lines: Lines, stored: Stored) -> str:
         differences = [
             _difference(stored.compared(recipe, topics, ranker, one)) if one else "-" for one in (order, mmr)
         ]
-        rows.append([situation, use, *differences, cost, chosen])
-    heads = ("you have", "use", "over the initial ranking", "over MMR tuned on validation")
-    return markdown((*heads, "training, per query", "who chose the options, on what"), rows, words=2)
+        rows.append([situation, use, chosen, *differences, cost])
+    heads = ("you have", "use", "who chose the options, on what", "over the initial ranking")
+    return markdown((*heads, "over MMR tuned on validation", "training, per query"), rows, words=3)
 
 
 def published(lines: Lines, stored: Stored) -> str:

@@ -5,17 +5,16 @@ Shapes: N candidates of a topic.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from srd_agents.heuristic.config import MMRConfig
 from srd_agents.heuristic.relevance import min_max, relevance_or_none
-from srd_agents.heuristic.stepwise import PartialRanking, Stepwise, greedily
+from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_agents.heuristic.trade_off import MMR
-from srd_gym.checks import check_integer, name_of
-from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.checks import name_of
+from srd_gym.dtypes import ScoreArray
 from srd_gym.topic import Topic
 
 _FARTHEST = MMR(MMRConfig(lambda_=0.0))
@@ -35,11 +34,6 @@ class Blend(Stepwise):
     def __init__(self, ranker: Stepwise, diversity: float, *, novel: bool = False) -> None:
         self.name = name_of(ranker)
         self.ranker, self.diversity, self.novel = ranker, diversity, novel
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic."""
-        check_integer("k", k, 1)
-        return [greedily(self.progress(topic), topic.n_candidates, k) for topic in topics]
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""

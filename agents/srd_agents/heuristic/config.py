@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from srd_agents.training.options import Config, CountFromZero, MeasureOption, Positive, Share
-from srd_gym.checks import check_integer, check_positive
+from srd_agents.training.options import Config, CountFromZero, MeasureOption, Positive, Share, at_least
+from srd_gym.checks import check_positive
 
 Relevance = Literal["auto", "cosine", "scores", "scaled", "matched", "rank"]
 """Kinds of relevance, explained at `TradeOffConfig.relevance`."""
@@ -49,13 +49,8 @@ class SSDConfig(TradeOffConfig):
 
     gamma: Positive = 1.0
     """Weight of one unit of novelty, in standard deviations of relevance."""
-    window: int | None = None
+    window: Annotated[int | None, at_least(1)] = None
     """Number of documents, ranked last, from which a document must differ; None: all."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.window is not None:
-            check_integer("window", self.window, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +66,8 @@ class CoverageConfig(TradeOffConfig):
 class CoverConfig(CoverageConfig):
     """Options of COVER."""
 
-    gamma: Share = 0.5
+    gamma: Annotated[Share, check_positive] = 0.5
     """Power of coverage, above 0 to 1. The lower it is, the less a second similar document adds (1: as much again)."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("gamma", self.gamma)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,6 +53,10 @@ class Explicit(Greedy):
     def __init__(self, config: ExplicitConfig | None = None) -> None:
         self.config = config or ExplicitConfig()
 
+    def with_diversity(self, diversity: float) -> Ranker:
+        """Blended with relevance."""
+        return Blend(self, diversity) if diversity else ByRelevance(None)
+
     @abstractmethod
     def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
         """The part of a score that does not depend on subtopics: [N], from what the order is worth."""
@@ -191,10 +195,6 @@ class PM2(Explicit):
 
     name = "pm2"
     start = 0.0  # no subtopic has a seat
-
-    def with_diversity(self, diversity: float) -> Ranker:
-        """Blended with relevance."""
-        return Blend(self, diversity) if diversity else ByRelevance(None)
 
     def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
         return np.zeros(topic.n_candidates) if order is None else (1.0 - self.config.lambda_) * order

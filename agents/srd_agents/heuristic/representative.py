@@ -5,16 +5,14 @@ Shapes: N candidates, M of them that are compared, F vector width.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from srd_agents.heuristic.blend import Blend
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import ByRelevance, cosines
-from srd_agents.heuristic.stepwise import PartialRanking, Stepwise, greedily
+from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_gym.checks import check_integer, check_number
-from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.dtypes import ScoreArray
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
 
@@ -47,11 +45,6 @@ class Representative(Stepwise):
         check_number("lambda_", lambda_, 0.0, 1.0)
         check_integer("sample", sample, 1)
         self.lambda_, self.sample = lambda_, sample
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic, one after the other."""
-        check_integer("k", k, 1)
-        return [greedily(self.progress(topic), topic.n_candidates, k) for topic in topics]
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from srd_gym.checks import checked_ranking
+from srd_gym.checks import check_integer, checked_ranking
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import Ranker, SequentialScorer
 from srd_gym.topic import Topic, one_topic
@@ -46,9 +46,10 @@ class Stepwise(ABC):
         """
         return self.rank_batch([one_topic(topic)], k)[0]
 
-    @abstractmethod
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; what else is in the batch changes nothing."""
+        check_integer("k", k, 1)
+        return [greedily(self.progress(topic), topic.n_candidates, k) for topic in topics]
 
     @abstractmethod
     def progress(self, topic: Topic) -> PartialRanking:

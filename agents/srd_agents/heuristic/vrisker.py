@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from srd_agents.heuristic.blend import Blend
 from srd_agents.heuristic.config import ExplicitConfig
 from srd_agents.heuristic.explicit import Explicit, Numbers, Told
 from srd_agents.heuristic.greedy import Rows
-from srd_agents.heuristic.relevance import ByRelevance
 from srd_agents.training.options import Count, Share
 from srd_gym.checks import check_positive
 from srd_gym.measures.base import judged
 from srd_gym.measures.risk import tail_mean
-from srd_gym.protocols import Ranker
 from srd_gym.topic import Topic
 
 _MEAN = 1e-9
@@ -34,7 +31,7 @@ class VRiskerConfig(ExplicitConfig):
     paper, the judgments themselves, which no ranker has in use."""
     lambda_: Share = 0.0
     """Weight of the order beside the risk, where estimates count it; 0, as in the paper: the risk alone."""
-    beta: Share = 0.1
+    beta: Annotated[Share, check_positive] = 0.1
     """Probability of the worst-served intents that count, above 0: up to that of the rarest the worst alone, 1 all."""
     target: Share = 1.0
     """Share of the best value of an intent below which it loses."""
@@ -42,10 +39,6 @@ class VRiskerConfig(ExplicitConfig):
     """Whether losses are shares of an intent's best value, so that rare intents count as much as frequent ones."""
     depth: Count = 10
     """Documents that an intent's value is the mean of."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("beta", self.beta)
 
 
 class VRisker(Explicit):
@@ -69,10 +62,6 @@ class VRisker(Explicit):
 
     def __init__(self, config: VRiskerConfig | None = None) -> None:
         super().__init__(config or VRiskerConfig())
-
-    def with_diversity(self, diversity: float) -> Ranker:
-        """Blended with relevance."""
-        return Blend(self, diversity) if diversity else ByRelevance(None)
 
     def _told(self, topic: Topic, rows: Rows | None) -> Told:
         if self.config.source == "estimates":

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from srd_agents.training.learner import LearnerConfig
-from srd_agents.training.options import Count, CountFromZero, MeasureOption, Positive, Share
+from srd_agents.training.options import Count, CountFromZero, MeasureOption, Positive, Share, at_least
 from srd_gym.checks import check_integer, check_number
 from srd_gym.measures import Measure
 
@@ -29,7 +29,7 @@ class ScoringConfig(LearnerConfig):
     reward: MeasureOption = "alpha_nDCG@10"
     """Measure that is the reward. Several, joined by " + ", are added (published code: alpha_nDCG@5 +
     alpha_nDCG@15)."""
-    n_scores: int = 15
+    n_scores: Annotated[int, at_least(2)] = 15
     """A: scores are 0 to A - 1 (the paper: as many as a list has documents)."""
     attention_width: Count = 64
     """Width of the self-attention, a multiple of `heads`."""
@@ -61,7 +61,6 @@ class ScoringConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_integer("n_scores", self.n_scores, 2)
         if self.attention_width % self.heads:
             raise ValueError(
                 f"attention_width must be a multiple of heads, got width {self.attention_width} and {self.heads} heads"

@@ -12,9 +12,10 @@ import pytest
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C mean what tests expect, also where they were started in the background; no law has a time limit."""
+    """Let Ctrl-C and SIGHUP mean what tests expect, also in the background and under nohup; no law has a time limit."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with contextlib.suppress(ImportError):  # the wheel's tests run without
         from hypothesis import settings
 

@@ -32,6 +32,21 @@ ranker = "reinforce"
 config = { epochs = 40, horizon = 5, patience = 0 }
 """
 
+SLOW = """
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass
+class Slow:
+    def rank(self, topic, k=None):
+        open({begun!r}, "w").close()
+        time.sleep(60)
+        return np.arange(topic.n_docs)[:k]
+"""
+
 
 def killed(words: list[str], when: Path | float, number: int) -> tuple[int, str]:
     """Run a command on a Ray of its own and kill it, once a folder is there or after seconds; its code and words."""
@@ -79,10 +94,16 @@ def test_a_benchmark_that_is_killed_goes_on(number: signal.Signals, tmp_path: Pa
     assert not list(out.rglob("*.partial"))
 
 
-@pytest.mark.parametrize("seconds", [3, 5])
-def test_ranking_that_is_killed_while_ray_starts_or_works_writes_nothing(seconds: float, tmp_path: Path) -> None:
-    write_topics(tmp_path / "t.parquet", generate("tiny", n_topics=300, seed=0))
-    words = ["rank", "mmr", "--topics", str(tmp_path / "t.parquet"), "--out", str(tmp_path / "run")]
-    code, said = killed(words, seconds, signal.SIGTERM)
+@pytest.mark.parametrize("at", ["start", "work"])
+def test_ranking_that_is_killed_while_ray_starts_or_works_writes_nothing(
+    at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics, begun = tmp_path / "t.parquet", tmp_path / "begun"
+    write_topics(topics, generate("tiny", n_topics=3, seed=0))
+    begun.mkdir()
+    (tmp_path / "slow.py").write_text(SLOW.format(begun=str(begun / "begun.json")))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    words = ["rank", "slow:Slow", "--trust", "--topics", str(topics), "--out", str(tmp_path / "run")]
+    code, said = killed(words, 3 if at == "start" else begun, signal.SIGTERM)
     assert (code, said.splitlines()[-1]) == (143, "error: stopped by SIGTERM; nothing is left half written")
-    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+    assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"t.parquet", "slow.py", "begun"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,6 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#9
 """Okabe and Ito's, which people with any colour vision tell apart; black stays for the reference lines."""
 
 MARKERS = "osD^vPX*<>"
-_STYLE = """text { font: 14px system-ui, sans-serif; fill: #1f2328 }
-.head { font-weight: 600; font-size: 16px } .small { font-size: 12px; fill: #59636e }
-.chip { font-size: 11px; font-weight: 600; fill: #ffffff } .page { fill: #ffffff; stroke: #d1d9e0 }
-@media (prefers-color-scheme: dark) { text { fill: #f0f6fc } .small { fill: #9198a1 } .chip { fill: #ffffff }
-.page { fill: #0d1117; stroke: #3d444d } }"""
 _NEEDLESS_DIGITS = re.compile(r"(\d\.\d\d)\d+(?![\d<])")
 """Of coordinates; what stands before a tag is text, such as the 0.825 of an axis."""
 
@@ -71,15 +66,3 @@ def empty_figure(rows: int, columns: int, size: tuple[float, float], **options: 
     figure = NewFigure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
-
-
-def svg(width: int, height: int, label: str, parts: Sequence[str]) -> str:
-    """Make an SVG for light and dark pages of its parts; `label` is for those who do not see it."""
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">',
-            f"<style>{_STYLE}</style>",
-            *parts,
-            "</svg>\n",
-        ]
-    )

@@ -13,9 +13,6 @@ TREE = Group(
         "pretrain": Leaf("studies.pretrain.run", "the weights of relational-pretrained, made again", "Pretrain"),
         "policies": Leaf("studies.pretrain.policies", "the trained policies that load by name, made again", "Policies"),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers", "Speed"),
-        "training-queries": Leaf(
-            "studies.training_queries", "a picture of scores by the number of training queries", "TrainingQueries"
-        ),
     },
 )
 

@@ -12,7 +12,6 @@ from srd_gym.files import written_atomically
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMATS = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
 """Okabe and Ito's, which people with any colour vision tell apart; black stays for the reference lines."""
 
@@ -32,7 +31,8 @@ def save_figure(make: Callable[[], Figure], path: Path) -> None:
         ImportError: matplotlib is not installed.
         ValueError: another kind of file.
     """
-    check_format(path)
+    if path.suffix not in (".png", ".svg"):
+        raise ValueError(f"expected a file ending in .png or .svg, got {path.name}")
     try:
         import matplotlib
     except ImportError as error:
@@ -48,14 +48,9 @@ def save_figure(make: Callable[[], Figure], path: Path) -> None:
             temporary.write_text(_NEEDLESS_DIGITS.sub(r"\1", text), encoding="utf-8")
 
 
-def check_format(path: Path) -> None:
-    """Refuse what cannot be drawn into, before work is done for it.
-
-    Raises:
-        ValueError: another kind of file.
-    """
-    if path.suffix not in FORMATS:
-        raise ValueError(f"expected a file ending in {' or '.join(FORMATS)}, got {path.name}")
+def look(number: int) -> dict[str, Any]:
+    """Colour and marker of a line or point by its number."""
+    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
 
 
 def empty_figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:

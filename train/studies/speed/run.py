@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -78,12 +79,11 @@ class Speed:
         from studies.speed.race import operations, reading
 
         software = ", ".join(f"{name} {number}" for name, number in versions().items())
-        words = [f"--rounds {self.rounds}"]
-        words += ["--only", *(f"'{part}'" if " " in part else part for part in self.only)] if self.only else []
+        words = f"--rounds {self.rounds}" + (f" --only {shlex.join(self.only)}" if self.only else "")
         return (
             f"The limits of one core, measured beside the lines: {operations() / 1e9:,.0f} GFLOP/s in products of "
-            f"float32 matrices, {reading() / 1e9:.1f} GB/s in reading memory. What a unit needs of them at least is counted: "
-            f'products, and one pass over the vectors.\n\nMade by `make speed ARGS="{" ".join(words)}"` at commit '
+            f"float32 matrices, {reading() / 1e9:.1f} GB/s in reading memory. What a unit needs of them at least is "
+            f'counted: products, and one pass over the vectors.\n\nMade by `make speed ARGS="{words}"` at commit '
             f"{commit()} ({software}; {machine}, processor time of one thread). Figures are medians over rounds in "
             "which both sides took turns."
         )

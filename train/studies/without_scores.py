@@ -48,8 +48,6 @@ Place = tuple[str, str]
 Cell = tuple[Place, TopicSet]
 Table = dict[str, dict[Place, dict[str, list[float]]]]
 """By ranker, place and query: MEASURE with each first stage and kind of vectors."""
-
-
 Rank = Callable[[Topic, int], IntArray]
 """The first k of a topic."""
 
@@ -170,7 +168,7 @@ def worth(
 
 def over_collections(means: Mapping[Place, float]) -> float:
     """The mean over collections, each of them the mean of its places."""
-    every = {collection for collection, _ in means}
+    every = dict.fromkeys(collection for collection, _ in means)
     return float(np.mean([np.mean([mean for place, mean in means.items() if place[0] == one]) for one in every]))
 
 

@@ -12,10 +12,7 @@ TREE = Group(
         "results": Leaf("studies.results.run", "tables, sentences and pictures from stored scores", "Results"),
         "pretrain": Leaf("studies.pretrain.run", "the weights of relational-pretrained, made again", "Pretrain"),
         "policies": Leaf("studies.pretrain.policies", "the trained policies that load by name, made again", "Policies"),
-        "speed": Leaf("studies.speed.run", "the speed table, side by side with peers"),
-        "training-queries": Leaf(
-            "studies.training_queries", "a picture of scores by the number of training queries", "TrainingQueries"
-        ),
+        "speed": Leaf("studies.speed.run", "the speed table, side by side with peers", "Speed"),
     },
 )
 

@@ -1,12 +1,11 @@
-"""Tables of docs/clicks.md and docs/environments.md: `python -m studies.clicks docs/clicks.md docs/environments.md`.
+"""Tables of docs/clicks.md and docs/environments.md: `python -m studies.clicks` writes them anew between their marks.
 
-It writes the tables anew between their marks; without a file it prints them. No file of data is read.
+No file of data is read.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,14 @@ from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.core.users import Clicks
 from srd_gym.data import load_topics
 from srd_gym.dtypes import ScoreArray
-from srd_gym.files import written_atomically
 from srd_gym.measures import evaluate
 from srd_gym.offline import EpsilonPolicy, evaluate_offline, logged_parts
 from srd_gym.offline.log import orders_of
 from srd_gym.protocols import Ranker
 from srd_gym.topic import TopicSet
-from srd_train.report.markup import markdown, with_parts
+from srd_train.report.markup import markdown, with_parts, write_text
 
+PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("clicks.md", "environments.md")]
 LOGS, EPISODES, DEPTH, DOCUMENTS = 200, 2_000, 3, 6
 USERS = {"cascade": Clicks(attraction=0.7), "pbm": Clicks(model="pbm", attraction=0.7)}
 
@@ -96,18 +95,10 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[], Iterator[tuple[Any, ...]]]
 """Heads and rows of each table, by the name of its marks."""
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write the tables into the files named, or print them; returns the exit code."""
-    if not arguments:
-        sys.stdout.write("\n\n".join(markdown(heads, list(rows())) for heads, rows in TABLES.values()) + "\n")
-    for page in map(Path, arguments):
-        text = page.read_text(encoding="utf-8")
-        asked = {name: table for name, table in TABLES.items() if f"<!-- {name}: begin -->" in text}
-        text = with_parts(text, {name: markdown(heads, list(rows())) for name, (heads, rows) in asked.items()})
-        with written_atomically(page) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parts = {name: markdown(heads, list(rows())) for name, (heads, rows) in TABLES.items()}
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        write_text(
+            page, with_parts(text, {name: part for name, part in parts.items() if f"<!-- {name}: begin" in text})
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,10 @@ from srd_gym.files import written_atomically
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMATS = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
 """Okabe and Ito's, which people with any colour vision tell apart; black stays for the reference lines."""
 
 MARKERS = "osD^vPX*<>"
-_STYLE = """text { font: 14px system-ui, sans-serif; fill: #1f2328 }
-.head { font-weight: 600; font-size: 16px } .small { font-size: 12px; fill: #59636e }
-.chip { font-size: 11px; font-weight: 600; fill: #ffffff } .page { fill: #ffffff; stroke: #d1d9e0 }
-@media (prefers-color-scheme: dark) { text { fill: #f0f6fc } .small { fill: #9198a1 } .chip { fill: #ffffff }
-.page { fill: #0d1117; stroke: #3d444d } }"""
 _NEEDLESS_DIGITS = re.compile(r"(\d\.\d\d)\d+(?![\d<])")
 """Of coordinates; what stands before a tag is text, such as the 0.825 of an axis."""
 
@@ -37,7 +31,8 @@ def save_figure(make: Callable[[], Figure], path: Path) -> None:
         ImportError: matplotlib is not installed.
         ValueError: another kind of file.
     """
-    check_format(path)
+    if path.suffix not in (".png", ".svg"):
+        raise ValueError(f"expected a file ending in .png or .svg, got {path.name}")
     try:
         import matplotlib
     except ImportError as error:
@@ -53,14 +48,9 @@ def save_figure(make: Callable[[], Figure], path: Path) -> None:
             temporary.write_text(_NEEDLESS_DIGITS.sub(r"\1", text), encoding="utf-8")
 
 
-def check_format(path: Path) -> None:
-    """Refuse what cannot be drawn into, before work is done for it.
-
-    Raises:
-        ValueError: another kind of file.
-    """
-    if path.suffix not in FORMATS:
-        raise ValueError(f"expected a file ending in {' or '.join(FORMATS)}, got {path.name}")
+def look(number: int) -> dict[str, Any]:
+    """Colour and marker of a line or point by its number."""
+    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
 
 
 def empty_figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
@@ -71,15 +61,3 @@ def empty_figure(rows: int, columns: int, size: tuple[float, float], **options: 
     figure = NewFigure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
-
-
-def svg(width: int, height: int, label: str, parts: Sequence[str]) -> str:
-    """Make an SVG for light and dark pages of its parts; `label` is for those who do not see it."""
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">',
-            f"<style>{_STYLE}</style>",
-            *parts,
-            "</svg>\n",
-        ]
-    )

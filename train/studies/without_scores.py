@@ -22,12 +22,10 @@ from srd_agents.training.options import versions
 from srd_gym.data import LsaVectorizer, load_ambient, load_texts, load_trec
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.measures import evaluate
-from srd_gym.protocols import Ranker
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.provenance import commit
 from srd_train.experiment.sources import data_root
-from srd_train.report.markup import markdown, with_parts, write_text
-from srd_train.report.significance import difference_interval
+from srd_train.report.markup import difference, markdown, with_parts, write_text
 
 NAME = "without-scores"
 PAGE = Path(__file__).parents[2] / "docs" / "without_scores.md"
@@ -50,70 +48,56 @@ Place = tuple[str, str]
 Cell = tuple[Place, TopicSet]
 Table = dict[str, dict[Place, dict[str, list[float]]]]
 """By ranker, place and query: MEASURE with each first stage and kind of vectors."""
+Rank = Callable[[Topic, int], IntArray]
+"""The first k of a topic."""
 
 
-class Either:
+def either(few: Rank, many: Rank) -> Rank:
     """One ranker where few candidates stand out by their cosine with the query, another elsewhere."""
-
-    def __init__(self, few: Ranker, many: Ranker) -> None:
-        self.few, self.many = few, many
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k."""
-        return (self.few if few_stand_out(topic) else self.many).rank(topic, k)
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic."""
-        return [self.rank(topic, k) for topic in topics]
+    return lambda topic, k: (few if few_stand_out(topic) else many)(topic, k)
 
 
-class WithoutQuery:
-    """A ranker that is not shown the query."""
-
-    def __init__(self, ranker: Ranker) -> None:
-        self.ranker = ranker
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k."""
-        return self.rank_batch([topic], k)[0]
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic; a query of zeros stands for none where a ranker needs one."""
-        blind = [replace(topic, query_vector=np.zeros(topic.vector_width or 0, np.float32)) for topic in topics]
-        return self.ranker.rank_batch(blind, k)
+def without_query(rank: Rank) -> Rank:
+    """A ranker that is not shown the query: one of zeros stands for none where a ranker needs one."""
+    return lambda topic, k: rank(replace(topic, query_vector=np.zeros(topic.vector_width or 0, np.float32)), k)
 
 
-DPP, RELATIONAL = make_ranker("dpp"), make_ranker("relational-pretrained", novelty=0.5)
-RANDOM: dict[str, Ranker] = {"random": make_ranker("random")}
-FIRST: dict[str, Ranker] = {"cosine": make_ranker("dpp", lambda_=1.0), "DPP": DPP}
+def ranked(name: str, **options: Any) -> Rank:
+    """A ranker of the package."""
+    return make_ranker(name, **options).rank
+
+
+DPP, RELATIONAL = ranked("dpp"), ranked("relational-pretrained", novelty=0.5)
+RANDOM: dict[str, Rank] = {"random": ranked("random")}
+FIRST: dict[str, Rank] = {"cosine": ranked("dpp", lambda_=1.0), "DPP": DPP}
 """What a user would try first."""
-WITH_QUERY: dict[str, Ranker] = {
+WITH_QUERY: dict[str, Rank] = {
     **FIRST,
-    "DPP, lambda 0.3": make_ranker("dpp", lambda_=0.3),
-    "MMR": make_ranker("mmr"),
-    "MMR, lambda 0.7": make_ranker("mmr", lambda_=0.7),
-    "facility location": make_ranker("facility-location"),
+    "DPP, lambda 0.3": ranked("dpp", lambda_=0.3),
+    "MMR": ranked("mmr"),
+    "MMR, lambda 0.7": ranked("mmr", lambda_=0.7),
+    "facility location": ranked("facility-location"),
     "relational": RELATIONAL,
-    "representative": Representative(),
-    "DPP or relational": Either(DPP, WithoutQuery(RELATIONAL)),
-    "DPP or representative": Either(DPP, Representative()),
-    "the same, lambda 0": Either(DPP, Representative(0.0)),
-    "the same, lambda 0.03": Either(DPP, Representative(0.03)),
+    "representative": Representative().rank,
+    "DPP or relational": either(DPP, without_query(RELATIONAL)),
+    "DPP or representative": either(DPP, Representative().rank),
+    "the same, lambda 0": either(DPP, Representative(0.0).rank),
+    "the same, lambda 0.03": either(DPP, Representative(0.03).rank),
 }
-DOCUMENTS_ALONE: dict[str, Ranker] = {
-    "DPP": WithoutQuery(DPP),
-    "MMR": WithoutQuery(make_ranker("mmr")),
-    "relational": WithoutQuery(RELATIONAL),
-    "representative": WithoutQuery(Representative()),
+DOCUMENTS_ALONE: dict[str, Rank] = {
+    "DPP": without_query(DPP),
+    "MMR": without_query(ranked("mmr")),
+    "relational": without_query(RELATIONAL),
+    "representative": without_query(Representative().rank),
 }
-WITH_SCORES: dict[str, Ranker] = {
-    "order": make_ranker("retrieval-order"),
-    "duplicates last": make_ranker("safe"),
+WITH_SCORES: dict[str, Rank] = {
+    "order": ranked("retrieval-order"),
+    "duplicates last": ranked("safe"),
     "DPP": DPP,
-    "DPP, lambda 0.9": make_ranker("dpp", lambda_=0.9),
-    "MMR": make_ranker("mmr"),
-    "MMR, lambda 0.9": make_ranker("mmr", lambda_=0.9),
-    "relational": make_ranker("relational-pretrained"),
+    "DPP, lambda 0.9": ranked("dpp", lambda_=0.9),
+    "MMR": ranked("mmr"),
+    "MMR, lambda 0.9": ranked("mmr", lambda_=0.9),
+    "relational": ranked("relational-pretrained"),
 }
 
 
@@ -154,10 +138,10 @@ def shuffled(topics: TopicSet) -> TopicSet:
     return topics.replace(replace(t, retrieval_scores=None).take(rng.permutation(t.n_candidates)) for t in topics)
 
 
-def add(table: Table, place: Place, topics: TopicSet, rankers: Mapping[str, Ranker]) -> None:
+def add(table: Table, place: Place, topics: TopicSet, rankers: Mapping[str, Rank]) -> None:
     """Put what these rankers come to into a table."""
-    for name, ranker in rankers.items():
-        rankings = dict(zip(topics.query_ids, ranker.rank_batch(topics, 10), strict=True))
+    for name, rank in rankers.items():
+        rankings = {topic.query_id: rank(topic, 10) for topic in topics}
         own = table.setdefault(name, {}).setdefault(place, {})
         for query, scores in evaluate(topics, rankings, [MEASURE], "candidates").per_topic.items():
             own.setdefault(query, []).append(scores[MEASURE])
@@ -175,14 +159,17 @@ def worth(
     name: str, means: Mapping[str, Mapping[Place, float]], first: Sequence[str], places: Sequence[Place]
 ) -> float:
     """The mean over collections, less how far any place is 0.01 below the best of `first`, or below random."""
-    collections: dict[str, list[float]] = {}
-    for place in places:
-        collections.setdefault(place[0], []).append(means[name][place])
     lacks = [min(0.0, min(means[name][place] - means["random"][place] for place in places))]
     if first:
         least = min(means[name][place] - max(means[one][place] for one in first) for place in places)
         lacks.append(min(0.0, least + 0.01))
-    return float(np.mean([np.mean(own) for own in collections.values()]) + sum(lacks))
+    return over_collections({place: means[name][place] for place in places}) + sum(lacks)
+
+
+def over_collections(means: Mapping[Place, float]) -> float:
+    """The mean over collections, each of them the mean of its places."""
+    every = dict.fromkeys(collection for collection, _ in means)
+    return float(np.mean([np.mean([mean for place, mean in means.items() if place[0] == one]) for one in every]))
 
 
 def left_out(
@@ -222,25 +209,12 @@ def chosen_table(table: Table, names: Sequence[str], first: Sequence[str], defau
                 *(f"{means[name][place]:.3f}" for name in columns),
                 picked[place],
                 f"{means[picked[place]][place]:.3f}",
-                *(_difference((scores[default][place], scores[other][place])) for other in others),
+                *(" ".join(difference((scores[default][place], scores[other][place]))) for other in others),
             ]
         )
-    every = list(means["random"])
-    of_all = [
-        np.mean([np.mean([means[name][p] for p in every if p[0] == c]) for c in {p[0] for p in every}])
-        for name in columns
-    ]
-    out = np.mean([np.mean([means[picked[p]][p] for p in every if p[0] == c]) for c in {p[0] for p in every}])
-    rows.append(
-        [
-            "mean of the collections",
-            "",
-            *(f"{mean:.3f}" for mean in of_all),
-            "",
-            f"{out:.3f}",
-            *[""] * (len(heads) - len(columns) - 4),
-        ]
-    )
+    of_all = [f"{over_collections(means[name]):.3f}" for name in columns]
+    out = over_collections({place: means[name][place] for place, name in picked.items()})
+    rows.append(["mean of the collections", "", *of_all, "", f"{out:.3f}", *[""] * (len(heads) - len(columns) - 4)])
     return markdown(heads, rows)
 
 
@@ -257,11 +231,6 @@ def scores_table(table: Table) -> str:
     ]
     rows.append(["mean of the collections", "", *(f"{mean:+.4f}" for mean in means)])
     return markdown(("retrieved candidates of", "queries", *rules), rows)
-
-
-def _difference(pair: tuple[ScoreArray, ScoreArray]) -> str:
-    low, high = difference_interval(pair)
-    return f"{(pair[0] - pair[1]).mean():+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
 def part_of(found: Iterator[Cell]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,13 +14,12 @@ from small_topics import refused
 from srd_agents.relational.ranker import pretrained_weights, read_weights
 from srd_agents.training.options import as_values
 from srd_agents.training.renamed import renamed
-from studies.pretrain.run import Plan, pretrain
-
-SMALL = Plan(seeds=(3, 4), topics=6, validation=4, epochs=1, units=4, second=4)
+from studies.pretrain.run import Pretrain
 
 
 def test_the_best_seed_is_kept_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
-    outcomes = pretrain(SMALL, tmp_path)
+    small = Pretrain(seeds=(3, 4), topics=6, validation=4, epochs=1, out=tmp_path)
+    outcomes = small.trained()
     log = json.loads((tmp_path / "pretraining.json").read_text())
     best = max(outcomes, key=lambda outcome: outcome["validation"])["seed"]
     assert log["chosen_seed"] == best
@@ -29,26 +27,26 @@ def test_the_best_seed_is_kept_and_a_second_run_changes_nothing(tmp_path: Path) 
     kept = read_weights(tmp_path / "pretrained.npz")
     np.testing.assert_array_equal(kept["out"], read_weights(tmp_path / f"seed-{best}.npz")["out"])
     before = (tmp_path / "pretrained.npz").read_bytes()
-    assert [o["validation"] for o in pretrain(SMALL, tmp_path)] == [o["validation"] for o in outcomes]
+    assert [o["validation"] for o in small.trained()] == [o["validation"] for o in outcomes]
     assert (tmp_path / "pretrained.npz").read_bytes() == before
 
 
 def test_the_weights_that_come_along_are_those_of_the_default_plan() -> None:
     log = json.loads(files("srd_agents.relational").joinpath("pretraining.json").read_text())
-    assert log["plan"] == json.loads(json.dumps(asdict(Plan())))
-    now = as_values(Plan().config())
+    plan = Pretrain()
+    assert tuple(log["plan"]["seeds"]) == plan.seeds
+    assert all(log["plan"][name] == getattr(plan, name) for name in ("topics", "validation", "epochs"))
+    now = as_values(plan.config())
     with pytest.warns(DeprecationWarning, match="is now called"):
         then = renamed(log["config"], now, "the log")
     assert {name: now[name] for name in then} == then  # options that came later are not in it
     best = max(log["outcomes"], key=lambda outcome: outcome["validation"])
     assert log["chosen_seed"] == best["seed"]
-    assert pretrained_weights()["hidden"].shape == (Plan().units, Plan().second)
+    assert pretrained_weights()["hidden"].shape == (64, 32)
 
 
 def test_another_plan_is_refused(tmp_path: Path, study: Srd) -> None:
     words = ("--seeds", "0", "--topics", "5", "--validation", "3", "--epochs", "1", "--out", str(tmp_path / "p"))
-    done = study.works("pretrain", *words, "--json")
-    assert done.json["outcomes"][0]["seed"] == 0
     assert "pretrained.npz" in study.works("pretrain", *words).out
-    assert "hidden_sizes was [64, 32], now [32, 32]" in study.fails("pretrain", *words, "--units", "32")
-    refused(lambda: pretrain(Plan(seeds=(1, 1)), tmp_path), r"seeds must be different numbers, .*got \[1, 1\]")
+    assert "training topics' fingerprint was" in study.fails("pretrain", *words, "--topics", "6")
+    refused(lambda: Pretrain(seeds=(1, 1), out=tmp_path).trained(), r"seeds must be different numbers, .*got \[1, 1\]")

@@ -11,7 +11,7 @@ def test_mmr_comes_down_to_a_random_order_with_more_noise() -> None:
     topics = generate("serp", n_topics=100)
     judged = [replace(topic, doc_vectors=None, query_vector=None, subtopic_vectors=None) for topic in topics]
     rows = list(noise_sweep(TopicSet(judged, name="judged")))
-    leads = [row["mmr"] - row["random"] for row in rows]
+    leads = [float(mmr) - float(random) for _, random, mmr, _ in rows]
     assert leads[0] > 0.03
     assert abs(leads[-1]) < 0.02
-    assert rows[0]["name"] == "judged (simulated, noise 0.5)"
+    assert rows[0][0] == "judged (simulated, noise 0.5)"

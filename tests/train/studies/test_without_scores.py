@@ -46,11 +46,11 @@ def test_the_rule_is_that_of_the_default() -> None:
     bare = study.shuffled(WHOLE)
     assert {study.few_stand_out(topic) for topic in bare} == {True, False}
     for topic in bare:
-        assert study.WITH_QUERY["DPP or representative"].rank(topic, 10).tolist() == default.rank(topic, 10).tolist()
+        assert study.WITH_QUERY["DPP or representative"](topic, 10).tolist() == default.rank(topic, 10).tolist()
         alone = replace(topic, query_vector=None)
-        assert study.DOCUMENTS_ALONE["representative"].rank(topic, 10).tolist() == default.rank(alone, 10).tolist()
-        relational = study.RELATIONAL.rank(alone, 10).tolist()
-        assert study.DOCUMENTS_ALONE["relational"].rank(topic, 10).tolist() == relational
+        assert study.DOCUMENTS_ALONE["representative"](topic, 10).tolist() == default.rank(alone, 10).tolist()
+        relational = study.RELATIONAL(alone, 10).tolist()
+        assert study.DOCUMENTS_ALONE["relational"](topic, 10).tolist() == relational
 
 
 def test_tables() -> None:

@@ -7,22 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from srd_agents.registry import POLICIES, PRETRAINED, RANKERS, make_ranker
 from srd_agents.training.learner import Learner
 from srd_agents.training.options import as_values, versions
 from srd_agents.training.progress import topics_seen
 from srd_gym.checks import check_integer
-from srd_gym.core import SelectionCore
 from srd_gym.data import load_topics
-from srd_gym.offline.log import orders_of
+from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
 from srd_train.commands.console import Folder, Output
 from srd_train.experiment.provenance import commit
 from srd_train.report.markup import markdown, write_text
 
 CARD = "card.md"
+MEASURE = "alpha_nDCG@10"
 TRAINING_SEED = 51733
 """Seed of the training topics: no recipe and no page uses it."""
 JUDGED_SEED = 0
@@ -54,8 +52,6 @@ class Policies:
     """Passes over the training topics, instead of each policy's own."""
     out: Folder = POLICIES
     """Folder of the policies, a model folder each."""
-    json: bool = False
-    """Print JSON: the scores."""
 
     def execute(self, output: Output) -> int:
         """Train, rank, write.
@@ -79,21 +75,15 @@ class Policies:
             scores[name] = score(policy, judged)
             shown = {**others, f"{PRETRAINED}{name}": scores[name]}
             write_text(self.out / name / CARD, card(name, policy, own, shown, len(judged), cut))
-        if self.json:
-            output.data({"scores": scores, "folder": str(self.out)})
-        else:
-            rows = [[name, f"{value:.4f}"] for name, value in {**others, **scores}.items()]
-            output.table("alpha_nDCG@10", ["policy", "mean"], rows, f"folder: {self.out}")
+        rows = [[name, f"{value:.4f}"] for name, value in {**others, **scores}.items()]
+        output.table(MEASURE, ["policy", "mean"], rows, f"folder: {self.out}")
         return 0
 
 
 def score(ranker: Any, topics: TopicSet) -> float:
-    """Mean alpha_nDCG@10, the return of an episode that takes the ranker's first ten documents."""
-    core = SelectionCore(topics, reward="alpha_nDCG@10")
-    core.reset(np.arange(len(topics)))
-    for actions in orders_of(ranker, topics)[:, : core.horizon].T:
-        core.step(actions)
-    return float(core.returns().mean())
+    """Mean MEASURE, the return of an episode that takes the ranker's first ten documents."""
+    rankings = dict(zip(topics.query_ids, ranker.rank_batch(topics, 10), strict=True))
+    return evaluate(topics, rankings, [MEASURE]).measures[MEASURE]
 
 
 def card(

@@ -1,4 +1,4 @@
-"""Scores over the lists that a training showed: a picture, and tables of how many lists it takes."""
+"""Scores over the lists or queries of a training: pictures, and tables of how many lists it takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import numpy as np
 from srd_gym.dtypes import ScoreArray
 from srd_train.report.markup import markdown
 from srd_train.report.significance import Scores, interval
-from studies.figures import COLOURS, MARKERS, empty_figure, save_figure
+from srd_train.report.sizes import sizes_of
+from studies.figures import COLOURS, empty_figure, look, save_figure
 from studies.results.stored import Stored
 
 if TYPE_CHECKING:
@@ -26,19 +27,21 @@ ENOUGH = 0.9
 """Mean that `reach` asks for."""
 RESAMPLES = 2000
 """Of the bootstrap over topics and seeds."""
-_STYLES = ("-", "--", ":")
+_STYLES = ("-", "--", ":", "-.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """Rows of one label on one topic set, by rising numbers of lists."""
+    """Rows of one label on one topic set, by rising numbers of lists or queries."""
 
     label: str
+    parts: tuple[str, str]
+    """Learner and reward of the label."""
     topics: str
     measure: str
     lists: tuple[int, ...]
-    """Shown in training; 0 for a row without training, which stands alone."""
-    steps: tuple[int, ...]
+    """Shown in training, or training queries; 0 for a row without training, which stands alone."""
+    steps: tuple[int, ...] = ()
     scores: tuple[Scores, ...]
     """[S, T] each."""
 
@@ -46,6 +49,11 @@ class Curve:
     def means(self) -> list[float]:
         """Of each row, over topics and seeds."""
         return [float(np.mean(each)) for each in self.scores]
+
+    @property
+    def level(self) -> bool:
+        """Whether it is drawn as a level line."""
+        return not any(self.lists) or (len(self.means) > 1 and np.ptp(self.means) == 0)
 
 
 def curves_of(lines: Lines, stored: Stored) -> list[Curve]:
@@ -67,7 +75,8 @@ def curves_of(lines: Lines, stored: Stored) -> list[Curve]:
         every, steps_of, scores_of, measures = zip(*sorted(points, key=lambda point: point[0]), strict=True)
         if len(set(every)) < len(every):
             raise ValueError(f"{label}: two rows show the same number of lists on {topics}; give each its label")
-        values: dict[str, Any] = {"lists": every, "steps": steps_of, "scores": scores_of}
+        learner, _, reward = label.partition(", ")
+        values: dict[str, Any] = {"lists": every, "steps": steps_of, "scores": scores_of, "parts": (learner, reward)}
         curves.append(Curve(label=label, topics=topics, measure=measures[0], **values))
     return curves
 
@@ -130,7 +139,26 @@ def draw_curves(lines: Lines, stored: Stored, path: Path) -> None:
         path: of the picture.
     """
     every = curves_of(lines, stored)
-    save_figure(lambda: _figure(every), path)
+    save_figure(lambda: _figure(every, "lists shown in training"), path)
+
+
+def draw_sizes(lines: Lines, stored: Stored, path: Path) -> None:
+    """Draw the scores by the number of training queries, a panel a learning curve; never half a file.
+
+    Args:
+        lines: one, RECIPE and the rows to leave out, where they would squeeze the others.
+        stored: the scores.
+        path: of the picture.
+    """
+    ((name, *hidden),) = lines
+    recipe, every = stored.recipe(name), []
+    for sizes in sizes_of(recipe):
+        tables = {size: stored.set(name, topics).scores[recipe.measures[0]] for size, topics in sizes.topics.items()}
+        for row in (row for row in recipe.rows if row not in hidden):
+            own = {size: scores[row] for size, scores in tables.items() if row in scores}
+            values: dict[str, Any] = {"lists": tuple(own), "scores": tuple(own.values()), "parts": (row, "")}
+            every += [Curve(label=row, topics=sizes.name, measure=recipe.measures[0], **values)] if own else []
+    save_figure(lambda: _figure(every, "training queries"), path)
 
 
 def _as_many(yard: Curve, scores: Scores) -> ScoreArray:
@@ -156,13 +184,11 @@ def _lists(number: float, yard: Curve) -> str:
     return f"at least {most:,}" if number >= most * (1 - 1e-9) else f"{100 * round(number / 100):,}"
 
 
-def _figure(every: Sequence[Curve]) -> Figure:
+def _figure(every: Sequence[Curve], counted: str) -> Figure:
     """A panel for each topic set."""
     panels = list(dict.fromkeys(curve.topics for curve in every))
     figure, axes = empty_figure(len(panels), 1, (10, 4.6 * len(panels)))
-    learners, rewards = (
-        list(dict.fromkeys(_parts(curve)[part] for curve in every if any(curve.lists))) for part in (0, 1)
-    )
+    learners, rewards = (list(dict.fromkeys(one.parts[part] for one in every if not one.level)) for part in (0, 1))
     for (own,), topics in zip(axes, panels, strict=True):
         shown = [curve for curve in every if curve.topics == topics]
         _draw(own, shown, learners, rewards)
@@ -170,7 +196,7 @@ def _figure(every: Sequence[Curve]) -> Figure:
         own.set_xscale("log")
         own.set_xticks(ticks, [f"{lists:,}" for lists in ticks])
         own.minorticks_off()
-        own.set_xlabel("lists shown in training")
+        own.set_xlabel(counted)
         own.set_ylabel(f"{shown[0].measure}, test")
         own.set_title(topics)
         own.grid(visible=True, which="major", alpha=0.3)
@@ -180,23 +206,19 @@ def _figure(every: Sequence[Curve]) -> Figure:
 
 
 def _draw(axes: Axes, shown: Sequence[Curve], learners: Sequence[str], rewards: Sequence[str]) -> None:
-    """Lines with their 95% intervals; level ones in black for rows without training."""
+    """Lines with their 95% intervals; level ones in black and grey where training changes nothing."""
     level = 0
     for curve in shown:
-        if not any(curve.lists):
-            look: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": _STYLES[level % len(_STYLES)]}
-            axes.axhline(curve.means[0], label=curve.label, **look)
+        if curve.level:
+            grey: dict[str, Any] = {
+                "color": str(0.5 * (level // len(_STYLES))),
+                "linestyle": _STYLES[level % len(_STYLES)],
+            }
+            axes.axhline(curve.means[0], label=curve.label, linewidth=1.2, **grey)
             level += 1
             continue
-        learner, reward = (names.index(part) for names, part in zip((learners, rewards), _parts(curve), strict=True))
-        look = {"color": COLOURS[learner % len(COLOURS)], "marker": MARKERS[learner % len(MARKERS)]}
-        style = _STYLES[reward % len(_STYLES)]
-        axes.plot(curve.lists, curve.means, label=curve.label, linewidth=2, linestyle=style, **look)
+        learner, reward = (names.index(part) for names, part in zip((learners, rewards), curve.parts, strict=True))
+        style = _STYLES[(reward + learner // len(COLOURS)) % len(_STYLES)]
+        axes.plot(curve.lists, curve.means, label=curve.label, linewidth=2, linestyle=style, **look(learner))
         low, high = zip(*map(interval, curve.scores), strict=True)
-        axes.fill_between(curve.lists, low, high, alpha=0.12, linewidth=0, color=look["color"])
-
-
-def _parts(curve: Curve) -> tuple[str, str]:
-    """Learner and reward of a label."""
-    learner, _, reward = curve.label.partition(", ")
-    return learner, reward
+        axes.fill_between(curve.lists, low, high, alpha=0.12, linewidth=0, color=look(learner)["color"])

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from studies.figures import COLOURS, MARKERS, empty_figure, save_figure
+from studies.figures import empty_figure, look, save_figure
 from studies.results.stored import Compared, Stored
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -52,10 +53,8 @@ def _costs_figure(panels: Sequence[tuple[str, Sequence[Compared], Sequence[float
     for axes, (topics, gains, seconds) in zip(line, panels, strict=True):
         for one, cost in zip(gains, seconds, strict=True):
             number = rankers.index(one.rows[0])
-            look: dict[str, Any] = {"marker": MARKERS[number % len(MARKERS)], "color": COLOURS[number % len(COLOURS)]}
-            reach = [[one.difference - one.interval[0]], [one.interval[1] - one.difference]]
-            look |= {"markersize": 7, "capsize": 2, "linestyle": "none", "label": one.rows[0]}
-            axes.errorbar(max(cost, _UNTRAINED), one.difference, yerr=reach, **look)
+            place = (max(cost, _UNTRAINED), one.difference)
+            axes.errorbar(*place, yerr=_ends(one), markersize=7, **_point(one, number))
         axes.axhline(0, color="black", linewidth=1)
         axes.set_xscale("log")
         axes.set_xticks([_UNTRAINED, 1, 10, 100], ["none", "1", "10", "100"])
@@ -64,8 +63,7 @@ def _costs_figure(panels: Sequence[tuple[str, Sequence[Compared], Sequence[float
         axes.set_title(topics)
         axes.set_xlabel("training, CPU seconds")
     line[0].set_ylabel(f"gain in {panels[0][1][0].measure} over {panels[0][1][0].rows[1]}")
-    handles = {name: handle for axes in line for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
-    line[-1].legend(handles.values(), handles, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    _legend(line)
     return figure
 
 
@@ -77,16 +75,28 @@ def _figure(found: Sequence[tuple[str, Compared]]) -> Figure:
     for label, one in found:
         number = rankers.index(one.rows[0])
         place = labels.index(label) + 0.62 * (number / max(1, len(rankers) - 1) - 0.5)
-        look: dict[str, Any] = {"marker": MARKERS[number % len(MARKERS)], "color": COLOURS[number % len(COLOURS)]}
-        look |= {"markersize": 6, "capsize": 2, "linestyle": "none", "label": one.rows[0]}
-        reach = [[one.difference - one.interval[0]], [one.interval[1] - one.difference]]
-        axes.errorbar(one.difference, place, xerr=reach, **look)
+        axes.errorbar(one.difference, place, xerr=_ends(one), markersize=6, **_point(one, number))
     axes.axvline(0, color="black", linewidth=1)
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.grid(visible=True, axis="x", alpha=0.3)
     against = " or ".join(dict.fromkeys(one.rows[1] for _, one in found))
     axes.set_xlabel(f"gain in {found[0][1].measure} over {against}")
-    handles = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
-    axes.legend(handles.values(), handles, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    _legend([axes])
     return figure
+
+
+def _ends(one: Compared) -> list[list[float]]:
+    """The interval, as matplotlib takes it."""
+    return [[one.difference - one.interval[0]], [one.interval[1] - one.difference]]
+
+
+def _point(one: Compared, number: int) -> dict[str, Any]:
+    """How a ranker's point looks."""
+    return {**look(number), "capsize": 2, "linestyle": "none", "label": one.rows[0]}
+
+
+def _legend(line: Sequence[Axes]) -> None:
+    """One legend of all panels, right of the last."""
+    handles = {name: handle for axes in line for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    line[-1].legend(handles.values(), handles, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)

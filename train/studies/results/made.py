@@ -10,6 +10,7 @@ reach       LABEL; RECIPE; TOPICS; ROW               a table: the fewest lists t
 worth       LABEL; RECIPE; TOPICS; ROW               a table: as many lists of the first label, by score
             (in these three * in ROW stands for any letters: a line names all rows of a label)
 costs       FILE, then lines RECIPE; TOPICS; ROW     a picture of gains over a row against the time of training
+sizes       FILE, then a line RECIPE[; ROW]...       a picture of scores by training queries, without these rows
 decision    SITUATION; USE; RECIPE; TOPICS; ROW; ORDER; MMR; WHO CHOSE THE OPTIONS
 published   all                                      every figure of a paper, less the reference's, beside ours
 table       RECIPE; TOPICS                           a short table
@@ -132,6 +133,7 @@ PICTURES = {
     "picture": "Differences with their 95% intervals",
     "costs": "Gain of each ranker over MMR against the processor seconds of its training",
     "curves": "Scores over the lists shown in training",
+    "sizes": "Scores on the test queries by the number of training queries",
 }
 """Kinds of pictures, and their texts for those who do not see them."""
 FIELDS = {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from studies.results.curve import draw_curves
+from studies.results.curve import draw_curves, draw_sizes
 from studies.results.figure import draw_costs, draw_gains
 from studies.results.lint import faults as prose_faults
 from studies.results.made import MARKED, PART, PICTURES, fields, remade, stale_pages
@@ -61,7 +61,7 @@ def remade_pages(docs: Path, stored: Stored) -> Iterator[tuple[Path, str, str]]:
         yield path, text, remade(text, path, stored, "docs/" if path.parent == docs.parent else "")
 
 
-DRAWN = {"picture": draw_gains, "costs": draw_costs, "curves": draw_curves}
+DRAWN = {"picture": draw_gains, "costs": draw_costs, "curves": draw_curves, "sizes": draw_sizes}
 """Kind of a picture -> what draws it, from its lines and the stored scores into a file."""
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from srd_agents.registry import make_ranker
 from srd_agents.training.learner import Learner
-from studies.figures import COLOURS, MARKERS, save_figure
+from studies.figures import empty_figure, look, save_figure
 from studies.speed.race import timed
 from studies.speed.topics import alike, judged
 
@@ -84,14 +84,12 @@ def draw(costs: Sequence[Growth], path: Path) -> None:
 
 
 def _figure(costs: Sequence[Growth]) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 9), layout="constrained")
-    for axes, axis in zip(figure.subplots(2, 2).flat, AXES, strict=True):
+    figure, panels = empty_figure(2, 2, (11, 9))
+    for axes, axis in zip(panels.flat, AXES, strict=True):
         curves = [growth for growth in costs if growth.axis == axis]
-        for growth, colour, marker in zip(curves, COLOURS, MARKERS, strict=False):
+        for number, growth in enumerate(curves):
             label = f"{growth.name}: {axis[-2]}^{growth.power:.2f}"
-            axes.loglog(growth.sizes, [s * 1000 for s in growth.seconds], color=colour, marker=marker, label=label)
+            axes.loglog(growth.sizes, [s * 1000 for s in growth.seconds], label=label, **look(number))
         others = ", ".join(f"{name[-2]} = {size}" for name, size in _POINT.items() if name != axis)
         axes.set(xlabel=axis, ylabel="milliseconds a topic", title=others)
         ticks = max((growth.sizes for growth in curves), key=len)

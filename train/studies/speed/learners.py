@@ -13,9 +13,7 @@ import numpy as np
 
 from srd_agents.registry import RANKERS
 from srd_gym.core import SelectionCore
-from srd_gym.data import load_topics
 from srd_gym.dtypes import IntArray, ScoreArray
-from srd_gym.pruning import KNN
 from srd_gym.topic import TopicSet
 from studies.speed.race import Work, learner, limit, multiply_adds, share, timed
 from studies.speed.rankings import one_by_one
@@ -28,6 +26,7 @@ _TREC_N = 211
 _REINFORCE_PRODUCTS, _RANKING_PRODUCTS = 22e6, 12e6
 """Multiply-adds in products of an episode of `reinforce`, 10 steps, and of its ranking the top 10 of 210."""
 _SIMULATIONS, _SEARCH_HORIZON = 5_000, 5
+_PAPERS_QMIX = partial(learner, "ma4div", state="documents", max_candidates=None)
 
 
 def training(name: str, epochs: int, size: float) -> Work:
@@ -46,65 +45,52 @@ def training(name: str, epochs: int, size: float) -> Work:
     return Work(timed(work, epochs * len(topics) * rollouts), None, limit(multiply_adds=products))
 
 
-def learning(goal: float, size: float) -> Work:
-    """`reinforce` on 700 topics of serp until 300 unseen ones have this alpha_nDCG@10; a seed each round."""
-    topics, seeds = load_topics("synthetic:serp:1000:0"), iter(range(1_000))
-    seen, unseen = topics[: share(size, 700, 10)], topics[1_000 - share(size, 300, 10) :]
-
-    def trained() -> float:
-        records = learner("reinforce", epochs=share(size, 6)).fit(seen, unseen, seed=next(seeds)).records
-        # 0: not in these epochs. Validation is not counted.
-        return next((1 / float(record["cpu_seconds"]) for record in records if record["validation"] >= goal), 0.0)
-
-    return Work(trained)
-
-
-def ranking(name: str, batch: bool, size: float) -> Work:
-    """Ranking the top 10 of 210, alone or 198 topics at once."""
+def ranking(name: str, size: float) -> Work:
+    """Ranking the top 10 of 210, one topic at a time."""
     topics, ranker = web(198, _N).trainable(), learner(name, epochs=1)
     ranker.fit(topics[:20], None, seed=0)
-    work = partial(ranker.rank_batch, list(topics), _HORIZON) if batch else one_by_one(ranker, list(topics), _HORIZON)
     least = limit(multiply_adds=_RANKING_PRODUCTS) if name == "reinforce" else None
-    return Work(timed(work, len(topics), share(size, 5)), None, least)
+    return Work(timed(one_by_one(ranker, list(topics), _HORIZON), len(topics), share(size, 5)), None, least)
 
 
-def daletor(batch: int, size: float) -> Work:
-    """Gradient updates of DALETOR; the rate is in topics."""
-    topics, ranker = web(batch, _TREC_N).trainable(), learner("daletor", batch_topics=batch)
+def daletor(size: float) -> Work:
+    """Gradient updates of DALETOR, one topic each."""
+    topics, ranker = web(1, _TREC_N).trainable(), learner("daletor", batch_topics=1)
     ranker.prepare(topics)
-    return Work(timed(lambda: ranker._update(np.arange(batch, dtype=np.int64)), batch, share(size, 40 / batch)))
+    return Work(timed(lambda: ranker._update(np.zeros(1, dtype=np.int64)), times=share(size, 40)))
 
 
-def _qmix(width: int) -> tuple[Any, TopicSet]:
-    """QMIX with first weights, ready to be stepped: the defaults, or at F = 1024 the paper's sizes; and its topics."""
-    ranker = learner("ma4div", state="documents", max_candidates=None) if width == 1024 else learner("qmix")
-    topics = judged(256, 15, width)
+def _qmix() -> tuple[Any, TopicSet]:
+    """QMIX at the paper's sizes with first weights, ready to be stepped, and its topics."""
+    ranker, topics = _PAPERS_QMIX(), judged(256, 15, 1_024)
     ranker.prepare(topics)
     return ranker, topics
 
 
-def qmix_update(width: int, size: float) -> Work:
-    """Gradient updates of 256 topics with 15 documents.
-
-    At F = 64 with the defaults, which learn from eight joint actions of each topic at once; at F = 1024 with the
-    paper's setting.
-    """
+def qmix_update(size: float) -> Work:
+    """Gradient updates of 256 topics with 15 documents."""
     from srd_agents.qmix.replay import Visits
 
-    ranker, topics = _qmix(width)
+    ranker, topics = _qmix()
     batch = np.arange(len(topics))
     actions, rewards = ranker.play(batch, epsilon=0.5)
     work = partial(ranker.learn, Visits(batch, actions, rewards.astype(np.float32)))
-    return Work(timed(work, 1, share(size, 10 if width == 64 else 3)), None, limit(multiply_adds=multiply_adds(work)))
+    return Work(timed(work, times=share(size, 3)), None, limit(multiply_adds=multiply_adds(work)))
 
 
-def qmix_ranking(width: int, batch: bool, size: float) -> Work:
+def qmix_ranking(batch: bool, size: float) -> Work:
     """Rankings of 15 documents, one topic at a time or 256 at once."""
-    ranker, topics = _qmix(width)
+    ranker, topics = _qmix()
     work = partial(ranker.rank_batch, list(topics), 10) if batch else partial(ranker.rank, topics[0], 10)
     count = len(topics) if batch else 1
     least = limit(multiply_adds=multiply_adds(work) / count)
     return Work(timed(work, count, share(size, 20 if batch else 100)), None, least)
+
+
+def qmix_epoch() -> None:
+    """An epoch of QMIX in the paper's setting for DU-DIV; its replay is as large at the first visit as at the last."""
+    topics = judged(4_473, 15, 1_024)
+    _PAPERS_QMIX(epochs=1).fit(topics[100:], topics[:100], seed=0)
 
 
 def searched(count: int, simulations: int = _SIMULATIONS, *, training: bool = False) -> Callable[[], Any]:
@@ -144,38 +130,6 @@ def search(trees: int, training: bool, size: float) -> Work:
     """Simulations of new trees."""
     simulations = share(size, _SIMULATIONS)
     return Work(timed(searched(trees, simulations, training=training), trees * simulations))
-
-
-def evaluations(size: float) -> Work:
-    """Candidates on offer in an episode under kNN(30), against those of an unpruned one: counted, not timed."""
-    topics = web(share(size, 20), _TREC_N)
-
-    def episodes(pruning: KNN | None) -> float:
-        """Episodes per 1,000 candidates on offer, for random actions."""
-        core = SelectionCore(topics, horizon=_HORIZON, pruning=pruning)
-        core.reset(np.arange(len(topics)))
-        rng, offered = np.random.default_rng(0), 0
-        while not core.done.all():
-            offered += int(core.allowed[~core.done].sum())
-            core.step(np.where(core.allowed, rng.random(core.allowed.shape), -1.0).argmax(axis=1))
-        return 1_000 * len(topics) / offered
-
-    return Work(partial(episodes, KNN(0.3)), partial(episodes, None))
-
-
-def ntn_scores(size: float) -> Work:
-    """NTN-DIV's scores of all candidates after ten were ranked, with 100 slices and drawn weights."""
-    import torch
-
-    from srd_agents.networks.features import FEATURES
-    from srd_agents.supervised.ntn_div.network import NtnNetwork
-    from srd_agents.supervised.ntn_div.scoring import TensorScorer
-    from srd_agents.training.checkpoint import module_arrays
-
-    network = NtnNetwork(_F, 100, "max", len(FEATURES))
-    network.initialise(similarity=False, generator=torch.Generator().manual_seed(0))
-    work = partial(TensorScorer(module_arrays(network), "max").scores, web(1, _TREC_N)[0], np.arange(_HORIZON))
-    return Work(timed(work, times=share(size, 200)))
 
 
 def ntn_training(size: float) -> Work:

@@ -1,113 +1,93 @@
-"""Memory for the speed table: the most that a process of its own takes, or what it grows by."""
+"""Memory for the speed table, and training on a file that need not fit into memory. Linux only.
+
+    python -m studies.speed.memory FILE TOPICS RANKER [OPTIONS of srd train]
+
+makes the file where there is none, trains on it, and prints the most that this took.
+"""
 
 from __future__ import annotations
 
 import re
-import resource
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
-from typing import Any
 
-from studies.speed.race import learner
-from studies.speed.topics import judged, web
+from srd_gym.data.parquet import write_topics
+from srd_gym.data.synthetic import generate
 
-_REPLAY = 100_000
+_GROUP = 200
 
 
-def _of_a_process(function: str, *arguments: object) -> float:
-    """The figure of one of the functions below in a process of its own; or the process's peak, in megabytes.
+def peaks(*words: str) -> dict[str, float]:
+    """Run Python with these words.
+
+    Returns:
+        Megabytes at the highest: `VmHWM`, all resident memory, mapped files included; `RssAnon`, without them (looked
+        at twenty times a second).
 
     Raises:
-        RuntimeError: it failed; the message is its own.
+        RuntimeError: the run failed.
     """
-    program = f"from studies.speed import memory\nprint('MB', memory.{function}(*{arguments!r}) or memory._highest())"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    figure = re.search(r"^MB ([\d.]+)$", done.stdout, re.MULTILINE)
-    if done.returncode != 0 or figure is None:
-        raise RuntimeError(f"the run for a memory figure failed: {done.stderr.strip()[-500:]}")
-    return float(figure[1])
+    most = {"VmHWM": 0.0, "RssAnon": 0.0}
+    with subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL) as running:
+        status = Path(f"/proc/{running.pid}/status")
+        while running.poll() is None:
+            for name, kilobytes in re.findall(r"^(\w+):\s+(\d+) kB$", status.read_text(), re.MULTILINE):
+                if name in most:
+                    most[name] = max(most[name], int(kilobytes) * 1024 / 1e6)
+            time.sleep(0.05)
+    if running.returncode != 0:
+        raise RuntimeError(f"{' '.join(words)} ended with {running.returncode}")
+    return most
 
 
-def train(name: str) -> float:
-    """Training by the command, on 198 topics of 65 to 419 candidates, F = 100."""
-    from srd_gym.data.parquet import write_topics
-    from srd_gym.data.synthetic import generate
-
+def train(path: Path, ranker: str, *options: str) -> dict[str, float]:
+    """`peaks` of training by the command."""
     with tempfile.TemporaryDirectory() as folder:
-        write_topics(f"{folder}/t.parquet", generate("web", n_topics=198, seed=0, width=100, candidates=(65, 419)))
-        return _of_a_process("_train", name, folder)
+        words = ("train", ranker, "--topics", str(path), "--out", f"{folder}/model", *options)
+        return peaks("-m", "srd_train", *words)
+
+
+def train_mdp_div() -> float:
+    """Training on 198 topics of 65 to 419 candidates, F = 100."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "topics.parquet")
+        write_topics(path, generate("web", n_topics=198, seed=0, width=100, candidates=(65, 419)))
+        return train(path, "mdp-div-batched", "--epochs", "2")["VmHWM"]
 
 
 def train_qmix() -> float:
-    """An epoch of QMIX in the paper's setting for DU-DIV; its replay is as large at the first visit as at the last."""
-    return _of_a_process("_train_qmix")
+    """`qmix_epoch`."""
+    return peaks("-c", "from studies.speed.learners import qmix_epoch; qmix_epoch()")["VmHWM"]
 
 
 def search(trees: int = 32, simulations: int = 5_000) -> float:
     """One M2Div search with the paper's network."""
-    return _of_a_process("_search", trees, simulations)
+    return peaks("-c", f"from studies.speed.learners import searched; searched({trees}, {simulations})()")["VmHWM"]
 
 
-def fill_replay() -> float:
-    """What a filled DQN replay of compact observations and its networks add, N = 200, F = 100.
-
-    Raises:
-        ImportError: stable-baselines3 is not installed.
-    """
-    import stable_baselines3  # noqa: F401 - says here what is missing, not in another process
-
-    return _of_a_process("_fill_replay")
+def write_large(path: Path, topics: int, *, candidates: int = 100, width: int = 384) -> None:
+    """Write generated topics, which are never all in memory."""
+    about = {"width": width, "candidates": (candidates, candidates)}
+    starts = range(0, topics, _GROUP)
+    parts = (generate("web", n_topics=min(_GROUP, topics - start), seed=start, **about) for start in starts)
+    write_topics(path, (topic for part in parts for topic in part), simulated=True)
 
 
-def _train(name: str, folder: str) -> None:
-    from srd_train.cli import main
-
-    if main(["train", name, "--topics", f"{folder}/t.parquet", "--epochs", "2", "--out", f"{folder}/model"]):
-        raise RuntimeError(f"srd train {name} failed")
-
-
-def _train_qmix() -> None:
-    topics = judged(4_473, 15, 1_024)
-    learner("ma4div", state="documents", max_candidates=None, epochs=1).fit(topics[100:], topics[:100], seed=0)
-
-
-def _search(trees: int, simulations: int) -> None:
-    from studies.speed.learners import searched
-
-    searched(trees, simulations)()
+def main(words: list[str]) -> int:
+    """Make the file where there is none, train, and print the peaks."""
+    if len(words) < 3 or not words[1].isdecimal():
+        print(__doc__, file=sys.stderr)  # noqa: T201
+        return 2
+    path = Path(words[0])
+    if not path.exists():
+        write_large(path, int(words[1]))
+    most = train(path, *words[2:])
+    print(f"peak {most['VmHWM']:,.0f} MB, without mapped files {most['RssAnon']:,.0f} MB")  # noqa: T201
+    return 0
 
 
-def _fill_replay() -> float:
-    import gymnasium as gym
-    from stable_baselines3 import DQN
-
-    from srd_agents.sb3.policies import policy_arguments, policy_for
-
-    env = gym.make("SRD-v0", topics=web(100, 200), observation="compact")
-    env.reset(seed=0)
-    policy, arguments, before = policy_for(DQN), policy_arguments(env), _resident()
-    # It only plays: learning starts behind the last step.
-    sizes: dict[str, Any] = {"buffer_size": _REPLAY, "learning_starts": _REPLAY + 1}
-    model = DQN(policy, env, policy_kwargs=arguments, seed=0, device="cpu", **sizes).learn(_REPLAY)
-    if not model.replay_buffer or not model.replay_buffer.full:
-        raise RuntimeError(f"the replay was to be full after {_REPLAY} steps")
-    return _resident() - before
-
-
-def _highest() -> float:
-    """Megabytes of this process at the highest."""
-    try:
-        return int(Path("/proc/self/status").read_text("ascii").split("VmHWM:")[1].split()[0]) * 1024 / 1e6
-    except OSError:
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most / 1e6 if sys.platform == "darwin" else most * 1024 / 1e6
-
-
-def _resident() -> float:
-    """Megabytes of this process in memory; where the system does not say, the most so far."""
-    try:
-        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize() / 1e6
-    except OSError:
-        return _highest()
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

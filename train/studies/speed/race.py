@@ -10,9 +10,9 @@ import importlib
 import statistics
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -24,14 +24,9 @@ from srd_agents.training.learner import Learner
 Side = Callable[[], float]
 """One round of one side: units per second."""
 HEADS = ["what", "ours", "peer", "ratio (lowest to highest)", "target", "reached", "of the limit"]
-"""Heads of `as_row`."""
 _DEFAULTS = {"unit": "topics/s", "target": 1}
 """Of a line that does not say them."""
 _SIDE, _BYTES = 1_024, 1 << 28
-
-
-class MissingError(Exception):
-    """A line needs something that is not here, so that it is left out."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +47,8 @@ def table() -> dict[str, dict[str, Any]]:
     return {line["name"]: _DEFAULTS | line for line in lines}
 
 
-def measured(name: str, rounds: int, size: float = 1.0) -> dict[str, Any]:
-    """A line with its figures: our side and the peer take turns.
+def measured(name: str, rounds: int, size: float = 1.0) -> list[str]:
+    """A line's row of `HEADS`: our side and the peer take turns.
 
     Args:
         name: of the line.
@@ -62,51 +57,32 @@ def measured(name: str, rounds: int, size: float = 1.0) -> dict[str, Any]:
 
     Raises:
         ImportError: the peer is not installed.
-        MissingError: something else is not here.
     """
     line = table()[name]
     function, *arguments = line["by"]
     module, function = function.split(".")
-    ready = partial(getattr(importlib.import_module(f"studies.speed.{module}"), function), *arguments)
+    ready = getattr(importlib.import_module(f"studies.speed.{module}"), function)
     if "megabytes" in line:
-        about = {"name": name, "what": line["what"]}
-        return about | {"megabytes": ready(), "target_megabytes": line["megabytes"]}
-    return raced(line, ready(size=size), rounds)
-
-
-def raced(line: dict[str, Any], work: Work, rounds: int) -> dict[str, Any]:
-    """A line with the figures of some rounds; see `measured`."""
-    theirs = work.theirs or (lambda: 1 / line["seconds"])
-    unheeded = 0 if line.get("cold") else 1
-    rates = [(work.ours(), theirs()) for _ in range((1 if line.get("once") else rounds) + unheeded)][unheeded:]
-    ratio = _figure([a / b for a, b in rates])
-    return {
-        "what": line["what"],
-        "unit": line["unit"],
-        "ours": _figure([a for a, _ in rates]),
-        "peer": line["peer"],
-        "theirs": _figure([b for _, b in rates]),
-        "ratio": ratio,
-        "target": line["target"],
-        "reached": ratio["median"] >= line["target"],
-        "limit": work.limit,
-    }
-
-
-def as_row(line: dict[str, Any]) -> list[str]:
-    """A measured line as text."""
-    if "megabytes" in line:
-        most, target = line["megabytes"], line["target_megabytes"]
+        most, target = ready(*arguments), line["megabytes"]
         return [line["what"], f"{most:,.0f} MB", "-", "-", f"{target:,.0f} MB", "yes" if most <= target else "no", "-"]
-    ours, theirs, ratio = line["ours"]["median"], line["theirs"]["median"], line["ratio"]
+    return raced(line, ready(*arguments, size=size), rounds)
+
+
+def raced(line: dict[str, Any], work: Work, rounds: int) -> list[str]:
+    """A line's row, of some rounds after one that does not count."""
+    theirs = work.theirs or (lambda: 1 / line["seconds"])
+    rates = [(work.ours(), theirs()) for _ in range(rounds + 1)][1:]
+    ours, peers = map(statistics.median, zip(*rates, strict=True))
+    ratios = [a / b for a, b in rates]
+    ratio = statistics.median(ratios)
     return [
         line["what"],
         f"{_short(ours)} {line['unit']}",
-        f"{line['peer']}: {_short(theirs)} {line['unit']}",
-        f"{_short(ratio['median'])}x ({_short(ratio['low'])} to {_short(ratio['high'])})",
+        f"{line['peer']}: {_short(peers)} {line['unit']}",
+        f"{_short(ratio)}x ({_short(min(ratios))} to {_short(max(ratios))})",
         f"{_short(line['target'])}x",
-        "yes" if line["reached"] else "no",
-        "-" if line["limit"] is None else f"{ours / line['limit']:.0%}",
+        "yes" if ratio >= line["target"] else "no",
+        "-" if work.limit is None else f"{ours / work.limit:.0%}",
     ]
 
 
@@ -163,10 +139,6 @@ def multiply_adds(work: Callable[[], object]) -> float:
     with FlopCounterMode(display=False) as counter:
         work()
     return float(counter.get_total_flops()) / 2
-
-
-def _figure(rates: Sequence[float]) -> dict[str, float]:
-    return {"median": statistics.median(rates), "low": min(rates), "high": max(rates)}
 
 
 def _short(value: float) -> str:

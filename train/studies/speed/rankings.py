@@ -1,10 +1,12 @@
-"""Scoring, and rankers that need no training, for the speed table.
+"""Scoring, rankers that need no training, and what stands around them, for the speed table.
 
 Shapes: N candidates, F vector width, k documents.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import resource
 import subprocess
@@ -12,18 +14,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from srd_agents import diversify
+from srd_agents.heuristic.relevance import cosines
 from srd_agents.registry import make_ranker
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.measures import measure, references
 from srd_gym.protocols import Ranker
-from srd_gym.pruning.knn import neighbour_distances
 from srd_gym.topic import Topic
-from studies.speed.race import MissingError, Side, Work, limit, share, timed
+from studies.speed.race import Work, limit, share, timed
 from studies.speed.topics import alike, web
 
 # pyversity takes negative cosines as 0 in MMR; its DPP's exponent 1 - diversity is lambda / (2 (1 - lambda)).
@@ -32,14 +34,11 @@ _PYVERSITYS: dict[str, Any] = {"lambda_": 0.5, "relevance": "scores"}
 _EACH = 5_300
 """Multiply-adds in products for each candidate at each rank: the network's, and relations to what is ranked."""
 _F = 384
+_TEN = 10
 
 
-def scoring(depth: int, size: float) -> Work:
-    """alpha_nDCG@10 of rankings of 200 candidates, against pyndeval's evaluator on pre-parsed qrels.
-
-    Args:
-        depth: documents of each list that both get.
-        size: share of the full work.
+def scoring(size: float) -> Work:
+    """alpha_nDCG@10 of the first ten of 200 candidates, against pyndeval's evaluator on pre-parsed qrels.
 
     Raises:
         ImportError: pyndeval is not installed.
@@ -49,10 +48,10 @@ def scoring(depth: int, size: float) -> Work:
     topics = web(50, 200, 2)
     count, lists = share(size, 100_000, len(topics)), share(size, 2_000, len(topics))
     owner, judgments = np.arange(count) % len(topics), TopicArrays.of(topics).judgments
-    rankings = np.argsort(np.random.default_rng(0).random((count, 200)), axis=1)[:, :depth].astype(np.int64)
-    bound = measure("alpha_nDCG@10").bind(references(topics, "candidates"), depth, topics.max_subtopics)
+    rankings = np.argsort(np.random.default_rng(0).random((count, 200)), axis=1)[:, :_TEN].astype(np.int64)
+    bound = measure("alpha_nDCG@10").bind(references(topics, "candidates"), _TEN, topics.max_subtopics)
     lines = [
-        (topics[i].query_id, topics[i].doc_ids[j], float(depth - rank))
+        (topics[i].query_id, topics[i].doc_ids[j], float(_TEN - rank))
         for i, ranking in zip(owner[:lists], rankings[:lists], strict=True)
         for rank, j in enumerate(ranking)
     ]
@@ -77,18 +76,13 @@ def one_by_one(ranker: Ranker, topics: list[Topic], k: int) -> Callable[[], None
     return run
 
 
-def heuristic(name: str, groups: int, size: float) -> Work:
-    """One large topic at a time, ranked by mmr, msd or dpp as pyversity does; `groups` as `alike` says."""
-    return _beside_pyversity(name, alike(4, 1000, _F, groups), 20, share(size, 25), batch=False)
+def heuristic(name: str, batch: bool, size: float) -> Work:
+    """Rankings by mmr, msd or dpp, against pyversity, which ranks one topic at a time.
 
-
-def heuristics(name: str, size: float) -> Work:
-    """Many smaller topics at once, likewise."""
-    return _beside_pyversity(name, alike(share(size, 256, 2), 100, 128, 0), 10, share(size, 2), batch=True)
-
-
-def _beside_pyversity(name: str, topics: list[Topic], k: int, times: int, *, batch: bool) -> Work:
-    """Rankings by a heuristic, against the package pyversity, which ranks one topic at a time.
+    Args:
+        name: of the ranker.
+        batch: many topics at once, the vectors random; else one larger topic at a time, its documents alike.
+        size: share of the full work.
 
     Raises:
         ImportError: pyversity is not installed.
@@ -97,6 +91,8 @@ def _beside_pyversity(name: str, topics: list[Topic], k: int, times: int, *, bat
 
     ranker = make_ranker(name, **_PYVERSITYS, **({"clip": True} if name == "mmr" else {}))
     strategy = pyversity.Strategy(name)
+    topics = alike(share(size, 256, 2), 100, 128, 0) if batch else alike(4, 1_000, _F)
+    k, times = (10, share(size, 2)) if batch else (20, share(size, 25))
     inputs: list[tuple[Any, Any]] = [(topic.doc_vectors, topic.retrieval_scores) for topic in topics]
 
     def theirs() -> None:
@@ -108,63 +104,79 @@ def _beside_pyversity(name: str, topics: list[Topic], k: int, times: int, *, bat
     return Work(timed(ours, count, times), timed(theirs, count, times), read)
 
 
+def diversified(count: int, query: bool, size: float) -> Work:
+    """MMR's ten of some documents by `diversify`, from arrays, against pyversity, which is given the same scores.
+
+    Args:
+        count: documents.
+        query: whether `diversify` gets the query's vector and a diversity in place of scores; pyversity's are then
+            made by a product of matrices.
+        size: share of the full work.
+
+    Raises:
+        ImportError: pyversity is not installed.
+    """
+    import pyversity
+
+    (topic,) = alike(1, count, _F, 0)
+    vectors, scores = np.array(topic.doc_vectors), np.array(topic.retrieval_scores)
+    asked = np.random.default_rng(1).standard_normal(_F, dtype=np.float32)
+    ours = partial(diversify, None, vectors, _TEN, "mmr", scores)
+    if query:
+        ours = partial(diversify, asked, vectors, _TEN, "mmr", diversity=0.5)
+
+    def theirs() -> None:
+        given = cosines(asked, vectors) if query else scores
+        pyversity.diversify(vectors, given, _TEN, strategy=pyversity.Strategy.MMR, diversity=0.5)
+
+    times = share(size, 50_000 / count)
+    return Work(timed(ours, times=times), timed(theirs, times=times))
+
+
+def json_lines(size: float) -> Work:
+    """A line of 50 documents read into a topic: vectors in base64 against lists of numbers."""
+    from srd_train.serving.json_lines import content_of, topic_of
+
+    vectors = np.random.default_rng(0).standard_normal((50, _F), dtype=np.float32)
+    forms = ({"float32": base64.b64encode(vectors.tobytes()).decode()}, vectors.tolist())
+    lines = [json.dumps({"query_id": "1", "doc_ids": list(map(str, range(50))), "doc_vectors": one}) for one in forms]
+    ours, theirs = (
+        timed(partial(lambda line: topic_of(content_of(line)), line), 1, share(size, 200)) for line in lines
+    )
+    return Work(ours, theirs)
+
+
 def long_list(name: str, size: float) -> Work:
     """The top 20 of 100,000 documents that are alike."""
     topic, ranker = alike(1, share(size, 100_000, 100), _F)[0], make_ranker(name)
     return Work(timed(lambda: ranker.rank(topic, 20)), None, limit(read=4.0 * len(topic.doc_ids) * _F))
 
 
-def relational(candidates: int, k: int, times: int, size: float) -> Work:
-    """`relational-pretrained`, a topic at a time."""
-    ours = one_by_one(make_ranker("relational-pretrained"), alike(4, candidates, _F), k)
-    return Work(timed(ours, 4, share(size, times)), None, limit(multiply_adds=_EACH * candidates * k))
+def relational(size: float) -> Work:
+    """`relational-pretrained`, the top 20 of 1,000, a topic at a time."""
+    ours = one_by_one(make_ranker("relational-pretrained"), alike(4, 1_000, _F), 20)
+    return Work(timed(ours, 4, share(size, 20)), None, limit(multiply_adds=_EACH * 1_000 * 20))
 
 
-def relational_batch(candidates: int, k: int, size: float) -> Work:
-    """`relational-pretrained` with a batch of topics, against the same topics one by one."""
-    topics, ranker = alike(share(size, 256, 2), candidates, _F), make_ranker("relational-pretrained")
-    ours, theirs = partial(ranker.rank_batch, topics, k), one_by_one(ranker, topics, k)
-    count, least = len(topics), limit(multiply_adds=_EACH * candidates * k)
+def relational_batch(size: float) -> Work:
+    """`relational-pretrained`, the top 10 of 100 with a batch of topics, against the same topics one by one."""
+    topics, ranker = alike(share(size, 256, 2), 100, _F), make_ranker("relational-pretrained")
+    ours, theirs = partial(ranker.rank_batch, topics, _TEN), one_by_one(ranker, topics, _TEN)
+    count, least = len(topics), limit(multiply_adds=_EACH * 100 * _TEN)
     return Work(timed(ours, count), timed(theirs, count), least)
 
 
-def without_scores(candidates: int, k: int, query: bool, size: float) -> Work:
-    """The default, a topic at a time, on topics without scores."""
+def without_scores(query: bool, size: float) -> Work:
+    """The default's top 10 of 10,000 documents without scores, a topic at a time."""
     ranker, rng = make_ranker("safe"), np.random.default_rng(1)
-    topics = [replace(topic, retrieval_scores=None) for topic in alike(2, candidates, _F)]
+    topics = [replace(topic, retrieval_scores=None) for topic in alike(2, 10_000, _F)]
     if query:
         topics = [replace(topic, query_vector=rng.standard_normal(_F, dtype=np.float32)) for topic in topics]
-    return Work(timed(one_by_one(ranker, topics, k), len(topics), share(size, 20_000 / candidates)))
+    return Work(timed(one_by_one(ranker, topics, _TEN), len(topics), share(size, 2)))
 
 
-def distances(size: float) -> Work:
-    """The distance matrix of 1,000 documents of width 384, against one product of two matrices of that size."""
-    one, other = np.random.default_rng(0).standard_normal((2, 1_000, _F), dtype=np.float32)
-    ours, theirs = partial(neighbour_distances, one, "euclidean"), partial(np.matmul, one, other.T)
-    return Work(timed(ours, times=share(size, 20)), timed(theirs, times=share(size, 20)))
-
-
-def evaluate(size: float) -> Work:
-    """`srd evaluate` on the four TREC runs, the whole process.
-
-    Raises:
-        MissingError: the files are not here.
-    """
-    folder = Path(os.environ.get("SRD_DATA_DIR", "")) / "trec-web"
-    qrels, runs = sorted(folder.glob("*.qrels.gz")), sorted(folder.glob("*.run.gz"))
-    if not (qrels and runs):
-        raise MissingError("it reads the TREC files below $SRD_DATA_DIR")
-    words = ["-m", "srd_train.cli", "evaluate", "--qrels", *map(str, qrels), "--run", *map(str, runs)]
-    return Work(_process(words))
-
-
-def imports(module: str, size: float) -> Work:
-    """A process that imports a module and ends."""
-    return Work(_process(["-c", f"import {module}"]))
-
-
-def _process(words: list[str]) -> Side:
-    """Python with these words, the whole process; byte code is kept, as for users."""
+def imports(size: float) -> Work:
+    """A process that imports srd_agents and ends; byte code is kept, as for users."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
     def of_children() -> float:
@@ -173,7 +185,7 @@ def _process(words: list[str]) -> Side:
 
     def side() -> float:
         before = of_children()
-        subprocess.run([sys.executable, *words], env=environment, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-c", "import srd_agents"], env=environment, check=True)
         return 1 / (of_children() - before)
 
-    return side
+    return Work(side)

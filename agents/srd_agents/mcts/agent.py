@@ -15,7 +15,8 @@ from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
 from srd_agents.mcts.rollout import OrderedTopic, Planner, Played, play_episodes
-from srd_agents.networks.inputs import inputs_of, log_policy
+from srd_agents.networks.features import ORDER_FEATURES, order_features, side_by_side
+from srd_agents.networks.inputs import Inputs, inputs_of, log_policy
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray, ScoreArray
@@ -31,9 +32,9 @@ class Mcts(NetworkLearner[MctsConfig]):
     Feng, Xu, Lan, Guo, Zeng, Cheng, "From Greedy Selection to Exploratory Decision-Making: Diverse Ranking with
     Policy-Value Networks", SIGIR 2018. Ranking reads no labels: leaves at the horizon are worth V, as all others.
 
-    Differs from the paper: defaults are smaller searches of batches of topics with Adam (ranker m2div has the
-    paper's settings); ties go to an order drawn from document ids instead of the file's; topics come in a new seeded
-    shuffle each epoch, and the weights kept are those that validate best.
+    Differs from the paper: defaults are smaller searches of batches of topics with Adam, and logits with a linear term
+    for the retrieval order (ranker m2div has the paper's settings); ties go to an order drawn from document ids instead
+    of the file's; topics come in a new seeded shuffle each epoch, and the weights kept are those that validate best.
     """
 
     name: str = "mcts"
@@ -73,10 +74,10 @@ class Mcts(NetworkLearner[MctsConfig]):
     @torch.inference_mode()
     def _evaluator(self, topics: Sequence[OrderedTopic]) -> NumpyEvaluator:
         # Topic by topic: a matrix product's last bits may depend on what else is in it.
-        network, like = self._network, self._network.standardizer.shift
+        network = self._network
         projections = []
         for topic in topics:
-            parts = network.project(inputs_of([topic.topic], like, [topic.documents]))
+            parts = network.project(self._inputs([topic]))
             scoring, inputs, initial = (part[0].cpu().numpy() for part in parts)
             projections.append((scoring, inputs, initial))
         return NumpyEvaluator(network, projections)
@@ -84,7 +85,17 @@ class Mcts(NetworkLearner[MctsConfig]):
     # Weights.
 
     def _build(self, vector_width: int) -> None:
-        self._network = SearchNetwork(vector_width, self.config.hidden_size)
+        order = len(ORDER_FEATURES) if self.config.retrieval_order else 0
+        self._network = SearchNetwork(vector_width, self.config.hidden_size, order)
+
+    def _inputs(self, topics: Sequence[OrderedTopic]) -> Inputs:
+        """The topics as the network reads them."""
+        like = self._network.standardizer.shift
+        inputs = inputs_of([each.topic for each in topics], like, [each.documents for each in topics])
+        if not self.config.retrieval_order:
+            return inputs
+        order = side_by_side([order_features(each.topic)[each.order] for each in topics])
+        return inputs._replace(features=torch.from_numpy(order).to(like.device, like.dtype))
 
     # Training.
 
@@ -119,9 +130,7 @@ class Mcts(NetworkLearner[MctsConfig]):
     def _learn(self, topics: Sequence[OrderedTopic], played: Played, outcome: ScoreArray) -> dict[str, float]:
         """One step on the episodes of these topics; its figures, the loss and its parts as means per rank."""
         network, like = self._network, self._network.standardizer.shift
-        scoring, inputs, initial = network.project(
-            inputs_of([each.topic for each in topics], like, [each.documents for each in topics])
-        )
+        scoring, inputs, initial = network.project(self._inputs(topics))
         rows = torch.arange(len(topics))[:, None]
         states = network.states(initial, inputs[rows, torch.from_numpy(played.documents)])
         log_pi = log_policy(network.logits(scoring, states), torch.from_numpy(played.allowed).to(like.device))

@@ -42,6 +42,8 @@ class MctsConfig(LearnerConfig):
     """Largest norm of the gradient of an update; larger ones are shortened. 0: no limit."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation; the paper does not."""
+    retrieval_order: bool = True
+    """Also read the rank and score of the first stage, where topics have them; the paper does not."""
     device: str = "cpu"
     """Device for learning, as torch names it ("cpu", "cuda"). Search and ranking run on the CPU."""
     rank_by: Literal["policy", "value", "search"] = "policy"

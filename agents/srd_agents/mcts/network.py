@@ -24,9 +24,10 @@ class SearchNetwork(nn.Module):
     Args:
         width: F.
         hidden: H; the paper's is 5.
+        order_features: D, columns of the retrieval order that add a linear term to the logits; 0 as in the paper.
     """
 
-    def __init__(self, width: int, hidden: int) -> None:
+    def __init__(self, width: int, hidden: int, order_features: int = 0) -> None:
         super().__init__()
         self.width, self.hidden = width, hidden
         self.standardizer = Standardizer(width)
@@ -44,6 +45,8 @@ class SearchNetwork(nn.Module):
         """w, [2H]."""
         self.value_bias = nn.Parameter(torch.zeros(()))
         """b."""
+        self.order_weight = nn.Parameter(torch.zeros(order_features)) if order_features else None
+        """[D]."""
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
@@ -64,13 +67,16 @@ class SearchNetwork(nn.Module):
 
         Cells come in pairs with opposite weights b and -b, for H/2 orthonormal random directions b. A pair's difference
         begins as about half the projected query, the forget gate keeps it, and each ranked document takes a part of its
-        own projection off; U makes of it a similarity to x. Everything else is as `initialise` draws it. Not in the
-        paper: see `RecurrentPolicy.initialise_by_similarity` of MDP-DIV, which needs it for the same reason.
+        own projection off; U makes of it a similarity to x. The retrieval order, where the network reads it, begins
+        with weights of 1. Everything else is as `initialise` draws it. Not in the paper: see
+        `RecurrentPolicy.initialise_by_similarity` of MDP-DIV, which needs it for the same reason.
 
         Args:
             generator: on the CPU.
         """
         self.initialise(generator)
+        if self.order_weight is not None:
+            self.order_weight.fill_(1.0)
         size, half, width = self.hidden, self.hidden // 2, self.width
         if not half:
             return
@@ -90,18 +96,24 @@ class SearchNetwork(nn.Module):
         """All of a topic that the recurrence needs; nothing of width F is left.
 
         Args:
-            inputs: queries [M, F] (zeros: none, which gives the state sigma(0)), documents [M, N, F], present [M, N].
+            inputs: queries [M, F] (zeros: none, which gives the state sigma(0)), documents [M, N, F], present [M, N],
+                features [M, N, D] where the network reads the retrieval order.
 
         Returns:
             With gradients to all that they are made of:
 
-            - [M, N, 2H], x'U of each candidate
+            - [M, N, 2H + 1], x'U of each candidate, and what the retrieval order adds
             - [M, N, 4H], what each candidate adds to the LSTM's gates (input, forget, cell, output)
             - [M, 2H], [c_0; h_0]
         """
         queries, rows = self.standardizer(inputs.queries, inputs.documents)
         gates = rows @ self.input_weight.T + self.gate_bias
-        return rows @ self.scoring_weight, gates, torch.sigmoid(queries @ self.query_weight.T)
+        if self.order_weight is None or inputs.features is None:
+            order = rows.new_zeros(rows.shape[:2])
+        else:
+            order = inputs.features @ self.order_weight
+        scoring = torch.cat([rows @ self.scoring_weight, order[..., None]], dim=-1)
+        return scoring, gates, torch.sigmoid(queries @ self.query_weight.T)
 
     def next_state(self, state: Tensor, inputs: Tensor) -> Tensor:
         """One step of the LSTM.
@@ -135,8 +147,8 @@ class SearchNetwork(nn.Module):
 
     @staticmethod
     def logits(scoring: Tensor, states: Tensor) -> Tensor:
-        """x_i' U s of each candidate [M, N, 2H] and state [M, L, 2H]: [M, L, N]."""
-        return states @ scoring.transpose(1, 2)
+        """x_i' U s and the order's part, of each candidate [M, N, 2H + 1] and state [M, L, 2H]: [M, L, N]."""
+        return states @ scoring[..., :-1].transpose(1, 2) + scoring[:, None, :, -1]
 
 
 class NumpyEvaluator:
@@ -147,7 +159,7 @@ class NumpyEvaluator:
 
     Args:
         network: it stays as it is while it is searched with.
-        projections: (scoring [N_t, 2H], inputs [N_t, 4H], initial [2H]) of each topic.
+        projections: (scoring [N_t, 2H + 1], inputs [N_t, 4H], initial [2H]) of each topic.
     """
 
     def __init__(self, network: SearchNetwork, projections: list[tuple[FloatArray, FloatArray, FloatArray]]) -> None:
@@ -159,7 +171,7 @@ class NumpyEvaluator:
         # The logistic function of three gates by tanh, without overflow on either side: 0.5 tanh(0.5 x) + 0.5.
         self._scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), hidden)
         self._shift = np.repeat(np.array([0.5, 0.5, 0, 0.5], np.float32), hidden)
-        # [M, 2H, N]: every term of a sum over the state is then a whole row.
+        # [M, 2H + 1, N]: every term of a sum over the state is then a whole row.
         scoring = side_by_side([scoring for scoring, _, _ in projections])
         self._scoring: FloatArray = np.ascontiguousarray(scoring.swapaxes(1, 2))
         self._inputs = side_by_side([inputs for _, inputs, _ in projections])
@@ -197,9 +209,10 @@ class NumpyEvaluator:
         return np.asarray(0.5 * np.tanh(0.5 * raised) + 0.5, dtype=np.float32)
 
     def logits(self, trees: IntArray, states: FloatArray) -> FloatArray:
-        """[E, N], x'U s."""
+        """[E, N], x'U s and the order's part."""
         scoring = self._scoring[trees] if len(trees) != 1 else self._scoring[int(trees[0])][None]
         out = scoring[:, 0] * states[:, 0, None]
-        for unit in range(1, scoring.shape[1]):
+        for unit in range(1, states.shape[1]):
             out += scoring[:, unit] * states[:, unit, None]
+        out += scoring[:, -1]
         return out

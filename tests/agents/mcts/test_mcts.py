@@ -11,6 +11,7 @@ from small_topics import ragged
 
 from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
+from srd_agents.networks.features import order_features
 from srd_agents.networks.inputs import Inputs, log_policy
 from srd_agents.registry import make_ranker
 from srd_agents.training.validation import Validation
@@ -43,7 +44,8 @@ def test_ranking_by_policy_is_the_argmax_of_the_network() -> None:
         query = np.zeros(7, np.float32) if topic.query_vector is None else topic.query_vector
         documents = torch.tensor(topic.doc_vectors)[None]
         with torch.no_grad():
-            scoring, inputs, state = network.project(Inputs(torch.tensor(query)[None], documents, None))
+            order = torch.tensor(order_features(topic))[None]
+            scoring, inputs, state = network.project(Inputs(torch.tensor(query)[None], documents, None, order))
             ranking = ranker.ranking_with(rank_by="policy").rank(topic, 99)
             for rank, chosen in enumerate(ranking):
                 logits = network.logits(scoring, state[:, None])[0, 0].numpy()
@@ -83,7 +85,7 @@ def test_the_loss_by_hand() -> None:
 
 
 def test_numpy_and_torch_compute_the_same_network() -> None:
-    network = SearchNetwork(6, 5)
+    network = SearchNetwork(6, 5, order_features=3)
     network.initialise(torch.Generator().manual_seed(0))
     rng = np.random.default_rng(0)
     documents = torch.tensor(rng.normal(size=(3, 8, 6)), dtype=torch.float32)
@@ -91,7 +93,10 @@ def test_numpy_and_torch_compute_the_same_network() -> None:
     with torch.no_grad():
         network.gate_bias.copy_(torch.tensor(rng.normal(size=20)))
         network.value_bias.fill_(0.3)
-        projection = network.project(Inputs(queries, documents, None))
+        assert network.order_weight is not None
+        network.order_weight.copy_(torch.tensor([1.0, -2.0, 0.5]))
+        order = torch.tensor(rng.random((3, 8, 3)), dtype=torch.float32)
+        projection = network.project(Inputs(queries, documents, None, order))
         scoring, inputs, state = projection
         topics = [(scoring[i].numpy(), inputs[i].numpy(), state[i].numpy()) for i in range(3)]
         evaluator = NumpyEvaluator(network, topics)

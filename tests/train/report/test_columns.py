@@ -39,8 +39,8 @@ def test_columns_have_a_value_in_some_row_and_sort_as_their_texts_say(results: P
     table = table_of(read_results(results)[0])
     by_head = {column.head: column for column in columns(table)}
     assert list(by_head) == [
-        "ranker", "alpha_nDCG@5", "95% interval", "p against mmr", "wins / ties / losses", "fit CPU seconds",
-        "ms a topic",
+        "ranker", "alpha_nDCG@5", "95% interval", "p against mmr", "wins / ties / losses", "training, CPU s",
+        "ms per query",
     ]  # fmt: skip
     wins = by_head["wins / ties / losses"]
     assert [wins.value(row) for row in table.rows] == [None, 3, 3]

@@ -86,7 +86,7 @@ def test_cells_say_how_many_episodes_and_steps_were_played(tmp_path: Path) -> No
     one_fold = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", run_folds=(1,))
     records = run_benchmark(recipe("mmr", *learners, topics=(one_fold,), depth=10), tmp_path)
     page = as_markdown([table_of(records, reference="mmr")])
-    assert "| episodes | steps | fit CPU seconds | ms a topic |" in page
+    assert "| episodes | steps | training, CPU s | ms per query |" in page
     for record in records:
         if record["ranker"] == "mmr":
             assert record["environment_episodes"] is record["environment_steps"] is None

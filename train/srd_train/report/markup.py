@@ -99,8 +99,8 @@ def cost_columns(table: ResultTable) -> list[Column]:
     every = [
         _median("episodes", "environment_episodes", "{:,.0f}".format),
         _median("steps", "environment_steps", "{:,.0f}".format),
-        _median("fit CPU seconds", "fit_cpu_seconds", short),
-        _median("ms a topic", "rank_milliseconds", short),
+        _median("training, CPU s", "fit_cpu_seconds", short),
+        _median("ms per query", "rank_milliseconds", short),
     ]
     return _with_values(every, table)
 

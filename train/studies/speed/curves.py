@@ -91,7 +91,7 @@ def _figure(costs: Sequence[Growth]) -> Figure:
             label = f"{growth.name}: {axis[-2]}^{growth.power:.2f}"
             axes.loglog(growth.sizes, [s * 1000 for s in growth.seconds], label=label, **look(number))
         others = ", ".join(f"{name[-2]} = {size}" for name, size in _POINT.items() if name != axis)
-        axes.set(xlabel=axis, ylabel="milliseconds a topic", title=others)
+        axes.set(xlabel=axis, ylabel="milliseconds per topic", title=others)
         ticks = max((growth.sizes for growth in curves), key=len)
         axes.set_xticks(ticks, [f"{size:,}" for size in ticks])
         axes.set_xticks([], minor=True)

@@ -73,7 +73,7 @@ const drawEffort = () => {
   const holders = [el("div"), el("div")];
   part.querySelector(".pair").replaceChildren(...holders);
   drawScatter(holders[0], "fit", "processor seconds of training, a cell");
-  drawScatter(holders[1], "rank", "processor milliseconds to rank a topic");
+  drawScatter(holders[1], "rank", "processor milliseconds per query");
 };
 
 // A label stands beside its point where there is room, else above or below, at the end of a thin line.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -161,7 +163,15 @@ def test_the_readme_shows_what_its_commands_print(tmp_path: Path) -> None:
         r"```console\n(\$ srd rank retrieval-order.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL
     )
     script = "\n".join(re.findall(r"^\$ (.*)", block, flags=re.MULTILINE))
-    done = subprocess.run(["bash", "-ec", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-ec", script],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     printed = [line.rstrip() for line in done.stdout.splitlines()]
     assert not [line for line in block.splitlines() if not line.startswith("$") and line not in printed]
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.pipeline.naming import about
+from srd_gym.checks import array_from
 from srd_gym.reading import shown
 
 Lookup = Callable[[list[str]], ArrayLike]
@@ -52,11 +53,16 @@ def vectors_by(embed: Lookup, texts: list[str]) -> NDArray[Any]:
     Raises:
         ValueError: embed does not give one vector each.
     """
-    vectors = np.asarray(embed(texts))
+    made: Any = embed(texts)
+    try:
+        vectors = array_from(made)
+        came = f"an array of shape {vectors.shape}"
+    except (TypeError, ValueError, RuntimeError) as error:  # rows of several lengths, tensors elsewhere
+        vectors, came = np.empty(0), f"what numpy cannot read ({error})"
     if vectors.ndim != 2 or len(vectors) != len(texts):
         raise ValueError(
-            f"embed was asked for {len(texts)} vectors and gave an array of shape {vectors.shape}; expected "
-            f"[{len(texts)}, F], one row each, in their order"
+            f"embed was asked for {len(texts)} vectors and gave {came}; expected [{len(texts)}, F], one row each, in "
+            "their order"
         )
     return vectors
 

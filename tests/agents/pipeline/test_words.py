@@ -113,6 +113,8 @@ def test_a_document_without_a_vector_is_ranked_by_its_score_alone(diversity: flo
     ({"texts": TEXTS, "query_text": 3}, TypeError, "query_text must be text, got 3"),
     ({"texts": TEXTS, "query_vector": [1, 2]}, ValueError, "^query_vector belongs to doc_vectors, which are missing"),
     ({"texts": TEXTS, "embed": lambda texts: [[1.0]]}, ValueError, r"asked for 5 vectors and gave .* \(1, 1\)"),
+    ({"texts": TEXTS, "embed": lambda texts: [[1.0]] * 4 + [[1, 2]]}, ValueError, r"cannot read .*\[5, F\], one row"),
+    ({"texts": TEXTS, "doc_vectors": np.eye(3)}, ValueError, "^got 5 texts for 3 documents; expected one each"),
     ({"texts": [TEXTS, TEXTS], "query_text": "cat"}, TypeError, "batch of 2 topics, so query_text must be 2 texts"),
 ])  # fmt: skip
 def test_odd_texts_and_vectors_are_named(given: Any, error: type[Exception], said: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srd_agents.pipeline.diversify import Chooser, Given
-from srd_agents.pipeline.limits import COPIES, Limits
+from srd_agents.pipeline.limits import COPIES, Limits, was_shown
 from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.subtopics import Lookup, check_embed, embedded, no_embed
 from srd_agents.pipeline.words import with_vectors
@@ -155,7 +155,8 @@ class FrameRanker:
             parts = {part: values[number] for part, values in queries.items()}
             parts |= {part: [values[row] for row in rows] for part, values in documents.items()}
             if "already_shown" in parts:
-                parts["already_shown"] = np.flatnonzero([self._was_shown(each) for each in parts["already_shown"]])
+                column = f"column {shown(self._of_documents['already_shown'])}"
+                parts["already_shown"] = np.flatnonzero([was_shown(column, each) for each in parts["already_shown"]])
             ids = tuple([docnos[row] for row in rows])
             one, embed, _ = with_vectors(Given(query_id=query_id, doc_ids=ids, **parts), self.embed)
             if named:
@@ -177,12 +178,6 @@ class FrameRanker:
     def columns(self) -> list[str]:
         """The columns that a frame must have."""
         return ["qid", "docno", *self._of_documents.values(), *self._of_queries.values()]
-
-    def _was_shown(self, cell: Any) -> bool:
-        if not isinstance(cell, bool | np.bool_ | int | float) or cell not in (True, False):
-            column = shown(self._of_documents["already_shown"])
-            raise TypeError(f"column {column} must hold True or False, got {shown(cell)} ({type(cell).__name__})")
-        return bool(cell)
 
     def _table(self, rows: list[Any]) -> list[Any] | None:
         """Documents' scores one below the other, NaN for a document without; None where none has any."""

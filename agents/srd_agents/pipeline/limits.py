@@ -352,6 +352,21 @@ def group_numbers(query_id: str, groups: Any, count: int) -> IntArray:
     return np.array([numbers.setdefault(each, len(numbers)) for each in group_ids(query_id, groups, count)], np.int64)
 
 
+def was_shown(where: str, cell: Any) -> bool:
+    """Whether a column or a document's metadata say that it was shown before.
+
+    Args:
+        where: it says so, for the error.
+        cell: what it says.
+
+    Raises:
+        TypeError: neither True nor False, such as text or NaN, which Python takes for true.
+    """
+    if not isinstance(cell, bool | np.bool_ | int | float) or cell not in (True, False):
+        raise TypeError(f"{where} must hold True or False, got {as_text(cell)} ({type(cell).__name__})")
+    return bool(cell)
+
+
 def costs_of(query_id: str, costs: Any, count: int) -> ScoreArray:
     """[N] float64."""
     prices: ScoreArray = row_of(query_id, "costs", costs, count, "iuf").astype(np.float64)

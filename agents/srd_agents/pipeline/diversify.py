@@ -471,13 +471,9 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
             f"topic {as_text(given.query_id)}: subtopic_weights weigh subtopics, got none; give subtopics or "
             "subtopic_scores, or leave subtopic_weights out"
         )
-    if (texts := given.doc_texts) is not None:
-        if len(texts) != len(documents):
-            raise ValueError(
-                f"topic {as_text(given.query_id)}: got {len(texts)} texts for {len(documents)} documents; expected one "
-                "each, in their order"
-            )
-        texts = texts if order is None else [texts[i] for i in order.tolist()]
+    texts = given.doc_texts
+    if texts is not None and order is not None:
+        texts = [texts[i] for i in order.tolist()]
     topic = Topic(
         query_id=given.query_id,
         query_text=given.query_text,

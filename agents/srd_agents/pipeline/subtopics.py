@@ -98,9 +98,9 @@ def texts_of(entry: Any) -> list[str]:
         raise TypeError(
             f"subtopics must be a list of texts or of vectors, one a subtopic, got one text: {shown(entry)}"
         )
-    rows = isinstance(entry, Sequence) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
-    if not rows or not any(isinstance(each, str) for each in entry):
+    listed = entry.tolist() if getattr(entry, "ndim", 0) == 1 else entry  # an array, or a column
+    if not isinstance(listed, Sequence) or not any(isinstance(each, str) for each in listed):
         return []
-    if (other := next((each for each in entry if not isinstance(each, str)), None)) is not None:
+    if (other := next((each for each in listed if not isinstance(each, str)), None)) is not None:
         raise TypeError(f"subtopics must be texts or vectors, got both: {shown(other)} beside texts")
-    return list(entry)
+    return list(listed)

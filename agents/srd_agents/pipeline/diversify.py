@@ -214,7 +214,7 @@ def diversify(
             function without a query's text or one that answers with something else, groups, costs or already_shown that
             do not fit the documents, or what the ranker itself refuses (vectors of another width, no query vector).
     """
-    if not isinstance(k, int) and np.ndim(k):
+    if isinstance(k, list | tuple | np.ndarray):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     check_integer("k", k, 1)
     check_embed(embed)
@@ -332,8 +332,10 @@ class Chooser:
         option: str = "diversity",
     ) -> None:
         self.relevance = relevance
+        if not isinstance(per_cost, bool | None):
+            raise TypeError(f"per_cost must be True or False, got {as_text(per_cost)}")
         if per_cost:
-            self.ranker, self.limits = per_cost_of(per_cost, ranker, limits, costs, diversity, relevance)
+            self.ranker, self.limits = per_cost_of(ranker, limits, costs, diversity, relevance)
             return
         alone = limits.near_duplicates is None
         weighed = (relevance, diversity, option)
@@ -466,7 +468,10 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
     told = texts_of(given.subtopics)
     named, rated = None if told else _named(given), _rated(given, len(documents))
     count = len(told) or (len(named) if named is not None else 0 if rated is None else rated.shape[1])
-    if not count and given.subtopic_weights is not None and np.size(given.subtopic_weights):
+    weights = given.subtopic_weights
+    if weights is not None:
+        weights = array_of(given.query_id, "subtopic_weights", weights, may_lack=True)
+    if not count and weights is not None and weights.size:
         raise ValueError(
             f"topic {as_text(given.query_id)}: subtopic_weights weigh subtopics, got none; give subtopics or "
             "subtopic_scores, or leave subtopic_weights out"
@@ -485,7 +490,7 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
         subtopic_ids=_numbered(count),
         subtopic_texts=tuple(told) or None,
         subtopic_vectors=named,
-        subtopic_weights=given.subtopic_weights,
+        subtopic_weights=weights,
         subtopic_scores=rated if rated is None or order is None else rated[order],
     )
     return topic, order

@@ -109,9 +109,9 @@ def check_number(name: str, value: object, least: float, most: float = sys.float
     """
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be a number, got {shown(value)} ({type(value).__name__})")
-    if not least <= value <= most:
+    given = value.item() if isinstance(value, np.generic) else value  # float32 would overflow in the comparison
+    if not least <= given <= most:
         wanted = f"between {least:g} and {most:g}" if most < sys.float_info.max else f"finite and at least {least:g}"
-        given = value.item() if isinstance(value, np.generic) else value
         raise ValueError(f"{name} must be {wanted}, got {shown(given)}")
 
 

@@ -26,6 +26,7 @@ from srd_agents.pipeline.naming import Names
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
+from srd_gym.reading import shown
 
 with library("haystack", "haystack-ai"):
     from haystack import Document, component, default_from_dict, default_to_dict
@@ -102,6 +103,11 @@ class DiverseRanker(LimitKeys):
         LimitKeys.__init__(self, **limits)
         if top_k is not None:
             check_integer("top_k", top_k, 1)
+        if not (embedder is None or callable(embedder) or hasattr(embedder, "run")):
+            raise TypeError(
+                "embedder must be a text or document embedder, or a function that makes vectors of a list of texts, "
+                f"got {shown(embedder)} ({type(embedder).__name__})"
+            )
         self.top_k = top_k
         self.diversity = diversity
         self.ranker: Any = ranker
@@ -246,6 +252,8 @@ class DiverseRanker(LimitKeys):
     ) -> dict[str, list[Document]]:
         """The documents to show for a query."""
         top_k = self.top_k if top_k is None else top_k
+        if top_k is not None:
+            check_integer("top_k", top_k, 1)
         diversity = self.diversity if diversity is None else diversity
         chooser = self._chooser(diversity)
         if ready is None:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.pipeline.diversify import Chooser, Given
-from srd_agents.pipeline.limits import COPIES, Limits
+from srd_agents.pipeline.limits import COPIES, Limits, was_shown
 from srd_agents.pipeline.naming import Names, about, as_names, named_by, named_later, tidied
-from srd_agents.pipeline.subtopics import Lookup, embedded, texts_of
+from srd_agents.pipeline.subtopics import Lookup, embedded, texts_of, vectors_by
 from srd_agents.pipeline.words import embed_by_words, with_vectors
 from srd_gym.checks import check_number
 from srd_gym.dtypes import BoolArray, IntArray
@@ -116,13 +116,18 @@ class LimitKeys:
             names: of the N documents, for errors.
 
         Raises:
+            TypeError: what tells whether a document was shown before is neither true nor false.
             ValueError: a document without a group or cost.
         """
         groups, costs = self.group_key, self.cost_key
         return Limited(
             groups if groups is None else values_of("group", "group_key", groups, metadata, names),
             costs if costs is None else values_of("cost", "cost_key", costs, metadata, names),
-            self.shown_key and [bool(fields.get(self.shown_key)) for fields in metadata],
+            self.shown_key
+            and [
+                was_shown(f"{self.shown_key!r} in the metadata of {name}", fields.get(self.shown_key) or False)
+                for name, fields in zip(names, metadata, strict=True)
+            ],
         )
 
 
@@ -310,8 +315,9 @@ class Subtopics:
                 )
             model = by_words([*contents, *filter(None, [query])])
         if model is not None and gaps:
-            made = await _answer(model.documents([contents[place] for place in gaps]))
-            for place, vector in zip(gaps, made, strict=True):
+            without = [contents[place] for place in gaps]
+            made = await _answer(model.documents(without))
+            for place, vector in zip(gaps, vectors_by(lambda _: made, without), strict=True):
                 held[place] = vector
         asked = [about(query, text) for text in texts_of(told)]
         if asked and model is not None:
@@ -382,6 +388,8 @@ def best_first(
             if not any(scored):
                 raise ValueError(f"{name} has no embedding; {remedy}")
             continue
+        if not hasattr(vector, "__len__"):
+            raise TypeError(f"{name} has an embedding that is no list of numbers, got {shown(vector)}; {remedy}")
         first = first or (name, len(vector))
         if len(vector) != first[1]:
             raise ValueError(

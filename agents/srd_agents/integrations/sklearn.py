@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import default_of
-from srd_agents.pipeline.diversify import Chooser, Given
-from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of
+from srd_agents.pipeline.diversify import Chooser, Given, plainly
+from srd_agents.pipeline.limits import COPIES, Limits, array_of, costs_of, group_numbers, row_of
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
@@ -24,7 +24,7 @@ with library("sklearn", "scikit-learn"):
     from sklearn.base import BaseEstimator
     from sklearn.metrics.pairwise import cosine_distances
     from sklearn.neighbors import NearestNeighbors
-    from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+    from sklearn.utils.validation import check_is_fitted, validate_data
 
 
 class DiverseNeighbors(BaseEstimator):
@@ -83,7 +83,7 @@ class DiverseNeighbors(BaseEstimator):
             costs: [M] at least 0, such as tokens; None: they cost nothing.
 
         Raises:
-            TypeError: an option of another type.
+            TypeError: an option of another type, or groups or costs that hold something else.
             ValueError: no documents, numbers that are not finite, an option out of range, other lengths, or groups or
                 costs without max_per_group or budget.
         """
@@ -97,11 +97,15 @@ class DiverseNeighbors(BaseEstimator):
             budget=self.budget,
             fill=self.fill,
         )
-        self.costs_ = None if costs is None else np.asarray(costs)
-        self.chooser_ = self._chooser(named=False)
         self.documents_ = validate_data(self, X, dtype=np.float32)
-        check_consistent_length(self.documents_, groups, costs)
-        self.groups_ = None if groups is None else np.asarray(groups)
+        count = len(self.documents_)
+        try:
+            self.groups_ = None if groups is None else group_numbers("0", groups, count)
+            self.costs_ = None if costs is None else costs_of("0", costs, count)
+        except (TypeError, ValueError) as error:
+            plainly(error)
+            raise
+        self.chooser_ = self._chooser(named=False)
         self.nearest_ = NearestNeighbors(metric="cosine").fit(self.documents_)
         return self
 

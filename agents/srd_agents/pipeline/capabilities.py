@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Protocol, TypeGuard, cast, runtime_checkable
 
 from srd_agents.heuristic.config import KINDS, Relevance
-from srd_gym.checks import check_number, name_of, unknown
+from srd_gym.checks import check_number, check_option, name_of
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
 
@@ -102,8 +102,7 @@ def with_relevance(ranker: Ranker, relevance: str | None) -> Ranker:
     """
     if relevance is None:
         return ranker
-    if relevance not in KINDS:
-        raise unknown("relevance", relevance, KINDS)
+    check_option("relevance", relevance, KINDS)
     if not isinstance(ranker, TakesRelevance):
         raise ValueError(
             f"ranker {shown(name_of(ranker))} takes no relevance=: leave it out, or take one that does: "

@@ -189,10 +189,12 @@ def diversify(
             diversity is given; other rankers rank as they were made.
         near_duplicates: cosine from which on a document is a near-duplicate of one shown before it; unless
             diversity is 0, near-duplicates come last. None: they come wherever the ranker puts them.
-        groups: an id (text or whole number) of each document: its site, its author, the text it is a passage of.
+        groups: an id (text or whole number) of each document: its site, its author, the text it is a passage of. A
+            document without a group needs an id of its own.
         max_per_group: documents that may be shown of each group, those in `already_shown` among them.
         costs: of each document, at least 0, such as its tokens.
-        budget: what the documents chosen may cost in all; a document that no longer fits is passed over.
+        budget: what the documents chosen may cost in all, rounding (1 part in 10 million) apart; a document that no
+            longer fits is passed over.
         per_cost: choose what is worth most within the budget, by value per cost, in place of a ranker; diversity says
             how much a document counts for those like it (None: 0.5). See `srd_agents.pipeline.per_cost.PerCost`.
         already_shown: positions of documents that were shown before: they are not shown again, what is chosen
@@ -212,7 +214,7 @@ def diversify(
             function without a query's text or one that answers with something else, groups, costs or already_shown that
             do not fit the documents, or what the ranker itself refuses (vectors of another width, no query vector).
     """
-    if not isinstance(k, int) and np.ndim(k):
+    if isinstance(k, list | tuple | np.ndarray):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     check_integer("k", k, 1)
     check_embed(embed)
@@ -255,7 +257,7 @@ def diversify(
         chosen = chooser.diversified(given, k, alone=alone)
     except (TypeError, ValueError) as error:
         if alone:
-            _plainly(error)
+            plainly(error)
         raise
     near = near_duplicates or COPIES or 1.0
     found: dict[str, Diversified] = {}
@@ -330,8 +332,10 @@ class Chooser:
         option: str = "diversity",
     ) -> None:
         self.relevance = relevance
+        if not isinstance(per_cost, bool | None):
+            raise TypeError(f"per_cost must be True or False, got {as_text(per_cost)}")
         if per_cost:
-            self.ranker, self.limits = per_cost_of(per_cost, ranker, limits, costs, diversity, relevance)
+            self.ranker, self.limits = per_cost_of(ranker, limits, costs, diversity, relevance)
             return
         alone = limits.near_duplicates is None
         weighed = (relevance, diversity, option)
@@ -464,26 +468,29 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
     told = texts_of(given.subtopics)
     named, rated = None if told else _named(given), _rated(given, len(documents))
     count = len(told) or (len(named) if named is not None else 0 if rated is None else rated.shape[1])
-    if not count and given.subtopic_weights is not None and np.size(given.subtopic_weights):
+    weights = given.subtopic_weights
+    if weights is not None:
+        weights = array_of(given.query_id, "subtopic_weights", weights, may_lack=True)
+    if not count and weights is not None and weights.size:
         raise ValueError(
             f"topic {as_text(given.query_id)}: subtopic_weights weigh subtopics, got none; give subtopics or "
             "subtopic_scores, or leave subtopic_weights out"
         )
     texts = given.doc_texts
-    if texts is not None and order is not None and len(texts) == len(order):
+    if texts is not None and order is not None:
         texts = [texts[i] for i in order.tolist()]
     topic = Topic(
         query_id=given.query_id,
         query_text=given.query_text,
         doc_ids=ids,
-        query_vector=_row(given.query_vector),
+        query_vector=_row(given.query_id, given.query_vector),
         doc_texts=texts,
         doc_vectors=documents,
         retrieval_scores=first_stage,
         subtopic_ids=_numbered(count),
         subtopic_texts=tuple(told) or None,
         subtopic_vectors=named,
-        subtopic_weights=given.subtopic_weights,
+        subtopic_weights=weights,
         subtopic_scores=rated if rated is None or order is None else rated[order],
     )
     return topic, order
@@ -515,9 +522,12 @@ def _rated(given: Given, count: int) -> NDArray[Any] | None:
     return rated
 
 
-def _row(query: Any) -> Any:
+def _row(query_id: str, query: Any) -> Any:
     """A query's vector [F], which encoders often give as [1, F]."""
-    return query[0] if query is not None and _dimensions(query) == 2 and len(query) == 1 else query
+    if query is None:
+        return None
+    vector = array_of(query_id, "query_vector", query, may_lack=True)
+    return vector[0] if vector.ndim == 2 and len(vector) == 1 else vector
 
 
 def _is_empty(documents: Any) -> bool:
@@ -612,7 +622,7 @@ def ready_to_rank(given: Given, embed: Lookup | None, *, named: bool, alone: boo
     return ready._replace(note=note) if note else ready
 
 
-def _plainly(error: Exception) -> None:
+def plainly(error: Exception) -> None:
     """Let an error about the one query of a call not call it topic '0'."""
     if "topic '0'" in str(error):
         error.args = (str(error).removeprefix("topic '0': ").replace("topic '0'", "this query"),)

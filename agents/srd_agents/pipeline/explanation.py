@@ -5,12 +5,14 @@ Shapes: N documents of a query, K chosen, S subtopics, F vector width.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.pipeline.limits import group_ids
 from srd_agents.pipeline.safe import EQUAL
 from srd_gym.checks import array_from
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Cosines = NDArray[np.float64]
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+"""Control characters and ends of lines."""
 
 
 class Reason(NamedTuple):
@@ -32,7 +36,8 @@ class Reason(NamedTuple):
     near_duplicate_of: int | None
     """Position of the first document shown before it of which it is a near-duplicate."""
     subtopic: str | None
-    """The subtopic that it is rated highest for, or else is nearest to (above 0); without texts, its number from 1."""
+    """The subtopic that it is rated highest for, or else is nearest to (above 0; ratings without any above 0: above the
+    lowest); without texts, its number from 1."""
     group: str | None
     """Its group."""
     cost: float | None
@@ -73,8 +78,7 @@ class Explanation:
         """A Markdown table of the documents, and a line on the list."""
         heads, rows = self._table()
         lines = [heads, ["---:"] * len(heads), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-        told = [*(f"| {' | '.join(line)} |" for line in lines), "", self._summary()]
-        return "\n".join(" ".join(line.splitlines()) for line in told)
+        return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", self._summary()])
 
     __str__ = markdown
 
@@ -100,7 +104,7 @@ class Explanation:
         values = {"mean cosine": self.mean_cosine, "Vendi score": self.vendi, "groups": self.groups, "cost": self.cost}
         told = [f"{name} {_cell(value)}" for name, value in values.items() if value is not None]
         covered = [f"subtopics: {', '.join(self.subtopics)}"] if self.subtopics else []
-        return "; ".join([*told, *covered, self.note]) + "."
+        return _cell("; ".join([*told, *covered, self.note]) + ".")
 
 
 def explained(indices: Any, given: Any, names: list[str], copies: float, note: str) -> Explanation:
@@ -125,7 +129,8 @@ def explained(indices: Any, given: Any, names: list[str], copies: float, note: s
     relevance = None if given.scores is None else array_from(given.scores)[indices]
     if relevance is None and given.query_vector is not None:
         relevance = chosen @ _units(array_from(given.query_vector).reshape(-1))
-    groups, costs = (None if each is None else array_from(each)[indices] for each in (given.groups, given.costs))
+    groups = None if given.groups is None else group_ids(given.query_id, given.groups, len(vectors))
+    costs = None if given.costs is None else array_from(given.costs)[indices]
     nearest = _nearest(indices, given, chosen, names)
     reasons = tuple(
         Reason(
@@ -134,7 +139,7 @@ def explained(indices: Any, given: Any, names: list[str], copies: float, note: s
             most_similar=float(above[i].max()) if i or len(seen) else None,
             near_duplicate_of=int(earlier[near[i].argmax()]) if near[i].any() else None,
             subtopic=nearest[i],
-            group=None if groups is None else str(groups[i]),
+            group=None if groups is None else str(groups[document]),
             cost=None if costs is None else float(costs[i]),
         )
         for i, document in enumerate(indices)
@@ -149,12 +154,18 @@ def explained(indices: Any, given: Any, names: list[str], copies: float, note: s
 def _nearest(indices: Any, given: Any, chosen: Cosines, names: list[str]) -> list[str | None]:
     """[K] the subtopic that each document is rated highest for, or is nearest to."""
     if given.subtopic_scores is not None:
-        near = np.nan_to_num(array_from(given.subtopic_scores)[indices].astype(np.float64))
+        ratings = array_from(given.subtopic_scores).astype(np.float64)
+        rated = ratings[~np.isnan(ratings)]
+        # Of ratings none of which is above 0, such as logarithms, the lowest is none.
+        least = 0.0 if (rated > 0).any() else rated.min(initial=0.0)
+        near = np.where(np.isnan(ratings), -np.inf, ratings)[indices]
     elif given.subtopics is not None and len(given.subtopics):
-        near = chosen @ _units(array_from(given.subtopics)).T
+        near, least = chosen @ _units(array_from(given.subtopics)).T, 0.0
     else:
         return [None] * len(chosen)
-    return [(names[s] if names else str(s + 1)) if row[s] > 0 else None for row in near for s in [int(row.argmax())]]
+    return [
+        (names[s] if names else str(s + 1)) if row[s] > least else None for row in near for s in [int(row.argmax())]
+    ]
 
 
 def _units(vectors: Any) -> Cosines:
@@ -165,4 +176,6 @@ def _units(vectors: Any) -> Cosines:
 
 
 def _cell(value: object) -> str:
-    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+    """A value in one line, without the characters that would steer a terminal."""
+    text = "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+    return _UNSAFE.sub(" ", text)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srd_agents.pipeline.diversify import Chooser, Given
-from srd_agents.pipeline.limits import COPIES, Limits
+from srd_agents.pipeline.limits import COPIES, Limits, was_shown
 from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.subtopics import Lookup, check_embed, embedded, no_embed
 from srd_agents.pipeline.words import with_vectors
 from srd_agents.training.renamed import takes_former_names
 from srd_gym.checks import check_integer
+from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
@@ -123,40 +124,39 @@ class FrameRanker:
             ValueError: a column is missing, a document comes twice for a query, a value is missing or not finite, or
                 vectors do not match.
         """
-        if not hasattr(frame, "groupby"):
+        if not (hasattr(frame, "iloc") and hasattr(frame, "columns")):
             raise TypeError(
-                f"expected a pandas DataFrame, a row a document, got {shown(frame)} ({type(frame).__name__})"
+                f"expected a pandas DataFrame, a row a document, got {shown(frame)} ({type(frame).__name__}); polars "
+                "and pyarrow have to_pandas()"
             )
         if not len(frame):
             marks = {"filled": np.empty(0, np.bool_)} if self.fill else {}
             return frame.assign(score=np.empty(0), rank=np.empty(0, np.int64), **marks)
         self._check_columns(frame)
-        groups = [np.sort(rows) for rows in frame.groupby("qid", sort=False, observed=True).indices.values()]
-        groups.sort(key=lambda rows: int(rows[0]))
-        scores = {"scores": "score"} if "score" in frame.columns else {}
-        documents = {part: frame[column].tolist() for part, column in (self._of_documents | scores).items()}
-        firsts = frame.iloc[[rows[0] for rows in groups]]
-        queries = {part: firsts[column].tolist() for part, column in self._of_queries.items()}
+        places = _places(frame["qid"].tolist())
+        groups = list(places.values())
+        documents = _cells(frame, self._of_documents)
+        if "score" in frame.columns:
+            documents["scores"] = frame["score"].tolist()
+        queries = _cells(frame.iloc[[rows[0] for rows in groups]], self._of_queries)
         rated = None
         if "subtopic_scores" in documents:
             ratings = documents.pop("subtopic_scores")
-            rated = queries["subtopic_scores"] = [_table([ratings[row] for row in rows]) for rows in groups]
+            rated = queries["subtopic_scores"] = [self._table([ratings[row] for row in rows]) for rows in groups]
         if self.names is not None:
             column = documents.get("doc_texts")
             texts = [None if column is None else [column[row] for row in rows] for rows in groups]
-            asked = [None if _missing(each) else each for each in queries["query_text"]]
-            queries["subtopics"] = named_by(self.names, asked, texts, firsts["qid"].tolist())
-        named = [None if _missing(each) else each for each in queries.pop("subtopics", ())]
+            queries["subtopics"] = named_by(self.names, queries["query_text"], texts, list(places))
+        named = queries.pop("subtopics", [])
         if self.embed is not None and named:
             named = embedded(named, self.embed, rated or (), queries.get("query_text", ()))
         docnos, given = frame["docno"].tolist(), []
-        for number, (query_id, rows) in enumerate(zip(firsts["qid"].tolist(), groups, strict=True)):
+        for number, (query_id, rows) in enumerate(zip(places, groups, strict=True)):
             parts = {part: values[number] for part, values in queries.items()}
             parts |= {part: [values[row] for row in rows] for part, values in documents.items()}
             if "already_shown" in parts:
-                parts["already_shown"] = np.flatnonzero([self._was_shown(each) for each in parts["already_shown"]])
-            if "doc_vectors" in parts:
-                parts["doc_vectors"] = [None if _missing(each) else each for each in parts["doc_vectors"]]
+                column = f"column {shown(self._of_documents['already_shown'])}"
+                parts["already_shown"] = np.flatnonzero([was_shown(column, each) for each in parts["already_shown"]])
             ids = tuple([docnos[row] for row in rows])
             one, embed, _ = with_vectors(Given(query_id=query_id, doc_ids=ids, **parts), self.embed)
             if named:
@@ -179,23 +179,25 @@ class FrameRanker:
         """The columns that a frame must have."""
         return ["qid", "docno", *self._of_documents.values(), *self._of_queries.values()]
 
-    def _was_shown(self, cell: Any) -> bool:
-        if cell not in (True, False):
-            column = shown(self._of_documents["already_shown"])
-            raise TypeError(f"column {column} must hold True or False, got {shown(cell)} ({type(cell).__name__})")
-        return bool(cell)
+    def _table(self, rows: list[Any]) -> list[Any] | None:
+        """Documents' scores one below the other, NaN for a document without; None where none has any."""
+        rated = [row for row in rows if row is not None]
+        if wrong := [row for row in rated if not hasattr(row, "__len__")]:
+            column = shown(self._of_documents["subtopic_scores"])
+            raise TypeError(f"column {column} must hold lists of numbers, one a subtopic, got {shown(wrong[0])}")
+        return [[np.nan] * len(rated[0]) if row is None else row for row in rows] if rated else None
 
     def _check_columns(self, frame: pd.DataFrame) -> None:
         """Refuse a frame without what is asked for, and ids that are not text."""
-        columns = self.columns
-        missing = [name for name in columns if name not in frame.columns]
+        columns, held = self.columns, list(frame.columns)
+        missing = [name for name in columns if name not in held]
         if missing:
             raise ValueError(
                 f"the frame has no column {' and no column '.join(map(repr, missing))}, got "
-                f"{', '.join(map(repr, frame.columns))}; doc_vectors= and query_vectors= name the columns of "
+                f"{', '.join(map(repr, held))}; doc_vectors= and query_vectors= name the columns of "
                 "vectors (query_vectors=None: there are none; doc_vectors=None: documents are compared by their texts)"
             )
-        twice = [name for name in (*columns, "score") if list(frame.columns).count(name) > 1]
+        twice = [name for name in (*columns, "score") if held.count(name) > 1]
         if twice:
             raise ValueError(f"the frame has several columns {shown(twice[0])}; keep one of them")
         for name in ("qid", "docno"):
@@ -207,12 +209,21 @@ class FrameRanker:
                 )
 
 
-def _missing(value: Any) -> bool:
-    """Whether a cell that should hold a list holds nothing, which a data frame writes as None or NaN."""
-    return value is None or isinstance(value, float)
+def _places(query_ids: list[str]) -> dict[str, IntArray]:
+    """The rows of each query, in the order in which queries came."""
+    rows: dict[str, list[int]] = {}
+    for row, query_id in enumerate(query_ids):
+        rows.setdefault(query_id, []).append(row)
+    return {query_id: np.array(of_query, np.int64) for query_id, of_query in rows.items()}
 
 
-def _table(rows: list[Any]) -> list[Any] | None:
-    """Documents' scores one below the other, NaN for a document without; None where none has any."""
-    width = next((len(row) for row in rows if not _missing(row)), None)
-    return None if width is None else [[np.nan] * width if _missing(row) else row for row in rows]
+def _cells(frame: pd.DataFrame, columns: dict[str, str]) -> dict[str, Any]:
+    """The cells of columns, by what they are; None where a data frame says None, NaN or NA."""
+    return {
+        part: [None if _is_missing(cell) else cell for cell in frame[column].tolist()]
+        for part, column in columns.items()
+    }
+
+
+def _is_missing(cell: Any) -> bool:
+    return type(cell).__name__ == "NAType" or (isinstance(cell, float) and np.isnan(cell))

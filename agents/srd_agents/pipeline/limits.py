@@ -33,9 +33,8 @@ from srd_gym.topic import Topic
 COPIES = SafeConfig.near_duplicates
 """Cosine from which on a document is a near-duplicate, unless another is asked for."""
 
-
-_ROUNDED = 1 + 1e-9
-"""Factor of a budget, so that costs whose exact sum is the budget fit it: .1 + .1 + .1 is above .3."""
+_ROUNDED = 1 + 1e-7
+"""Factor of a budget, so that costs whose exact sum is the budget fit it (.1 + .1 + .1 is above .3), in float32 too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +48,7 @@ class Limits:
     max_per_group: int = 0
     """Documents that may be shown of each group, those shown before among them."""
     budget: float = 0.0
-    """Largest total cost of the chosen documents."""
+    """Largest total cost of the chosen documents; one part in ten million more still fits."""
     groups: IntArray | None = None
     """[N] numbers of groups."""
     costs: ScoreArray | None = None
@@ -108,7 +107,7 @@ class Limits:
         return cls(
             near_duplicates=near_duplicates,
             max_per_group=max_per_group or 0,
-            budget=budget or 0.0,
+            budget=float(budget or 0.0),
             fill=bool(fill),
         )
 
@@ -133,8 +132,8 @@ class Limits:
             return self
         query_id, count = topic.query_id, topic.n_candidates
         order = np.arange(count) if order is None else order
-        prices = None if costs is None else _costs(query_id, costs, count)[order]
-        if prices is not None and self.budget < prices.min():
+        prices = None if costs is None else costs_of(query_id, costs, count)[order]
+        if prices is not None and self.affordable < prices.min():
             warnings.warn(
                 ("" if alone else f"topic {as_text(query_id)}: ")
                 + f"no document fits a budget of {self.budget}, the cheapest costs {prices.min()}; nothing is shown",
@@ -142,10 +141,15 @@ class Limits:
             )
         return replace(
             self,
-            groups=None if groups is None else _group_numbers(query_id, groups, count)[order],
+            groups=None if groups is None else group_numbers(query_id, groups, count)[order],
             costs=prices,
             already_shown=() if already_shown is None else _shown(query_id, already_shown, np.argsort(order)),
         )
+
+    @property
+    def affordable(self) -> float:
+        """Largest sum of costs that fits the budget."""
+        return self.budget * _ROUNDED
 
     def only_copies(self, limit: float | None) -> bool:
         """Whether it asks for nothing but that copies from this cosine on come last."""
@@ -161,9 +165,7 @@ class Limits:
                 return False
         if self.groups is not None and np.bincount(self.groups[ranking]).max(initial=0) > self.max_per_group:
             return False
-        return (
-            self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.budget * _ROUNDED)
-        )
+        return self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.affordable)
 
     def filled(self, ranking: IntArray) -> BoolArray:
         """[K] documents of a ranking that are above `max_per_group`: with `fill`, its last ones."""
@@ -185,7 +187,7 @@ class Limits:
         """
         n = topic.n_candidates
         groups, most = (np.arange(n), 1) if self.groups is None else (self.groups, self.max_per_group)
-        costs, budget = (np.zeros(n), 0.0) if self.costs is None else (self.costs, self.budget * _ROUNDED)
+        costs, budget = (np.zeros(n), 0.0) if self.costs is None else (self.costs, self.affordable)
         rows = None if self.near_duplicates is None else rows_of(topic.require_vectors("near_duplicates="))
         ties = getattr(progress, "ties", None)
         left, near, counts = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
@@ -253,25 +255,34 @@ def array_of(
         TypeError: something of another type.
         ValueError: no array, masked values, or one that holds NaN or infinity.
     """
-    try:
-        array = array_from(values)
-        if array.dtype.kind == "O":  # a column of a data frame may be of this type and hold numbers or text only
-            array = np.asarray(array.tolist())
-    except (TypeError, ValueError, RuntimeError) as error:
-        if "inhomogeneous" in str(error):
-            check_even(query_id, name, values)
-        raise ValueError(f"topic {as_text(query_id)}: {name} cannot be read as an array of {what}: {error}") from error
+    array = _read(query_id, name, values, what)
+    if array.dtype.kind == "O":  # a column of a data frame may be of this type and hold numbers or text only
+        array = _read(query_id, name, array.tolist(), what)
     if array.size and array.dtype.kind not in kinds:
-        raise TypeError(
-            f"topic {as_text(query_id)}: {name} must hold {what}, got {array.dtype}; is one of them missing (None), or "
-            "are they of different lengths?"
-        )
+        came, advice = str(array.dtype), ""
+        if array.dtype == object:
+            odd = next((each for each in array.flat if not isinstance(each, int | float)), array.flat[0])
+            came = f"{as_text(odd)} ({type(odd).__name__})"
+            advice = "; is one of them missing, or are they of different lengths?"
+        if not array.ndim:
+            advice = "; give a list or an array (of a sparse matrix: toarray())"
+        raise TypeError(f"topic {as_text(query_id)}: {name} must hold {what}, got {came}{advice}")
     if array.ndim and not may_lack and not all_finite(array):
         row = int(np.argwhere(~np.isfinite(array))[0][0])
         raise ValueError(
             f"topic {as_text(query_id)}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
         )
     return array
+
+
+def _read(query_id: str, name: str, values: Any, what: str) -> NDArray[Any]:
+    """The values as an array of any type."""
+    try:
+        return array_from(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        if "inhomogeneous" in str(error):
+            check_even(query_id, name, values)
+        raise ValueError(f"topic {as_text(query_id)}: {name} cannot be read as an array of {what}: {error}") from error
 
 
 def check_even(query_id: str, name: str, rows: Sequence[Any]) -> None:
@@ -305,21 +316,58 @@ def row_of(
     return row
 
 
-def _group_numbers(query_id: str, groups: Any, count: int) -> IntArray:
-    """[N] groups numbered from 0."""
-    ids = row_of(query_id, "groups", groups, count, "iubU", "ids (text or whole numbers)")
-    if ids.dtype.kind == "U":
-        for place, value in enumerate(groups):
-            if not isinstance(value, str):
-                raise TypeError(
-                    f"topic {as_text(query_id)}: groups must hold ids of one kind, text or whole numbers, got "
-                    f"{as_text(value)} beside text (document {place}); give a document without a group an id of its own"
-                )
-    numbers: IntArray = np.unique(ids, return_inverse=True)[1].astype(np.int64)
-    return numbers
+def group_ids(query_id: str, groups: Any, count: int) -> list[str | int]:
+    """[N] ids of groups: plain text, or whole numbers.
+
+    Args:
+        query_id: of the topic, for errors.
+        groups: a list, an array or a column.
+        count: N.
+
+    Raises:
+        TypeError: something else is among them, or text beside numbers.
+        ValueError: no row of N.
+    """
+    # Of a list numpy would make text of what stands beside text, and cut the members of enumerations.
+    ids = list(groups) if isinstance(groups, list | tuple) else _read(query_id, "groups", groups, "ids").tolist()
+    if not isinstance(ids, list) or len(ids) != count:
+        shape = (len(ids),) if isinstance(ids, list) else ()
+        raise ValueError(f"topic {as_text(query_id)}: groups have shape {shape}, expected ({count},): one a document")
+    text = any(isinstance(each, str) for each in ids)
+    for place, each in enumerate(ids):
+        value = each.item() if hasattr(each, "item") and not np.ndim(each) else each
+        if not isinstance(value, str if text else int):
+            raise TypeError(
+                f"topic {as_text(query_id)}: groups must hold ids of one kind, text or whole numbers, got "
+                f"{as_text(value)}{' beside text' * text} (document {place}); give a document without a group an id "
+                "of its own"
+            )
+        ids[place] = str.__str__(value) if text else value
+    return ids
 
 
-def _costs(query_id: str, costs: Any, count: int) -> ScoreArray:
+def group_numbers(query_id: str, groups: Any, count: int) -> IntArray:
+    """`group_ids` numbered from 0: [N]."""
+    numbers: dict[str | int, int] = {}
+    return np.array([numbers.setdefault(each, len(numbers)) for each in group_ids(query_id, groups, count)], np.int64)
+
+
+def was_shown(where: str, cell: Any) -> bool:
+    """Whether a column or a document's metadata say that it was shown before.
+
+    Args:
+        where: it says so, for the error.
+        cell: what it says.
+
+    Raises:
+        TypeError: neither True nor False, such as text or NaN, which Python takes for true.
+    """
+    if not isinstance(cell, bool | np.bool_ | int | float) or cell not in (True, False):
+        raise TypeError(f"{where} must hold True or False, got {as_text(cell)} ({type(cell).__name__})")
+    return bool(cell)
+
+
+def costs_of(query_id: str, costs: Any, count: int) -> ScoreArray:
     """[N] float64."""
     prices: ScoreArray = row_of(query_id, "costs", costs, count, "iuf").astype(np.float64)
     if len(wrong := np.flatnonzero(prices < 0)):

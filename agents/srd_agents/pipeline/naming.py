@@ -270,7 +270,12 @@ def about(query: str | None, name: str) -> str:
 
     "treatment" is near to any document about some treatment; what is compared must be about the query, too. A query of
     more than four words, such as a sentence, would outweigh the names and make them alike.
+
+    Raises:
+        TypeError: a query that is no text.
     """
+    if not isinstance(query, str | None):
+        raise TypeError(f"query_text must be text, got {query!r} ({type(query).__name__})")
     asked, folded = (query or "").casefold().strip(), name.casefold()
     words = re.findall(r"\w+", asked)
     long = [word for word in words if len(word) > 3]

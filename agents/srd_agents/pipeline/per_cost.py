@@ -20,7 +20,6 @@ from srd_agents.pipeline.limits import Limits
 from srd_gym.checks import check_integer, check_number
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.protocols import Ranker
-from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
 _REPRESENTED = 1_000
@@ -130,12 +129,11 @@ class _Standing(PartialRanking):
 
 
 def per_cost_of(
-    per_cost: object, ranker: Any, limits: Limits, costs: Any, diversity: float | None, relevance: str | None = None
+    ranker: Any, limits: Limits, costs: Any, diversity: float | None, relevance: str | None = None
 ) -> tuple[Ranker, Limits]:
     """Ranker and limits of a call of `diversify` with `per_cost=True`.
 
     Args:
-        per_cost: as the caller wrote it.
         ranker: as the caller named it.
         limits: of all topics.
         costs: as the caller gave them.
@@ -143,11 +141,8 @@ def per_cost_of(
         relevance: as for `PerCost`.
 
     Raises:
-        TypeError: something else than True.
         ValueError: a ranker, or no costs.
     """
-    if per_cost is not True:
-        raise TypeError(f"per_cost must be True or False, got {shown(per_cost)}")
     if ranker is not None:
         raise ValueError("per_cost chooses by itself, got a ranker, too: leave one of them out")
     if costs is None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.pipeline.naming import about
+from srd_gym.checks import array_from
 from srd_gym.reading import shown
 
 Lookup = Callable[[list[str]], ArrayLike]
@@ -52,11 +53,16 @@ def vectors_by(embed: Lookup, texts: list[str]) -> NDArray[Any]:
     Raises:
         ValueError: embed does not give one vector each.
     """
-    vectors = np.asarray(embed(texts))
+    made: Any = embed(texts)
+    try:
+        vectors = array_from(made)
+        came = f"an array of shape {vectors.shape}"
+    except (TypeError, ValueError, RuntimeError) as error:  # rows of several lengths, tensors elsewhere
+        vectors, came = np.empty(0), f"what numpy cannot read ({error})"
     if vectors.ndim != 2 or len(vectors) != len(texts):
         raise ValueError(
-            f"embed was asked for {len(texts)} vectors and gave an array of shape {vectors.shape}; expected "
-            f"[{len(texts)}, F], one row each, in their order"
+            f"embed was asked for {len(texts)} vectors and gave {came}; expected [{len(texts)}, F], one row each, in "
+            "their order"
         )
     return vectors
 
@@ -92,9 +98,9 @@ def texts_of(entry: Any) -> list[str]:
         raise TypeError(
             f"subtopics must be a list of texts or of vectors, one a subtopic, got one text: {shown(entry)}"
         )
-    rows = isinstance(entry, Sequence) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
-    if not rows or not any(isinstance(each, str) for each in entry):
+    listed = entry.tolist() if getattr(entry, "ndim", 0) == 1 else entry  # an array, or a column
+    if not isinstance(listed, Sequence) or not any(isinstance(each, str) for each in listed):
         return []
-    if (other := next((each for each in entry if not isinstance(each, str)), None)) is not None:
+    if (other := next((each for each in listed if not isinstance(each, str)), None)) is not None:
         raise TypeError(f"subtopics must be texts or vectors, got both: {shown(other)} beside texts")
-    return list(entry)
+    return list(listed)

@@ -42,10 +42,13 @@ def with_vectors(given: Any, embed: Lookup | None, *, alone: bool = False) -> tu
     Raises:
         ImportError: scikit-learn is not installed; the message names the extra.
         TypeError: texts that are none.
-        ValueError: neither vectors nor texts, a query's vector beside texts without `embed`, or a document without a
-            vector that has no score and whose text nothing embeds.
+        ValueError: neither vectors nor texts, more or fewer texts than documents, a query's vector beside texts without
+            `embed`, or a document without a vector that has no score and whose text nothing embeds.
     """
     vectors, texts, topic = given.doc_vectors, given.doc_texts, f"topic {shown(given.query_id)}: "
+    if texts is not None:
+        texts = _one_each(texts, vectors, topic)
+        given = given._replace(doc_texts=texts)
     gaps = (
         [place for place, vector in enumerate(vectors) if vector is None] if isinstance(vectors, list | tuple) else []
     )
@@ -55,13 +58,13 @@ def with_vectors(given: Any, embed: Lookup | None, *, alone: bool = False) -> tu
         if texts is None:
             raise ValueError(f"{topic}no document has a vector; give doc_vectors, or texts")
         return _of_texts(given, embed, topic)
-    count = f"{len(gaps)} of {len(vectors)} documents have no vector and are"
+    some = f"{len(gaps)} of {len(vectors)} documents have no vector and are"
     check_even(given.query_id, "doc_vectors", vectors)
     filled = list(vectors)
     if embed is not None and texts is not None:
-        note, made = f"{count} embedded by their texts", vectors_by(embed, [texts[place] for place in gaps])
+        note, made = f"{some} embedded by their texts", vectors_by(embed, [texts[place] for place in gaps])
     elif given.scores is not None:
-        note = f"{count} ranked by their scores alone"
+        note = f"{some} ranked by their scores alone"
         made = _average(np.asarray([each for each in vectors if each is not None], np.float32), len(gaps))
         warnings.warn(f"{topic * (not alone)}{note}; give embed= and texts, or their vectors", stacklevel=4)
     else:
@@ -78,7 +81,7 @@ def _of_texts(given: Any, embed: Lookup | None, topic: str) -> tuple[Any, Lookup
     texts, query, note = given.doc_texts, given.query_text, ""
     if not isinstance(query, str | None):
         raise TypeError(f"{topic}query_text must be text, got {shown(query)} ({type(query).__name__})")
-    asked = [*_checked(texts), *([] if query is None or given.query_vector is not None else [query])]
+    asked = [*texts, *([] if query is None or given.query_vector is not None else [query])]
     if embed is None:
         if given.query_vector is not None:
             raise ValueError(f"{topic}query_vector belongs to doc_vectors, which are missing; give query_text")
@@ -129,6 +132,15 @@ def embed_by_words(texts: Sequence[str]) -> Lookup:
             stacklevel=8,
         )
         return lambda asked: np.zeros((len(asked), 1), np.float32)
+
+
+def _one_each(texts: Any, vectors: Any, topic: str) -> list[str]:
+    """Texts as a list; a column of a data frame would be looked up by its index."""
+    listed = _checked(texts)
+    count = len(listed) if vectors is None else vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
+    if len(listed) != count:
+        raise ValueError(f"{topic}got {len(listed)} texts for {count} documents; expected one each, in their order")
+    return listed
 
 
 def _checked(texts: Any) -> list[str]:

@@ -121,6 +121,7 @@ def test_subtopics_need_a_ranker_that_uses_them_and_a_weight_alone_is_no_mmr_the
     ({"vectors": [[1, 2], [1, float("nan")]]}, ValueError, r"'jaguar': doc_vectors holds NaN .*at row 1\)"),
     ({"vectors": [[1, 2], ["a", "b"]]}, TypeError, "'jaguar': doc_vectors must hold numbers"),
     ({"vectors": [[1, 2], [[1], [2]]]}, ValueError, "'jaguar': doc_vectors cannot be read as an array"),
+    ({"vectors": [3, 4]}, TypeError, r"document 0 \(id 'a'\) has an embedding that is no list of .*got 3; do this"),
     ({"query_vector": [1]}, ValueError, "'jaguar': query_vector has shape"),
 ])  # fmt: skip
 @pytest.mark.parametrize("ranker", ["mmr", "safe"])
@@ -159,6 +160,7 @@ def test_limits_come_from_the_metadata(ranker: Any, scores: Any) -> None:
     ({"fill": True}, ValueError, "give group_key and max_per_group, or leave fill out"),
     ({"group_key": "author", "max_per_group": 1}, ValueError, "document 0 .*has no group: group_key='author' is"),
     ({"cost_key": "words", "budget": 1}, ValueError, "document 0 .*has no cost: cost_key='words' is not in its meta"),
+    ({"shown_key": "site"}, TypeError, "'site' in the metadata of document 0 .*must hold True or False, got 'a'"),
     ({"groups": "site"}, TypeError, "unexpected keyword argument 'groups'"),
 ])  # fmt: skip
 def test_odd_limits_are_named(options: Any, error: type[Exception], message: str) -> None:
@@ -199,6 +201,7 @@ def test_what_has_no_vector_is_embedded_by_the_model(later: bool) -> None:
     if later:
         refused(lambda: at_once(source.prepared(*given, model)), "asynchronous.* await it", TypeError)
     refused(lambda: at_once(source.prepared(*given, None)), r"\('cat', ...\): do this")
+    refused(lambda: at_once(source.prepared(*given, model._replace(documents=lambda texts: None))), "for 2 vectors and")
 
 
 def test_without_a_model_documents_are_compared_by_their_words() -> None:

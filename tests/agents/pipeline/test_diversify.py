@@ -13,6 +13,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from small_topics import Own, refused
 
 from srd_agents import Diversified, diversify, load_ranker, make_ranker
@@ -202,7 +203,7 @@ def test_subtopics_may_come_with_scores_of_the_documents(ranker: str) -> None:
     ({"subtopic_scores": RATINGS, "subtopics": np.eye(4)}, ValueError, r"scores has shape \(9, 2\), expected \(9, 4"),
     ({"subtopic_scores": np.where(RATINGS > 4, np.inf, 1)}, ValueError, "subtopic_scores holds infinity"),
     ({"subtopic_scores": [["5"]] * 9}, TypeError, "subtopic_scores must hold numbers, got <U1"),
-    ({"subtopic_scores": [[None]] * 9}, TypeError, r"subtopic_scores must hold numbers, .*missing \(None\)"),
+    ({"subtopic_scores": [[None]] * 9}, TypeError, "subtopic_scores must hold numbers, got None .*missing"),
     ({"subtopic_scores": RATINGS, "ranker": "mmr"}, ValueError, "'mmr' cannot use .*subtopic_scores= out.*: xquad"),
     ({"subtopics": ["cat", "car"]}, ValueError, "or subtopic_scores= "),
     ({"subtopics": ["cat", "car"]}, ValueError, r"subtopics are texts \('cat', ...\): give embed="),
@@ -340,7 +341,7 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
     (([1, 0], [[1, 0], [1]], 1), ValueError, "^doc_vectors must have rows of one length, got 2 .* 1 in row 1"),
     (([1, 0], [[1, 0], None, [1]], 1, None, [3, 2, 1]), ValueError, "rows of one length, got 2 .*and 1 in row 2"),
     (([1, 0], torch.eye(2, requires_grad=True), 1), ValueError, "doc_vectors cannot be read .*detach"),
-    (([1, 0], [[1, None]], 1), TypeError, "doc_vectors must hold numbers, got object; is one of them missing"),
+    (([1, 0], [[1, None]], 1), TypeError, r"must hold numbers, got None \(NoneType\); is one of them"),
     (([1, 0], GOOD, 1, "mmr", [1]), ValueError, r"^scores have shape \(1,\), expected \(2,\): one a document"),
     (([1, 0], GOOD, 1, "mmr", [1, NAN]), ValueError, r"scores holds NaN or infinity \(first at row 1\)"),
     (([1, 0], [[NAN, 0], [0, 1]], 1, "mmr", [1, 2]), ValueError, r"NaN or infinity \(first at row 0\)"),
@@ -460,14 +461,21 @@ HIDDEN = np.ma.masked_array(np.eye(4), mask=np.eye(4))  # type: ignore[no-untype
     ({"costs": [1, NAN, 1, 1], "budget": 3}, ValueError, r"costs holds NaN or infinity \(first at row 1\)"),
     ({"costs": NAN}, ValueError, "costs and budget belong together"),
     ({"scores": NAN}, ValueError, r"scores have shape \(\), expected \(4,\)"),
-    ({"scores": [1, 10**400, None, 2]}, TypeError, "scores must hold numbers, got object; is one of them missing"),
+    ({"scores": [1, 10**400, None, 2]}, TypeError, "scores must hold numbers, got None .*is one of them missing"),
     ({"scores": [1, 0.5, float("inf"), 2]}, ValueError, r"scores holds NaN or infinity \(first at row 2\)"),
     ({"scores": HALF_MASKED}, ValueError, "scores cannot be read .*some values are masked; fill them"),
     ({"scores": [1, 2, 3, np.ma.masked]}, ValueError, "scores cannot be read .*some values are masked"),
     ({"costs": HALF_MASKED, "budget": 3}, ValueError, "costs cannot be read .*some values are masked"),
     ({"groups": HALF_MASKED.astype(int), "max_per_group": 1}, ValueError, "groups cannot be read .*are masked"),
     ({"already_shown": HALF_MASKED.astype(int)}, ValueError, "shown cannot be read .*some values are masked"),
-    ({"query_vector": HALF_MASKED}, ValueError, "query_vector is not an array: some values are masked"),
+    ({"query_vector": HALF_MASKED}, ValueError, "query_vector cannot be read .*some values are masked"),
+    ({"k": [[1, 2], [3]]}, TypeError, "k must be a whole number"),
+    ({"relevance": np.ones(2)}, ValueError, "unknown relevance array.*Known: auto, cosine"),
+    ({"per_cost": np.ones(2)}, TypeError, "per_cost must be True or False, got array"),
+    ({"subtopic_weights": [[1, 2], [3]]}, ValueError, "subtopic_weights must have rows of one length"),
+    ({"subtopics": ["cat"], "embed": embed, "query_text": 7}, TypeError, r"query_text must be text, got 7 \(int\)"),
+    ({"query_vector": "jaguar"}, TypeError, "query_vector must hold numbers, got <U6; give a list or an array"),
+    ({"doc_vectors": sparse.eye_array(4)}, TypeError, r"_array\); give a list .*of a sparse matrix: toarray"),
     ({"doc_vectors": HIDDEN}, ValueError, "doc_vectors cannot be read .*some values are masked"),
     ({"doc_vectors": list(HIDDEN)}, ValueError, "doc_vectors cannot be read .*some values are masked"),
     ({"subtopics": HIDDEN[:2]}, ValueError, "masked"),

@@ -54,6 +54,10 @@ def test_what_speaks_for_each_document(given: dict[str, Any], field: str, wanted
     ({"subtopics": ["up", "left"], "embed": lambda texts: [[0, 1], [-1, 0]]}, {1: "up", 0: None, 3: "up", 2: None}),
     ({"subtopics": ["a", "b"], "subtopic_scores": [[1, 5], [0, 0], [NAN, 2], [NAN, NAN]]},
      {0: "b", 1: None, 2: "b", 3: None}),
+    ({"subtopics": ["a", "b"], "subtopic_scores": [[-9, -5], [-9, -9], [NAN, -2], [NAN, NAN]]},
+     {0: "b", 1: None, 2: "b", 3: None}),
+    ({"subtopics": ["a", "b"], "subtopic_scores": [[NAN, 5], [NAN, 0], [NAN, 2], [NAN, NAN]]},
+     {0: "b", 1: None, 2: "b", 3: None}),
     ({"subtopics": lambda query: ["right"], "query_text": "up", "embed": lambda texts: [[1, 0]]},
      {1: None, 0: "right", 3: "right", 2: "right"}),
 ])  # fmt: skip
@@ -100,7 +104,7 @@ def test_tables() -> None:
         "| 1 | 1 | 4 |  | [red] |\n| 2 | 0 | 3 | 0 | a\\|b |\n\n"
         f"mean cosine 0; Vendi score 2; groups 2; {found.note}."
     )  # fmt: skip
-    broken = explained(subtopics=["big\ncat"], subtopic_scores=[[1]] * 4, diversity=None, k=1).markdown()
+    broken = explained(subtopics=["big\r\n\x1b\x07cat"], subtopic_scores=[[1]] * 4, diversity=None, k=1).markdown()
     assert "| big cat |\n\n" in broken
     assert "subtopics: big cat; " in broken
     console = Console(width=100, record=True, file=io.StringIO())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 from pathlib import Path
 from typing import Any
@@ -141,9 +142,16 @@ def test_by_hand() -> None:
 
 
 @pytest.mark.parametrize("per_cost", [False, True])
-def test_costs_that_sum_to_the_budget_fit_it(per_cost: bool) -> None:
-    found = diversify(**case(0), k=12, costs=[0.1] * 12, budget=0.3, per_cost=per_cost)
-    assert len(found.indices) == 3
+@pytest.mark.parametrize(("costs", "budget", "fit"), [
+    ([0.1] * 12, 0.3, 3),
+    (np.full(12, 0.1, np.float32), 1.0, 10),
+    ([0.1 + 0.2] * 12, 0.3, 1),
+    ([0.35] * 12, np.float32(0.7), 2),
+    ([1_000_001] * 12, 2_000_001, 1),
+])  # fmt: skip
+def test_costs_that_sum_to_the_budget_fit_it(per_cost: bool, costs: Any, budget: float, fit: int) -> None:
+    found = diversify(**case(0), k=12, costs=costs, budget=budget, per_cost=per_cost)
+    assert len(found.indices) == fit
 
 
 class Column:
@@ -164,9 +172,27 @@ class Column:
 
 def test_columns_of_objects_are_read_as_what_they_hold() -> None:
     given: dict[str, Any] = {"doc_vectors": np.eye(4), "k": 4, "max_per_group": 1}
-    for groups in (Column("a", "b", "a", "c"), Column(1, 2, 1, 3)):
-        found = diversify(None, **given, scores=Column(4.0, 3, 2.5, 1), groups=groups)
-        assert found.indices.tolist() == [0, 1, 3]
+    found = diversify(None, **given, scores=Column(4.0, 3, 2.5, 1), groups=Column("a", "b", "a", "c"))
+    assert found.indices.tolist() == [0, 1, 3]
+
+
+Site = enum.Enum("Site", {"ONE": "a", "OTHER": "b", "LAST": "c"}, type=str)
+"""Text, whose name numpy would cut to its length."""
+
+
+@pytest.mark.parametrize("groups", [
+    Column(1, 2, 1, 3),
+    [Site.ONE, Site.OTHER, Site.ONE, Site.LAST],
+    (np.str_("a"), "b", "a", "c"),
+    [np.int64(1), 2, 1, np.uint8(3)],
+    [-1, 2**63, -1, 2**63 + 1],
+    np.array(["a", "b", "a", "c"], np.dtypes.StringDType()),
+    np.array(["a", "a\0", "a", "b"], object),
+])  # fmt: skip
+def test_a_group_is_the_same_in_any_container(groups: Any) -> None:
+    found = diversify(None, np.eye(4), 4, scores=[4, 3, 2, 1], groups=groups, max_per_group=1)
+    assert found.indices.tolist() == [0, 1, 3]
+    assert found.explain().groups == 3
 
 
 @pytest.mark.parametrize(("limits", "indices", "filled"), [
@@ -245,10 +271,11 @@ def test_a_budget_below_every_cost_is_told() -> None:
     ({"groups": ["a"], "max_per_group": 1}, ValueError, r"groups have shape \(1,\), expected \(12,\): one a doc"),
     ({"groups": ["a"] * 12}, ValueError, "groups and max_per_group belong together"),
     ({"groups": ["a"] * 12, "max_per_group": 0}, ValueError, "max_per_group must be at least 1, got 0"),
-    ({"groups": [None] * 12, "max_per_group": 1}, TypeError, "groups must hold ids .*got object; is one of them"),
+    ({"groups": [None] * 12, "max_per_group": 1}, TypeError, r"groups must hold ids .*got None \(document 0\)"),
     ({"groups": ["a", float("nan")] * 6, "max_per_group": 1}, TypeError, r"got nan beside text \(document 1\)"),
     ({"groups": [1, "1"] * 6, "max_per_group": 1}, TypeError, r"one kind, .*got 1 beside text \(document 0\)"),
-    ({"groups": Column(*[None, "a"] * 6), "max_per_group": 1}, TypeError, "is one of them missing"),
+    ({"groups": Column(*[None, "a"] * 6), "max_per_group": 1}, TypeError, "got None beside text"),
+    ({"groups": {"a": 12}, "max_per_group": 1}, ValueError, r"groups have shape \(\), expected \(12,\)"),
     ({"costs": [1] * 12}, ValueError, "costs and budget belong together"),
     ({"costs": [1] * 11 + [-1], "budget": 1}, ValueError, r"at least 0, got -1.0 \(document 11\)"),
     ({"costs": [float("inf")] * 12, "budget": 1}, ValueError, r"costs holds NaN or infinity \(first at row 0\)"),

@@ -74,6 +74,31 @@ def test_texts_are_embedded_by_embed() -> None:
     assert found.note.endswith("2 of 5 documents have no vector and are embedded by their texts")
 
 
+class Column:
+    """As a column of a data frame: iterated over it gives its values, and it is looked up by its index."""
+
+    def __init__(self, values: Sequence[str]) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Any:
+        return iter(self.values)
+
+    def __getitem__(self, label: Any) -> Any:
+        raise KeyError(label)
+
+
+@pytest.mark.parametrize("missing", [[], [1, 4]])
+def test_texts_and_subtopics_may_be_columns(missing: list[int]) -> None:
+    given: dict[str, Any] = {"k": 3, "embed": by_length, "scores": range(5)}
+    given["doc_vectors"] = [None if i in missing else vector for i, vector in enumerate(by_length(TEXTS))]
+    names = np.array(["cat", "a car"], object)
+    found = diversify(**given, texts=Column(TEXTS), subtopics=names)
+    assert found.indices.tolist() == diversify(**given, texts=TEXTS, subtopics=names.tolist()).indices.tolist()
+
+
 def test_a_batch_of_texts_is_its_topics_one_by_one() -> None:
     pytest.importorskip("sklearn")
     queries, texts = ["cat", "", "car"], [TEXTS, [], TEXTS[2:]]
@@ -113,6 +138,10 @@ def test_a_document_without_a_vector_is_ranked_by_its_score_alone(diversity: flo
     ({"texts": TEXTS, "query_text": 3}, TypeError, "query_text must be text, got 3"),
     ({"texts": TEXTS, "query_vector": [1, 2]}, ValueError, "^query_vector belongs to doc_vectors, which are missing"),
     ({"texts": TEXTS, "embed": lambda texts: [[1.0]]}, ValueError, r"asked for 5 vectors and gave .* \(1, 1\)"),
+    ({"texts": TEXTS, "embed": lambda texts: [[1.0]] * 4 + [[1, 2]]}, ValueError, r"cannot read .*\[5, F\], one row"),
+    ({"texts": TEXTS, "doc_vectors": [[1.0], None], "embed": len}, ValueError, "^got 5 texts for 2 documents"),
+    ({"texts": {"a", "b"}, "doc_vectors": np.eye(2)}, TypeError, "texts must be a list of texts"),
+    ({"texts": TEXTS, "doc_vectors": np.eye(3)}, ValueError, "^got 5 texts for 3 documents; expected one each"),
     ({"texts": [TEXTS, TEXTS], "query_text": "cat"}, TypeError, "batch of 2 topics, so query_text must be 2 texts"),
 ])  # fmt: skip
 def test_odd_texts_and_vectors_are_named(given: Any, error: type[Exception], said: str) -> None:

@@ -99,7 +99,8 @@ def test_a_folder_is_written_down_and_an_object_is_not(tmp_path: Path) -> None:
 
 def test_bad_options_are_named() -> None:
     refused(lambda: DiverseRanker(top_k=0), "top_k must be at least 1, got 0")
-    refused(lambda: DiverseRanker(top_k=3).run(retrieved(), top_k=0), "k must be at least 1, got 0")
+    refused(lambda: DiverseRanker(top_k=3).run(retrieved(), top_k=0), "^top_k must be at least 1, got 0")
+    refused(lambda: DiverseRanker(embedder="minilm"), r"or a function .*got 'minilm' \(str\)", TypeError)
 
 
 def test_documents_without_embeddings_are_compared_by_their_words_with_a_notice() -> None:

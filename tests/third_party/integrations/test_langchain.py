@@ -92,7 +92,7 @@ def test_documents_without_vectors_or_scores_and_models_that_give_too_few_are_re
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
             return super().embed_documents(texts[1:])
 
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="for 2 vectors and gave"):
         DiverseCompressor(embeddings=Short(QUERY, VECTORS)).compress_documents([Document("1"), Document("2")], "jaguar")
 
 

@@ -20,7 +20,10 @@ from srd_train.commands.mcp import diversify_results
 from srd_train.serving.json_lines import rank_lines
 from srd_train.serving.models import load_model
 
-pytestmark = pytest.mark.data
+pytestmark = [
+    pytest.mark.data,
+    pytest.mark.skipif("SRD_DATA_DIR" not in os.environ, reason="SRD_DATA_DIR names no folder of data sets"),
+]
 K = 10
 Query = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 """Of a query its vector [F], the documents' [N, F], and their cosines [N]."""

@@ -83,7 +83,11 @@ def test_groups_budgets_and_what_was_shown() -> None:
     assert np.isinf(distances[:, -1]).all()
     assert np.isfinite(distances[:, :-1]).all()
     refused(lambda: search.fit(DOCUMENTS), "groups and max_per_group belong together")
-    refused(lambda: search.fit(DOCUMENTS, groups=groups[1:], costs=costs), "inconsistent numbers of samples")
+    refused(
+        lambda: search.fit(DOCUMENTS, groups=groups[1:], costs=costs), r"^groups have shape \(29,\), expected \(30,\)"
+    )
+    refused(lambda: search.fit(DOCUMENTS, groups=[1, "1"] * 15, costs=costs), "^groups must hold ids of one", TypeError)
+    refused(lambda: search.fit(DOCUMENTS, groups=groups, costs=-costs), "^costs must be at least 0, got -1.0")
     refused(lambda: search.predict(QUERIES, already_shown=[None]), "expected already_shown of 4 queries .*got 1")
 
 

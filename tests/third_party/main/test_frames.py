@@ -182,13 +182,20 @@ def test_scores_of_subtopics_are_a_column_of_documents_and_may_be_missing() -> N
     (changed(1, "doc_vec", [1.0]), {}, ValueError, "rows of one length, got 1 .* and 4"),
     (changed(1, "doc_vec", None).drop(columns="score"), {}, ValueError, "topic 'q1': document . has no vector; give"),
     (changed(1, "query_vec", None), {"k": 2}, None, ""),  # q1 goes by its scores
+    (changed(1, "query_vec", pd.NA), {"k": 2}, None, ""),
+    (frame().assign(qids=frame()["qid"]).set_index("qids").rename_axis("qid"), {"k": 2}, None, ""),
+    (frame().assign(seen=pd.Series([True, pd.NA, *[False] * 10], range(100, 112), "boolean")),
+     {"already_shown": "seen"}, TypeError, "must hold True or False, got None"),
+    (frame().assign(ratings=1), {"ranker": "pm2", "subtopic_scores": "ratings"}, TypeError,
+     "column 'ratings' must hold lists of numbers, one a subtopic, got 1$"),
+    (frame()["score"], {}, TypeError, r"\(Series\); polars and pyarrow have to_pandas"),
     (changed(0, "score", 1.0).assign(seen="False"), {"already_shown": "seen"}, TypeError,
      r"column 'seen' must hold True or False, got 'False' \(str\)"),
     (["d1"], {}, TypeError, r"^expected a pandas DataFrame, a row a document, got \['d1'\] \(list\)"),
     (changed(0, "query_vec", [1.0]), {}, ValueError, r"topic 'q2': query_vector has shape \(1,\), expected \(4,\)"),
 ])  # fmt: skip
 def test_bad_frames_are_named(given: pd.DataFrame, options: Any, error: Any, message: str) -> None:
-    ranker = FrameRanker("mmr", **options)
+    ranker = FrameRanker(**{"ranker": "mmr"} | options)
     if error is None:
         assert len(ranker.transform(given)) == 4
         return

@@ -135,6 +135,7 @@ def test_candidates_with_scores_are_put_into_retrieval_order(srd: Srd, feed: Any
     ({**LINE, "already_shown": "a"}, "expected a list of document ids"),
     ({**LINE, "groups": [1, 1, 2]}, "groups and max_per_group belong together"),
     ({**LINE, "costs": [1, "x", 2], "budget": 2}, "costs must hold numbers"),
+    ({**LINE, "retrieval_scores": [1, None, 2]}, "retrieval_scores must hold numbers, got None"),
     ({**LINE, "diversity": "much"}, "diversity must be a number, got 'much'"),
     ({**LINE, "subtopics": [[1, 0]]}, "ranker 'mmr' cannot use subtopics"),
     ({**LINE, "user": 7}, "--pass-through KEY"),

@@ -216,7 +216,7 @@ def topic_of(content: Mapping[str, Any]) -> tuple[Topic, IntArray | None]:
     topic = Topic(**values)
     if scores is None:
         return topic, None
-    row = row_of(topic.query_id, "retrieval_scores", scores, topic.n_candidates, "fiubO")
+    row = row_of(topic.query_id, "retrieval_scores", scores, topic.n_candidates)
     if (order := falling(row)) is not None:
         topic, row = topic.take(order), row[order]
     return dataclasses.replace(topic, retrieval_scores=row), order

@@ -102,17 +102,15 @@ class SearchNetwork(nn.Module):
         Returns:
             With gradients to all that they are made of:
 
-            - [M, N, 2H + 1], x'U of each candidate, and what the retrieval order adds
+            - [M, N, 2H], x'U of each candidate; [M, N, 2H + 1] with what the retrieval order adds, where it is read
             - [M, N, 4H], what each candidate adds to the LSTM's gates (input, forget, cell, output)
             - [M, 2H], [c_0; h_0]
         """
         queries, rows = self.standardizer(inputs.queries, inputs.documents)
         gates = rows @ self.input_weight.T + self.gate_bias
-        if self.order_weight is None or inputs.features is None:
-            order = rows.new_zeros(rows.shape[:2])
-        else:
-            order = inputs.features @ self.order_weight
-        scoring = torch.cat([rows @ self.scoring_weight, order[..., None]], dim=-1)
+        scoring = rows @ self.scoring_weight
+        if self.order_weight is not None and inputs.features is not None:
+            scoring = torch.cat([scoring, (inputs.features @ self.order_weight)[..., None]], dim=-1)
         return scoring, gates, torch.sigmoid(queries @ self.query_weight.T)
 
     def next_state(self, state: Tensor, inputs: Tensor) -> Tensor:
@@ -147,8 +145,10 @@ class SearchNetwork(nn.Module):
 
     @staticmethod
     def logits(scoring: Tensor, states: Tensor) -> Tensor:
-        """x_i' U s and the order's part, of each candidate [M, N, 2H + 1] and state [M, L, 2H]: [M, L, N]."""
-        return states @ scoring[..., :-1].transpose(1, 2) + scoring[:, None, :, -1]
+        """x_i' U s, and the order's part, of each candidate [M, N, 2H or 2H + 1] and state [M, L, 2H]: [M, L, N]."""
+        width = states.shape[-1]
+        logits = states @ scoring[..., :width].transpose(1, 2)
+        return logits if scoring.shape[-1] == width else logits + scoring[:, None, :, -1]
 
 
 class NumpyEvaluator:
@@ -159,7 +159,7 @@ class NumpyEvaluator:
 
     Args:
         network: it stays as it is while it is searched with.
-        projections: (scoring [N_t, 2H + 1], inputs [N_t, 4H], initial [2H]) of each topic.
+        projections: (scoring [N_t, 2H or 2H + 1], inputs [N_t, 4H], initial [2H]) of each topic.
     """
 
     def __init__(self, network: SearchNetwork, projections: list[tuple[FloatArray, FloatArray, FloatArray]]) -> None:
@@ -171,7 +171,7 @@ class NumpyEvaluator:
         # The logistic function of three gates by tanh, without overflow on either side: 0.5 tanh(0.5 x) + 0.5.
         self._scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), hidden)
         self._shift = np.repeat(np.array([0.5, 0.5, 0, 0.5], np.float32), hidden)
-        # [M, 2H + 1, N]: every term of a sum over the state is then a whole row.
+        # [M, 2H or 2H + 1, N]: every term of a sum over the state is then a whole row.
         scoring = side_by_side([scoring for scoring, _, _ in projections])
         self._scoring: FloatArray = np.ascontiguousarray(scoring.swapaxes(1, 2))
         self._inputs = side_by_side([inputs for _, inputs, _ in projections])
@@ -209,10 +209,11 @@ class NumpyEvaluator:
         return np.asarray(0.5 * np.tanh(0.5 * raised) + 0.5, dtype=np.float32)
 
     def logits(self, trees: IntArray, states: FloatArray) -> FloatArray:
-        """[E, N], x'U s and the order's part."""
+        """[E, N], x'U s, and the order's part."""
         scoring = self._scoring[trees] if len(trees) != 1 else self._scoring[int(trees[0])][None]
         out = scoring[:, 0] * states[:, 0, None]
         for unit in range(1, states.shape[1]):
             out += scoring[:, unit] * states[:, unit, None]
-        out += scoring[:, -1]
+        if scoring.shape[1] > states.shape[1]:
+            out += scoring[:, -1]
         return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,16 @@ def test_ranking_by_policy_is_the_argmax_of_the_network() -> None:
                 logits = network.logits(scoring, state[:, None])[0, 0].numpy()
                 assert logits[chosen] >= logits[ranking[rank:]].max() - 1e-5
                 state = network.next_state(state, inputs[:, int(chosen)])
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_of_documents_alike_it_keeps_the_retrieval_order_where_it_reads_it(read: bool) -> None:
+    topics = generate("serp", n_topics=6, seed=0)
+    alike = topics.replace(replace(topic, doc_vectors=np.ones_like(topic.doc_vectors)) for topic in topics)
+    ranker = learner(learning_rate=1e-9, epochs=1, retrieval_order=read)
+    ranker.fit(alike, seed=0)
+    kept = [np.array_equal(ranking, np.arange(15)) for ranking in ranker.rank_batch(alike, 15)]
+    assert all(kept) if read else not any(kept)
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ def test_relations_that_were_learned_hold_for_topics_of_other_subtopics() -> Non
 
 @pytest.mark.parametrize(("name", "options", "margin"), [
     ("reinforce", {"hidden_size": 128}, 0.1),
-    ("mcts", {"hidden_size": 64, "simulations": 1}, 0.05),
+    ("mcts", {"hidden_size": 64, "simulations": 1, "retrieval_order": False}, 0.05),
 ])  # fmt: skip
 def test_similar_first_weights_already_look_for_new_documents_near_the_query(
     name: str, options: dict[str, Any], margin: float

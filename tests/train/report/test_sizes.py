@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from made_results import cells, recipe_file
 from run_srd import Srd
 
@@ -65,25 +64,12 @@ def test_the_table_shows_means_by_size_gains_and_cost() -> None:
     assert by_name["daletor"][-1] == "1.00"
 
 
-def test_a_benchmark_of_several_sizes_gets_its_table_and_its_picture(srd: Srd, study: Srd, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+def test_a_benchmark_of_several_sizes_gets_its_table(srd: Srd, tmp_path: Path) -> None:
     learner = 'ranker = "daletor"\nseeds = [0, 1]\nconfig = { epochs = 2, width = 8 }'
     source = 'source = "synthetic:tiny:40:0"\nshares = [2, 1, 1]\ntrain_queries = '
     topics = f'{source}20\n[[topics]]\nname = "tiny, 5"\n{source}5'
-    recipe, scores = recipe_file(tmp_path, learner, "random", "mmr", topics=topics), tmp_path / "s.parquet"
-    page = tmp_path / "page.md"
-    srd.works("benchmark", recipe, "--out", tmp_path / "results", "--scores", scores, "--markdown", page)
+    recipe, page = recipe_file(tmp_path, learner, "random", "mmr", topics=topics), tmp_path / "page.md"
+    srd.works("benchmark", recipe, "--out", tmp_path / "results", "--markdown", page)
     text = page.read_text()
     assert text.index("alpha_nDCG@5 by training queries**") < text.index("**tiny: 10 test topics")
     assert "**tiny, 5: 10 test topics" not in text
-    drawn = []
-    for name in ("one.svg", "two.svg"):
-        study.works("training-queries", recipe, "--scores", scores, "--out", tmp_path / name, "--hide", "random")
-        drawn.append((tmp_path / name).read_bytes())
-    assert drawn[0] == drawn[1]
-    for said in (b">daletor<", b">mmr<", b"training queries", b"alpha_nDCG@5, test", b">20<"):
-        assert said in drawn[0]
-    assert b">random<" not in drawn[0]
-    whole = recipe_file(tmp_path, "mmr")
-    words = ("training-queries", whole, "--scores", scores, "--out", tmp_path / "c.svg")
-    assert "has no topic sets that differ in train_queries alone" in study.fails(*words)

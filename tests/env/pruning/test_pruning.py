@@ -228,6 +228,8 @@ def test_arrays_share_one_table_of_neighbours() -> None:
     (lambda: KNN(0.3, metric="euclid"), ValueError, "unknown metric 'euclid'. Did you mean euclidean"),
     (lambda: ByRanker("mmr", 0), ValueError, "keep, a number of candidates, must be at least 1, got 0"),
     (lambda: ByRanker("mmr", 1.5), ValueError, "keep, a share .* and 1, got 1.5"),
+    (lambda: ByRanker("mmr", 0.0), ValueError, "keep, a share of the candidates, must be above 0"),
+    (lambda: ByRanker("mmr", -0.5), ValueError, "keep, a share of the candidates, must be between 0 and 1"),
     (lambda: ByRanker("mmr", True), TypeError, "keep, a number of candidates, must be a whole number, got True"),
     (lambda: ByRanker("mmr", 0.5, when="steps"), ValueError, "unknown moment to prune 'steps'"),
     (lambda: ByRanker(object(), 0.5), TypeError, "needs `rank` and `rank_batch`.*which object lacks"),

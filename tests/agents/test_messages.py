@@ -11,14 +11,11 @@ from monsters import LONG, LONGEST, LONGEST_REPR, MONSTERS, TOPICS, said_by
 from noisy_linear import NoisyLinear
 from small_topics import refused
 
-from srd_agents.pipeline.diversify import diversify
-from srd_agents.registry import RANKERS, load_ranker, make_ranker
-from srd_agents.training.loop import LearnerConfig
+from srd_agents import RANKERS, diversify, load_ranker, make_ranker
+from srd_agents.training import History, LearnerConfig, Progress, Validation
 from srd_agents.training.options import Config
-from srd_agents.training.progress import History, Progress
-from srd_agents.training.validation import Validation
+from srd_gym import Topic
 from srd_gym.pruning import ByRanker
-from srd_gym.topic import Topic
 
 TOPIC = TOPICS[0]
 VECTORS = np.eye(3)

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from srd_gym.data.parquet import write_topics
-from srd_gym.data.synthetic import generate
+from srd_gym.data import generate, write_topics
 from srd_gym.files import PARTIAL, written_atomically
 
 resource = pytest.importorskip("resource", reason="Windows has no such files")

@@ -19,10 +19,9 @@ from monsters import LONG, LONGEST, LONGEST_REPR, MONSTERS, TOPICS, said_by
 from small_topics import FirstRankOnly, bare_topic, refused, small_topic
 
 import srd_gym
-from srd_gym import scoring_v0
+from srd_gym import Topic, TopicSet, load_topics, scoring_v0
 from srd_gym.checks import near, unknown
-from srd_gym.core import ScoringCore, SelectionCore
-from srd_gym.core.arrays import TopicArrays
+from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.data import (
     LsaVectorizer,
     VectorTable,
@@ -32,7 +31,6 @@ from srd_gym.data import (
     iter_topics,
     load_ambient,
     load_texts,
-    load_topics,
     load_trec,
     read_qrels,
     read_run,
@@ -42,12 +40,10 @@ from srd_gym.data import (
     write_run,
     write_topics,
 )
-from srd_gym.measures import evaluate, evaluate_run, measure
-from srd_gym.measures.base import Reference
+from srd_gym.measures import Reference, evaluate, evaluate_run, measure
 from srd_gym.measures.catalogue import AlphaDCG
 from srd_gym.pruning import KNN, ByRanker, Chain, parse_pruning, pruning_from
 from srd_gym.reading import read_json_object
-from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run, TopicQrels
 
 gym.register_envs(srd_gym)

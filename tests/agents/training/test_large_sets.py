@@ -12,10 +12,7 @@ import pytest
 
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce import topic_inputs as relational
-from srd_gym.data import parquet
-from srd_gym.data.notices import DataNotice
-from srd_gym.data.parquet import read_topics, write_topics
-from srd_gym.data.synthetic import generate
+from srd_gym.data import DataNotice, generate, parquet, read_topics, write_topics
 from srd_gym.topic import TopicSet
 
 pytest.importorskip("torch")

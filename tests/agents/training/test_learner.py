@@ -21,12 +21,10 @@ from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import OneByOne, refused
 
 import srd_agents.training.loop as loop
-from srd_agents.training.learner import Learner, LearnerConfig
-from srd_agents.training.progress import History, Progress
-from srd_agents.training.validation import Validation
+from srd_agents.training import History, Learner, LearnerConfig, Progress, Validation
+from srd_gym import Topic, TopicSet
 from srd_gym.data import generate, write_topics
 from srd_gym.dtypes import IntArray
-from srd_gym.topic import Topic, TopicSet
 
 TOPICS = generate("tiny", n_topics=15, seed=0)
 TRAIN, VALIDATION = TOPICS[:10], TOPICS[10:]

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from small_topics import refused
 
-from srd_agents import RANKERS, diversify, make_ranker
+from srd_agents import RANKERS, diversify, load_ranker, make_ranker
 from srd_agents.frames import FrameRanker
 from srd_agents.pipeline.safe import SafeConfig
-from srd_agents.registry import load_ranker
 from srd_agents.training.options import CONFIG_FILE, model_config
 from srd_agents.training.renamed import RENAMED
 

@@ -11,12 +11,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from small_topics import random_topics, refused, small_topic
 
-from srd_gym import Clicks, scoring_v0
+from srd_gym import Clicks, TopicSet, scoring_v0
 from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.core.users import users_from
 from srd_gym.envs import SelectionEnv
 from srd_gym.testing import check_env, check_scoring_env
-from srd_gym.topic import TopicSet
 
 MODELS: list[Clicks] = [
     Clicks(),

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from small_topics import Own, judged_topic, refused
 
-from srd_gym import Clicks
-from srd_gym.core import TopicArrays
+from srd_gym.core import Clicks, TopicArrays
 from srd_gym.dtypes import IntArray
 from srd_gym.offline import EpsilonPolicy, Log, evaluate_offline, logged_parts
 from srd_gym.offline.estimators import ESTIMATORS, _Evaluated, cascade_dr, ips, item_position, unsupported

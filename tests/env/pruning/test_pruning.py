@@ -331,8 +331,7 @@ def test_nothing_is_pruned_below_the_ranks_to_fill() -> None:
             return allowed.astype(np.int8)
 
     few, wrong = (SelectionCore(random_topics(0, n=6), horizon=3, pruning=each()) for each in (KeepNone, KeepInt8))
-    message = r"KeepNone keeps 0 candidates of an episode with 3 ranks to fill.*`needed`"
-    refused(lambda: few.reset([0]), message)
+    refused(lambda: few.reset([0]), "KeepNone keeps 0 candidates of an episode with 3 ranks to fill.*`needed`")
     refused(lambda: wrong.reset([0]), r"KeepInt8 returned int8 of shape \(1, 6\); expected bool \(1, 6\)")
 
 

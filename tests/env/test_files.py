@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from srd_gym.data.parquet import write_topics
-from srd_gym.data.synthetic import generate
+from srd_gym.data import generate, write_topics
 from srd_gym.files import PARTIAL, written_atomically
 
-resource = pytest.importorskip("resource", reason="Windows has no such files")
+pytest.importorskip("resource", reason="Windows has no such files")
 
 
 def write(path: Path | str, text: str = "new") -> None:
@@ -103,13 +102,10 @@ def test_errors_name_the_file_that_they_are_about(tmp_path: Path, monkeypatch: p
     "write_topics(path, generate('serp', n_topics=300))",
 ])  # fmt: skip
 def test_a_limit_of_the_system_names_the_file(tmp_path: Path, words: str) -> None:
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-
     path = tmp_path / "f"
-    code = f"import sys; from srd_gym.data import generate, write_run, write_topics; path = sys.argv[1]; {words}"
-    run = [sys.executable, "-c", code, path]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=60, preexec_fn=limited)
+    code = "import resource, sys; from srd_gym.data import generate, write_run, write_topics; path = sys.argv[1]\n"
+    code += f"resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); {words}"
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=60)
     assert f"File too large: '{path}'" in done.stderr
     assert os.listdir(tmp_path) == []
 

@@ -19,10 +19,9 @@ from monsters import LONG, LONGEST, LONGEST_REPR, MONSTERS, TOPICS, said_by
 from small_topics import FirstRankOnly, bare_topic, refused, small_topic
 
 import srd_gym
-from srd_gym import scoring_v0
+from srd_gym import Topic, TopicSet, load_topics, scoring_v0
 from srd_gym.checks import near, unknown
-from srd_gym.core import ScoringCore, SelectionCore
-from srd_gym.core.arrays import TopicArrays
+from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.data import (
     LsaVectorizer,
     VectorTable,
@@ -32,7 +31,6 @@ from srd_gym.data import (
     iter_topics,
     load_ambient,
     load_texts,
-    load_topics,
     load_trec,
     read_qrels,
     read_run,
@@ -42,12 +40,10 @@ from srd_gym.data import (
     write_run,
     write_topics,
 )
-from srd_gym.measures import evaluate, evaluate_run, measure
-from srd_gym.measures.base import Reference
+from srd_gym.measures import Reference, evaluate, evaluate_run, measure
 from srd_gym.measures.catalogue import AlphaDCG
 from srd_gym.pruning import KNN, ByRanker, Chain, parse_pruning, pruning_from
 from srd_gym.reading import read_json_object
-from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run, TopicQrels
 
 gym.register_envs(srd_gym)
@@ -65,9 +61,9 @@ def made(name: str, value: Any) -> object:
     return gym.make("SRD-v0", disable_env_checker=True, **({"topics": SMALL} | {name: value}))
 
 
-def made_vector(name: str, value: Any) -> object:
-    arguments = {"topics": SMALL} | {name: value}
-    return gym.make_vec("SRD-v0", num_envs=2, vectorization_mode="vector_entry_point", **arguments)
+def made_vector(name: str, value: Any) -> Any:
+    how = {"num_envs": 2, "vectorization_mode": "vector_entry_point", "topics": SMALL} | {name: value}
+    return gym.make_vec("SRD-v0", **how)
 
 
 def made_scoring(name: str, value: Any) -> object:
@@ -158,14 +154,16 @@ def test_whatever_comes_no_error_is_long(call: str) -> None:
         assert max(map(len, said)) <= LONGEST, f"{call} of {name}"
 
 
+NUMBERS = tuple(map(str, range(1_000)))
+QRELS = TopicQrels(doc_ids=NUMBERS, subtopic_ids=NUMBERS[:100], judgments=np.zeros((1_000, 100), np.int8))
 REPRS: dict[str, Callable[[], object]] = {
     "topic": lambda: Topic(query_id=LONG, doc_ids=("a",), query_text=LONG),
     "topic set": lambda: TopicSet(TOPICS, name=LONG, simulated=True, transductive=True),
     "fold": lambda: TopicSet(TOPICS, name=LONG).folds(5)[0],
     "arrays": lambda: TopicArrays(TopicSet(TOPICS, name=LONG)),
     "evaluation": lambda: evaluate(TOPICS, {topic.query_id: [0] for topic in TOPICS}, ["StRecall@5", "ERR_IA@5"]),
-    "qrels": lambda: Qrels(topics={topic.query_id: TopicQrels(**QRELS) for topic in TOPICS}),
-    "qrels of a topic": lambda: TopicQrels(**QRELS),
+    "qrels": lambda: Qrels(topics=dict.fromkeys(TOPICS.query_ids, QRELS)),
+    "qrels of a topic": lambda: QRELS,
     "run": lambda: Run(rankings={LONG: (LONG,) * 1_000}, scores={LONG: np.zeros(1_000)}),
     "snapshot": lambda: (ENV.reset(seed=0), ENV.snapshot())[1],
     "step": lambda: SelectionCore(SHARED, episodes=500).step(np.zeros(500, np.int64)),
@@ -175,11 +173,6 @@ REPRS: dict[str, Callable[[], object]] = {
     "ranker to prune by": lambda: ByRanker(LONG, 0.5),
     "environment": lambda: ENV,
     "vector environment": lambda: VECTOR,
-}
-QRELS: dict[str, Any] = {
-    "doc_ids": tuple(map(str, range(1_000))),
-    "subtopic_ids": tuple(map(str, range(100))),
-    "judgments": np.zeros((1_000, 100), np.int8),
 }
 
 
@@ -224,10 +217,8 @@ def test_a_topic_is_a_table_in_notebooks_in_which_nothing_is_markup() -> None:
 
 def test_the_table_of_a_large_topic_shows_its_first_candidates() -> None:
     n = 1_000
-    large = bare_topic(
-        0, doc_ids=[f"d{i}" for i in range(n)], doc_texts=["<" * 10_000] * n, judgments=np.ones((n, 500))
-    )
-    table = large._repr_html_()
+    ids = [f"d{i}" for i in range(n)]
+    table = bare_topic(0, doc_ids=ids, doc_texts=["<" * 10_000] * n, judgments=np.ones((n, 500)))._repr_html_()
     assert len(table) < 20_000
     assert "and 990 more" in table
 
@@ -263,7 +254,7 @@ def test_many_names_are_not_all_listed() -> None:
 def test_topics_in_any_iterable_do_where_a_set_does(of: Callable[[Any], Any], tmp_path: Path) -> None:
     one, other = (gym.make("SRD-v0", topics=topics, disable_env_checker=True) for topics in (of(SMALL), SMALL))
     assert one.reset(seed=3)[1]["query_id"] == other.reset(seed=3)[1]["query_id"]
-    assert made_vector("topics", of(SMALL)).core.arrays.query_ids == SMALL.query_ids  # type: ignore[attr-defined]
+    assert made_vector("topics", of(SMALL)).core.arrays.query_ids == SMALL.query_ids
     assert scoring_v0.parallel_env(topics=of(SMALL)).core.arrays.query_ids == SMALL.query_ids
     assert load_topics(of(SMALL)).fingerprint == SMALL.fingerprint
     rankings = {TOPIC.query_id: [0]}
@@ -273,12 +264,10 @@ def test_topics_in_any_iterable_do_where_a_set_does(of: Callable[[Any], Any], tm
     assert copy.deepcopy(TOPIC) is TOPIC
 
 
-@pytest.mark.parametrize(
-    "call", [load_topics, lambda topics: made("topics", topics), lambda topics: TopicSet(topics, name="x")]
-)
-def test_other_things_are_no_topics(call: Callable[[Any], object]) -> None:
-    refused(lambda: call([TOPIC, 3]), r"topics must be a TopicSet.* whose entry 1 is 3", TypeError)
-    refused(lambda: call(TOPIC), r"topics must be a TopicSet.*got Topic\(", TypeError)
+def test_other_things_are_no_topics() -> None:
+    for call in (load_topics, lambda topics: made("topics", topics), lambda topics: TopicSet(topics, name="x")):
+        refused(lambda call=call: call([TOPIC, 3]), r"topics must be a TopicSet.* whose entry 1 is 3", TypeError)
+        refused(lambda call=call: call(TOPIC), r"topics must be a TopicSet.*got Topic\(", TypeError)
     refused(lambda: evaluate("words", {}, "P_IA@1"), r"got 'words' \(str\); srd_gym.load_topics reads names", TypeError)
 
 

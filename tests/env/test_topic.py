@@ -64,8 +64,8 @@ def test_fields_are_converted_and_frozen() -> None:
 
 
 def test_a_topic_without_a_relevant_document_is_kept_but_teaches_nothing() -> None:
-    assert not topic(judgments=[[0, -2], [0, 0], [0, 0]]).trainable
-    assert topic(judgments=[[0, -2], [0, 0], [0, 0]]).labelled
+    barren = topic(judgments=[[0, -2], [0, 0], [0, 0]])
+    assert (barren.labelled, barren.trainable) == (True, False)
     assert not topic(judgments=None).labelled
     assert topic(subtopic_ids=(), judgments=np.zeros((3, 0)), pool=None, pool_ids=None).n_subtopics == 0
 
@@ -214,6 +214,12 @@ def test_folds_share_no_query(count: int, n: int, seed: int) -> None:
     assert [f.test.query_ids for f in topics.folds(n, seed)] == [f.test.query_ids for f in folds]
 
 
+def test_folds_have_a_seed_of_their_own() -> None:
+    one, other = (numbered(12).folds(4, *seed) for seed in ((), (0,)))
+    assert [fold.test.query_ids for fold in one] == [fold.test.query_ids for fold in other]
+    refused(lambda: numbered(12).folds("4"), "folds must be a whole number, got '4'", TypeError)  # type: ignore[arg-type]
+
+
 def test_published_folds_train_on_topics_of_no_fold() -> None:
     folds = numbered(7).folds_from([["1", "2"], ["3"], ["6"]])
     assert [(f.train.query_ids, f.validation.query_ids, f.test.query_ids) for f in folds] == [
@@ -242,12 +248,6 @@ def test_a_topic_is_found_by_its_query_id() -> None:
     assert topics.select("python").query_ids == ("python",)
     refused(lambda: topics["jagaur"], "unknown query id in topic set 'words': 'jagaur'. Did you mean jaguar")
     refused(lambda: topics.position(3), r"a query id is text, got 3 \(int\)", TypeError)
-
-
-def test_folds_have_a_seed_of_their_own() -> None:
-    topics = TopicSet([topic(str(i)) for i in range(12)], name="x")
-    assert [fold.test.query_ids for fold in topics.folds(4)] == [fold.test.query_ids for fold in topics.folds(4, 0)]
-    refused(lambda: topics.folds("4"), "folds must be a whole number, got '4'", TypeError)
 
 
 def test_a_set_keeps_what_made_its_vectors() -> None:

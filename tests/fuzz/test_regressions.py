@@ -19,8 +19,7 @@ import pytest
 from fuzz.calls import MODEL
 from small_topics import Answers, refused
 
-from srd_agents.pipeline.diversify import diversify
-from srd_agents.registry import RANKERS
+from srd_agents import RANKERS, diversify
 from srd_agents.training.options import CONFIG_FILE
 from srd_gym.data import generate, read_qrels, read_run, read_topics, read_vectors
 from srd_gym.measures import evaluate, evaluate_run, evaluation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_topics import judged_topic
+from small_topics import judged_topic, refused
 
 from srd_agents import make_ranker
 from srd_agents.training.validation import Validation
-from srd_gym.data import generate, load_topics
+from srd_gym.data import generate, load_ambient, load_topics
 from srd_gym.measures import Reference, measure
 from srd_gym.topic import Topic
 
@@ -35,38 +36,28 @@ UNTOLD: dict[str, Any] = {"subtopic_vectors": None}
 UNNAMED = UNTOLD | {"subtopic_ids": (), "judgments": None}
 
 
-@pytest.mark.parametrize(
-    ("names", "options", "changes", "message"),
-    [
-        (TOLD, {}, SCORES | {"doc_vectors": None}, "'q0' has no document vectors, which {who} needs"),
-        (BY_VECTORS, {}, NEITHER, "no query vector, so {who} has no.*relevance='scaled'"),
-        (["xquad"], {"coverage": "topic"}, NEITHER, "no query vector, so {who} has no.*relevance='scaled'"),
-        ((*BY_VECTORS, "xquad"), {"relevance": "rank"}, {}, "scores, which {who} with relevance='rank' needs"),
-        (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors, with which {who} compares.*--vectors lsa.*take mmr"),
-        (EXPLICIT, {}, UNNAMED, "'q0' has no subtopic vectors.*subtopic_ids.*mmr, msd or dpp, which need none"),
-        (["retrieval-order"], {}, {}, "'q0' has no retrieval order.*leave 'retrieval-order' out"),
-        (["oracle"], {}, {"judgments": None}, "'q0' has no judgments"),
-        (["relational-pretrained"], {}, {"doc_vectors": None}, "'q0' has no document vectors.*srd data build"),
-    ],
-)
+@pytest.mark.parametrize(("names", "options", "changes", "message"), [
+    (TOLD, {}, SCORES | {"doc_vectors": None}, "'q0' has no document vectors, which {who} needs"),
+    (BY_VECTORS, {}, NEITHER, "no query vector, so {who} has no.*relevance='scaled'"),
+    (["xquad"], {"coverage": "topic"}, NEITHER, "no query vector, so {who} has no.*relevance='scaled'"),
+    ((*BY_VECTORS, "xquad"), {"relevance": "rank"}, {}, "scores, which {who} with relevance='rank' needs"),
+    (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors, with which {who} compares.*--vectors lsa.*take mmr"),
+    (EXPLICIT, {}, UNNAMED, "'q0' has no subtopic vectors.*subtopic_ids.*mmr, msd or dpp, which need none"),
+    (["retrieval-order"], {}, {}, "'q0' has no retrieval order.*leave 'retrieval-order' out"),
+    (["oracle"], {}, {"judgments": None}, "'q0' has no judgments"),
+    (["relational-pretrained"], {}, {"doc_vectors": None}, "'q0' has no document vectors.*srd data build"),
+])  # fmt: skip
 def test_what_a_topic_lacks_is_named(names: Any, options: Any, changes: Any, message: str) -> None:
     for name in names:
-        with pytest.raises(ValueError, match=message.format(who=f"ranker {name!r}")):
-            make_ranker(name, **options).rank(topic(4, **changes), 2)
+        ranker = make_ranker(name, **options)
+        refused(lambda ranker=ranker: ranker.rank(topic(4, **changes), 2), message.format(who=f"ranker {name!r}"))
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        *(
-            (name, {"relevance": kind})
-            for name in BY_VECTORS
-            for kind in ("scores", "scaled", "matched", "cosine", "rank")
-        ),
-        *((name, {"coverage": scaling}) for name in EXPLICIT for scaling in ("topic", "subtopic", "cosine")),
-    ],
-)
+@pytest.mark.parametrize(("name", "options"), [
+    *product(BY_VECTORS, [{"relevance": kind} for kind in ("scores", "scaled", "matched", "cosine", "rank")]),
+    *product(EXPLICIT, [{"coverage": scaling} for scaling in ("topic", "subtopic", "cosine")]),
+])  # fmt: skip
 def test_poor_input_is_ranked_in_candidate_order(name: str, options: Any) -> None:
     ranker = make_ranker(name, **options)
     assert ranker.rank(topic(1, retrieval_scores=[2.0]), 10).tolist() == [0]
@@ -125,10 +116,6 @@ def test_oracle_takes_the_largest_gain_at_every_rank(name: str, n: int, s: int, 
 
 @pytest.mark.data
 def test_heuristics_on_ambient_reach_the_known_values(data_dir: Path) -> None:
-    from srd_agents.training.validation import Validation
-    from srd_gym.data.ambient import load_ambient
-    from srd_gym.measures import measure
-
     # Computed independently of this package on the same files: candidates' ideal, MiniLM vectors.
     wanted = {"retrieval-order": (0.573, 0.544, 0.346, 0.483), "oracle": (1.0, 1.0, 0.727, 0.972)}
     topics = load_ambient(data_dir / "ambient", vectors=data_dir / "ambient" / "minilm-384.npz")

@@ -1,32 +1,33 @@
-"""MMR, MSD and DPP: against their formulas, against computing every score, and against another library."""
+"""Greedy rankers, by pairs and by coverage: their formulas, the lazy choice, other libraries, brute force."""
 
 from __future__ import annotations
 
+from itertools import combinations
+from math import e
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_topics import refused
 
 from srd_agents import make_ranker
 from srd_agents.heuristic import coverage, trade_off
 from srd_agents.heuristic.greedy import ByObjective, Rows, chosen_alone, rows_of
+from srd_agents.pipeline.capabilities import with_diversity
 from srd_agents.pipeline.limits import Limits
 from srd_gym.checks import all_finite
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
 BY_VECTORS = ("mmr", "msd", "dpp")
+COVERING = ("cover", "facility-location", "saturated-coverage")
+GREEDY = (*BY_VECTORS, "ssd", *COVERING)
 
 
 def topic_of(vectors: Any, **changes: Any) -> Topic:
-    values: dict[str, Any] = {
-        "query_id": "q",
-        "doc_ids": tuple(f"d{i}" for i in range(len(vectors))),
-        "doc_vectors": vectors,
-    }
-    return Topic(**(values | changes))
+    return Topic(query_id="q", doc_ids=tuple(f"d{i}" for i in range(len(vectors))), doc_vectors=vectors, **changes)
 
 
 def drawn(n: int, width: int, seed: int, clusters: int = 0) -> Topic:
@@ -113,45 +114,51 @@ def test_rankings_are_greedy_by_scores_that_are_the_formula(
 def ranked(monkeypatch: pytest.MonkeyPatch, lazy: bool, name: str, topic: Topic, k: int, **options: Any) -> Any:
     """The ranking of a topic alone, lazily, or with every score computed at every rank."""
     with monkeypatch.context() as patch:
-        patch.setattr(trade_off, "LAZY_FROM", 0 if lazy else 1 << 40)
+        for module in (trade_off, coverage):
+            patch.setattr(module, "LAZY_FROM", 0 if lazy else 1 << 40)
         return made(name, **options).rank(topic, k)
 
 
-def odd_topics() -> list[tuple[str, Topic]]:
+def odd_topics(n: int) -> dict[str, Topic]:
     """Topics in which bounds mislead: ties, copies, zeros, no relevance, wild lengths."""
     rng = np.random.default_rng(0)
-    flat = np.zeros(700, dtype=np.float32)
-    few = rng.integers(-1, 2, size=(700, 3)).astype(np.float32)
-    copies = rng.standard_normal((10, 64), dtype=np.float32)[rng.integers(10, size=700)]
-    wild = rng.standard_normal((700, 64)) * 10.0 ** rng.integers(-25, 25, size=(700, 1))
+    few = rng.integers(-1, 2, size=(n, 3)).astype(np.float32)
+    copies = rng.standard_normal((10, 64), dtype=np.float32)[rng.integers(10, size=n)]
+    wild = rng.standard_normal((n, 64)) * 10.0 ** rng.integers(-25, 25, size=(n, 1))
     wild[::50] = 0
-    padded = np.concatenate([few, np.zeros((700, 61), dtype=np.float32)], axis=1)
-    falling = np.sort(rng.integers(0, 4, size=700).astype(np.float32))[::-1]
-    query = rng.standard_normal(64)
-    return [
-        ("random", drawn(700, 64, 3)),
-        ("clustered", drawn(700, 64, 4, clusters=12)),
-        ("few directions", topic_of(padded, retrieval_scores=falling, query_vector=query)),
-        ("copies", topic_of(copies, retrieval_scores=falling, query_vector=query)),
-        ("copies without relevance", topic_of(copies, retrieval_scores=flat, query_vector=query)),
-        ("zeros", topic_of(np.zeros((700, 64)), retrieval_scores=flat, query_vector=query)),
-        ("wild lengths", topic_of(wild, retrieval_scores=falling, query_vector=query)),
-    ]
+    padded = np.concatenate([few, np.zeros((n, 61), dtype=np.float32)], axis=1)
+    ordered: Any = {"query_vector": rng.standard_normal(64), "retrieval_scores": np.sort(rng.integers(0, 4, n))[::-1]}
+    flat = ordered | {"retrieval_scores": np.zeros(n)}
+    return {
+        "random": drawn(n, 64, 3),
+        "clustered": drawn(n, 64, 4, clusters=12),
+        "few directions": topic_of(padded, **ordered),
+        "few directions without relevance": topic_of(padded, **flat),
+        "copies": topic_of(copies, **ordered),
+        "copies without relevance": topic_of(copies, **flat),
+        "zeros": topic_of(np.zeros((n, 64)), **flat),
+        "some zeros": topic_of(
+            np.where(np.arange(n)[:, None] % 3 == 0, 0, few), **ordered | {"query_vector": np.ones(3)}
+        ),
+        "wild lengths": topic_of(wild, **ordered),
+    }
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("relevance", ["scaled", "cosine"])
-@pytest.mark.parametrize("lambda_", [0.0, 0.2, 0.5, 0.9, 1.0])
-@pytest.mark.parametrize("name", ["mmr", "mmr clipped", "msd", "dpp"])
+@pytest.mark.parametrize(("name", "options"), [
+    *((name, {"relevance": kind}) for name in (*BY_VECTORS, "mmr clipped") for kind in ("scaled", "cosine")),
+    *((name, {"scale": kind}) for name in COVERING for kind in ("mean", "sum")),
+])  # fmt: skip
+@pytest.mark.parametrize("lambda_", [0.0, 0.1, 0.5, 0.9, 1.0])
 def test_lazy_choice_is_the_eager_one(
-    name: str, lambda_: float, relevance: str, monkeypatch: pytest.MonkeyPatch
+    name: str, options: dict[str, str], lambda_: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for what, topic in odd_topics():
-        k = 700 if (what, lambda_, relevance) == ("clustered", 0.5, "scaled") else 40
-        lazy, eager = (
-            ranked(monkeypatch, each, name, topic, k, lambda_=lambda_, relevance=relevance) for each in (True, False)
-        )
+    n = 150 if name in COVERING else 700
+    for what, topic in odd_topics(n).items():
+        k = n if (what, lambda_) == ("clustered", 0.5) and "cosine" not in options.values() else 60
+        lazy, eager = (ranked(monkeypatch, each, name, topic, k, lambda_=lambda_, **options) for each in (True, False))
         np.testing.assert_array_equal(lazy, eager, what)
+        assert len(set(lazy.tolist())) == k
 
 
 @pytest.mark.parametrize(("name", "most"), [("mmr clipped", 8_000), ("dpp", 3_000)])
@@ -177,7 +184,7 @@ def test_most_similarities_are_never_computed(name: str, most: int, monkeypatch:
     assert products == [100] * 9
 
 
-@pytest.mark.parametrize("name", BY_VECTORS)
+@pytest.mark.parametrize("name", GREEDY)
 def test_large_topics_keep_the_order_of_copies_and_follow_permutations(name: str) -> None:
     topic = drawn(500, 300, 5, clusters=9)
     ranker = make_ranker(name, relevance="cosine")
@@ -190,10 +197,12 @@ def test_large_topics_keep_the_order_of_copies_and_follow_permutations(name: str
         assert document < 171 or document - 171 in ranking[:position].tolist()
 
 
-@pytest.mark.parametrize("name", BY_VECTORS)
-def test_batches_rank_as_single_topics(name: str) -> None:
-    many = [drawn(n, width, seed) for seed, (n, width) in enumerate([(9, 5)] * 9 + [(400, 340)] * 2 + [(1, 5)] * 3)]
-    check_ranker(make_ranker(name), many, k=12)
+@pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.parametrize("name", GREEDY)
+def test_batches_rank_as_single_topics(name: str, lazy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coverage, "LAZY_FROM", 100 if lazy else 1 << 40)
+    sizes = [(9, 5)] * 9 + [(400, 340)] * 2 + [(1, 5)] * 3 + [(40, 7)]
+    check_ranker(make_ranker(name), [drawn(n, width, seed) for seed, (n, width) in enumerate(sizes)], k=12)
 
 
 def test_dpp_by_hand() -> None:
@@ -214,6 +223,16 @@ def test_dpp_ranks_by_relevance_once_the_space_is_spanned(lazy: bool, monkeypatc
     assert ranking[9:].tolist() == sorted(ranking[9:].tolist())
 
 
+def check_same(ranker: Any, topic: Topic, ranking: Any, theirs: Any) -> None:
+    """Two rankings differ only where float32 cannot tell documents apart."""
+    different = np.flatnonzero(ranking != theirs)
+    if len(different):
+        rank = int(different[0])
+        scores = ranker.score(topic, ranking[:rank], np.ones(topic.n_candidates, dtype=bool))
+        wanted = scores[theirs[rank]]
+        assert abs(scores[ranking[rank]] - wanted) < 2e-6 * (1 + abs(wanted))
+
+
 THEIRS = st.tuples(st.sampled_from([0.1, 0.5, 0.8, 1.0]), st.integers(0, 9999), st.sampled_from([0, 6]))
 
 
@@ -230,12 +249,7 @@ def test_choices_are_those_of_pyversity(name: str, n: int, width: int, drawn_cas
     if name == "dpp":  # its kernel's exponent is 1 - diversity: a = lambda / (2 (1 - lambda))
         lambda_ = 2 * lambda_ / (1 + 2 * lambda_)
     ranker = made("mmr clipped" if name == "mmr" else name, lambda_=lambda_, relevance="scores")
-    ranking, theirs = ranker.rank(topic, 20), result.indices.astype(np.int64)
-    different = np.flatnonzero(ranking != theirs)
-    if len(different):  # only where float32 cannot tell two documents apart
-        rank = int(different[0])
-        scores = ranker.score(topic, ranking[:rank], np.ones(n, dtype=bool))
-        assert abs(scores[ranking[rank]] - scores[theirs[rank]]) < 2e-6 * (1 + abs(scores[theirs[rank]]))
+    check_same(ranker, topic, ranker.rank(topic, 20), result.indices.astype(np.int64))
 
 
 def test_vectors_are_measured_whatever_their_length() -> None:
@@ -287,8 +301,8 @@ def ranked_by(ranker: Any, way: str, topic: Topic, monkeypatch: pytest.MonkeyPat
     if way == "step by step":
         return Limits().choose(topic, 3, ranker.progress(topic)).tolist()
     with monkeypatch.context() as patch:
-        patch.setattr(trade_off, "LAZY_FROM", 0 if way == "lazily" else 1 << 40)
-        patch.setattr(coverage, "LAZY_FROM", 0 if way == "lazily" else 1 << 40)
+        for module in (trade_off, coverage):
+            patch.setattr(module, "LAZY_FROM", 0 if way == "lazily" else 1 << 40)
         other = topic_of(topic.doc_vectors, query_vector=topic.query_vector, retrieval_scores=np.zeros(40))
         return ranker.rank_batch([topic, other, topic] if way == "beside others" else [topic], 3)[0].tolist()
 
@@ -302,3 +316,94 @@ def test_finite_numbers_are_found_whatever_their_squares(size: int, dtype: Any) 
     for wrong in (np.nan, np.inf, -np.inf):
         numbers[size // 2] = wrong
         assert not all_finite(numbers)
+
+
+# Coverage of the candidates
+
+
+def covered(name: str, topic: Topic, chosen: list[int]) -> float:
+    """C of the papers, the mean over candidates, in float64."""
+    near = (units_of(topic) @ units_of(topic).T).clip(min=0)
+    total = near[:, chosen].sum(axis=1)
+    if name == "cover":
+        each = total**0.5
+    elif name == "facility-location":
+        each = near[:, chosen].max(axis=1, initial=0)
+    else:
+        each = np.minimum(total, min(1, 5 / len(near)) * near.sum(axis=1))
+    return float(each.mean())
+
+
+@pytest.mark.parametrize("name", COVERING)
+@pytest.mark.parametrize("lambda_", [0.0, 0.1, 0.5, 1.0])
+def test_scores_are_relevance_and_what_a_document_adds(name: str, lambda_: float) -> None:
+    topic = drawn(12, 5, 1, clusters=3)
+    ranker: Any = make_ranker(name, lambda_=lambda_, relevance="scores")
+    ranking, everything = ranker.rank(topic, 12).tolist(), np.ones(12, bool)
+    for rank, chosen in enumerate(ranking):
+        before = ranking[:rank]
+        added = [covered(name, topic, [*before, d]) - covered(name, topic, before) for d in range(12)]
+        wanted = lambda_ * np.asarray(topic.retrieval_scores) + (1 - lambda_) * np.array(added)
+        scores = ranker.score(topic, np.array(before, np.int64), everything)
+        np.testing.assert_allclose(scores, wanted, atol=2e-6)
+        assert chosen == np.where(np.isin(np.arange(12), before), -np.inf, scores).argmax()
+
+
+@pytest.mark.parametrize("name", COVERING)
+def test_greedy_is_within_its_guarantee_of_the_best_set(name: str) -> None:
+    for seed in range(20):
+        topic = drawn(8, 4, seed, clusters=seed % 4)
+        best = max(covered(name, topic, list(some)) for some in combinations(range(8), 3))
+        greedy = covered(name, topic, make_ranker(name, lambda_=0.0).rank(topic, 3).tolist())
+        assert (1 - 1 / e) * best <= greedy <= best + 1e-9
+
+
+@pytest.mark.parametrize("name", COVERING)
+def test_lazily_most_candidates_are_computed_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic, computed = drawn(600, 8, 3, clusters=20), list[int]()
+    real = coverage._gains
+
+    def counted(ranker: Any, similarities: Any, *rest: Any) -> Any:
+        computed.append(len(similarities))
+        return real(ranker, similarities, *rest)
+
+    monkeypatch.setattr(coverage, "_gains", counted)
+    make_ranker(name).rank(topic, 20)
+    assert 600 < sum(computed) < 600 + 19 * 300  # eagerly: 20 * 600
+
+
+@pytest.mark.parametrize("name", ["ssd", "cover"])
+def test_choices_are_those_of_pyversity_on_a_thousand_topics(name: str) -> None:
+    pyversity = pytest.importorskip("pyversity")
+    for seed in range(1000):
+        rng = np.random.default_rng(seed)
+        n, width = int(rng.integers(1, 60)), int(rng.integers(2, 40))
+        # Where as many documents as dimensions are chosen, pyversity orders the rest by rounding errors.
+        k = int(rng.integers(1, width + 1)) if name == "ssd" else int(rng.integers(1, 30))
+        diversity, topic = float(rng.choice([0, 0.1, 0.3, 0.5, 0.8, 1])), drawn(n, width, seed, clusters=6 * (seed % 2))
+        options: Any = {"gamma": float(rng.choice([0.2, 0.5, 1]))}
+        ours = {"scale": "sum"} if name == "cover" else {}
+        if name == "ssd":
+            options["window"] = None if seed % 3 else int(rng.integers(1, 8))
+        ranker: Any = make_ranker(name, lambda_=1 - diversity, relevance="scores", **options, **ours)
+        given = (topic.doc_vectors, topic.retrieval_scores, k)
+        theirs = pyversity.diversify(*given, strategy=pyversity.Strategy(name), diversity=diversity, **options).indices
+        check_same(ranker, topic, ranker.rank(topic, k), theirs)
+
+
+def test_ssd_forgets_what_leaves_the_window() -> None:
+    # With the 1 appended, nothing is left of a copy, sqrt(3/2) at a right angle, sqrt(2) of the opposite.
+    topic = topic_of(np.array([[1, 0], [1, 0], [0, 1], [-1, 0]]), retrieval_scores=np.zeros(4), query_vector=[1, 1])
+    assert make_ranker("ssd", lambda_=0.0).rank(topic, 4).tolist() == [0, 3, 2, 1]
+    ranker: Any = make_ranker("ssd", lambda_=0.0, window=1)
+    scores = ranker.score(topic, np.array([0]), np.ones(4, bool))
+    np.testing.assert_allclose(scores, np.sqrt([0, 0, 1.5, 2]), atol=1e-6)
+    # The last one alone counts: the copy of the first is new again.
+    assert ranker.rank(topic, 4).tolist() == [0, 3, 1, 2]
+    refused(lambda: make_ranker("ssd", window=0), "window must be at least 1")
+    refused(lambda: make_ranker("cover", gamma=0.0), "gamma must be")
+
+
+@pytest.mark.parametrize("name", COVERING)
+def test_coverage_takes_no_diversity(name: str) -> None:
+    refused(lambda: with_diversity(make_ranker(name), 0.5), f"difference, which ranker '{name}' does not: .*dpp, ssd,")

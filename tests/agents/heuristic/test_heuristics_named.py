@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_topics import small_topic
 
 from srd_agents import make_ranker
 from srd_agents.heuristic.named import estimate
 from srd_gym.data import load_ambient, load_texts
 from srd_gym.measures import evaluate
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import Topic
 
 NAMED = ("safe", "xquad", "pm2")
 WIDTH = 24
@@ -31,18 +32,11 @@ def drawn(seed: int, n: int = 60, names: int = 4, **changes: Any) -> Topic:
     meant = query + rng.standard_normal((names, WIDTH))
     about = rng.integers(2 * names, size=n)
     vectors = np.where((about < names)[:, None], meant[about % names], query) + rng.standard_normal((n, WIDTH))
-    topic = Topic(
-        query_id=f"q{seed}",
-        doc_ids=tuple(map(str, range(n))),
-        query_vector=query,
-        doc_vectors=vectors,
-        retrieval_scores=np.arange(n, 0, -1),
-        subtopic_ids=tuple(map(str, range(names))),
-        subtopic_vectors=meant,
-        subtopic_weights=np.ones(names),
-        judgments=about[:, None] == np.arange(names),
+    values: dict[str, Any] = {"query_vector": query, "doc_vectors": vectors, "retrieval_scores": np.arange(n, 0, -1)}
+    values |= {"subtopic_vectors": meant, "subtopic_weights": np.ones(names)}
+    return small_topic(
+        about[:, None] == np.arange(names), f"q{seed}", doc_ids=tuple(map(str, range(n))), **(values | changes)
     )
-    return replace(topic, **changes)
 
 
 def named(topic: Topic, vectors: Any) -> Topic:
@@ -51,16 +45,16 @@ def named(topic: Topic, vectors: Any) -> Topic:
     return replace(topic, subtopic_ids=ids, subtopic_vectors=vectors, subtopic_weights=None, judgments=None)
 
 
+def value_of(topics: Sequence[Topic], rankings: Any) -> float:
+    by_id = dict(zip([topic.query_id for topic in topics], rankings, strict=True))
+    return evaluate(topics, by_id, ["alpha_nDCG@10"], "candidates").measures["alpha_nDCG@10"]
+
+
 def gained(topics: list[Topic], name: str, told: list[Topic]) -> float:
     """What a ranker that is told these names adds to the order of the scores, on average."""
-    k = 10
-    rankings = make_ranker(name).rank_batch(told, k)
-    scores = []
-    for found in (rankings, [np.arange(k)] * len(told)):
-        by_id = {topic.query_id: ranking for topic, ranking in zip(topics, found, strict=True)}
-        per_topic = evaluate(TopicSet(topics, name="drawn"), by_id, ["alpha_nDCG@10"]).per_topic
-        scores.append(np.mean([values["alpha_nDCG@10"] for values in per_topic.values()]))
-    return float(scores[0] - scores[1])
+    rankings = make_ranker(name).rank_batch(told, 10)
+    found, given = (value_of(topics, each) for each in (rankings, [np.arange(10)] * len(told)))
+    return found - given
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -76,10 +70,7 @@ def test_right_names_gain_and_others_do_little(name: str) -> None:
         "wrong": of_others,
         "of nothing": [rng.standard_normal((30, WIDTH)) for _ in right],
     }
-    gains = {
-        kind: gained(topics, name, [named(topic, own) for topic, own in zip(topics, vectors, strict=True)])
-        for kind, vectors in lists.items()
-    }
+    gains = {kind: gained(topics, name, list(map(named, topics, vectors))) for kind, vectors in lists.items()}
     assert gains["right"] > 0.1
     assert gains["repeated"] > 0.33
     assert gains["half, half wrong"] > 0.03
@@ -93,12 +84,8 @@ SEEDS = st.integers(0, 9999)
 def test_names_with_weights_may_come_in_any_order(seed: int) -> None:
     topic = drawn(seed, subtopic_weights=np.arange(1.0, 5.0))
     moved = np.random.default_rng(seed).permutation(4)
-    shuffled = replace(
-        topic,
-        subtopic_vectors=np.asarray(topic.subtopic_vectors)[moved],
-        subtopic_weights=np.asarray(topic.subtopic_weights)[moved],
-        judgments=None,
-    )
+    parts = {part: getattr(topic, part)[moved] for part in ("subtopic_vectors", "subtopic_weights")}
+    shuffled = replace(topic, **parts, judgments=None)
     for name in NAMED:
         np.testing.assert_array_equal(make_ranker(name).rank(shuffled, 10), make_ranker(name).rank(topic, 10))
 
@@ -176,10 +163,9 @@ def test_scores_with_a_long_tail_are_trusted_whatever_the_query_says() -> None:
 
 
 @pytest.mark.parametrize("n", [5, 100, 2000])
-@pytest.mark.parametrize(
-    "of",
-    [lambda rank: 1 / rank, lambda rank: 1 / (60 + rank), lambda rank: -rank, lambda rank: -np.log(rank), np.ones_like],
-)
+@pytest.mark.parametrize("of", [
+    lambda rank: 1 / rank, lambda rank: 1 / (60 + rank), lambda rank: -rank, lambda rank: -np.log(rank), np.ones_like,
+])  # fmt: skip
 def test_scores_made_of_ranks_are_not_trusted(of: Callable[[Any], Any], n: int) -> None:
     cosines, query = np.random.default_rng(0).random((3, n)), np.random.default_rng(1).random(n)
     scores = of(np.arange(1, n + 1, dtype=np.float64)).astype(np.float32)
@@ -200,25 +186,20 @@ def test_an_order_that_only_repeats_the_querys_cosines_counts_less_and_names_mor
 def test_a_name_that_is_not_about_the_query_is_doubted_more_where_no_candidate_is_near_it() -> None:
     rng = np.random.default_rng(0)
     cosines, query = rng.random((3, 50)), 1 + rng.random(50)
-    about, foreign = (
-        estimate(cosines, query, about=np.array(cosine), scores=by_rank(cosines)).weights
-        for cosine in ([2, 2, 2], [2, 0, 2])
+    (about, foreign), spoken_of = (
+        [estimate(near, query, about=np.array(one), scores=by_rank(near)).weights for one in ([2, 2, 2], [2, 0, 2])]
+        for near in (cosines, cosines + 2)
     )
     np.testing.assert_allclose(foreign[[0, 2]], about[[0, 2]])
     assert foreign[1] < 0.5 * about[1]
-    spoken_of = [
-        estimate(cosines + 2, query, about=np.array(cosine), scores=by_rank(cosines)).weights
-        for cosine in ([2, 2, 2], [2, 0, 2])
-    ]
     np.testing.assert_allclose(*spoken_of)
 
 
 def test_a_name_that_says_no_more_than_the_query_counts_little() -> None:
     rng = np.random.default_rng(0)
     query, noise = rng.random(100), rng.random((2, 100))
-    weights = estimate(
-        np.stack([query + 0.05 * noise[0], query + noise[1]]), query, scores=by_rank(noise), ordered=False
-    ).weights
+    near = np.stack([query + 0.05 * noise[0], query + noise[1]])
+    weights = estimate(near, query, scores=by_rank(noise), ordered=False).weights
     assert weights[0] < 0.1
     assert weights[1] > 0.9
     for few in (1, 2):
@@ -227,9 +208,9 @@ def test_a_name_that_says_no_more_than_the_query_counts_little() -> None:
 
 @needs_data
 @pytest.mark.parametrize("name", NAMED)
-@pytest.mark.parametrize(
-    ("collection", "least"), [("ambient", {"safe": 0.80}), ("key-points", {"safe": 0.50, "xquad": 0.50})]
-)
+@pytest.mark.parametrize(("collection", "least"), [
+    ("ambient", {"safe": 0.80}), ("key-points", {"safe": 0.50, "xquad": 0.50}),
+])  # fmt: skip
 def test_real_texts_gain_by_the_subtopics_that_judges_wrote(
     collection: str, least: dict[str, float], name: str
 ) -> None:
@@ -237,17 +218,6 @@ def test_real_texts_gain_by_the_subtopics_that_judges_wrote(
     folder = root / collection if collection == "ambient" else root / "texts" / collection
     load: Any = load_ambient if collection == "ambient" else load_texts
     topics = load(folder, vectors=folder / "minilm-384.npz")
-    rankings = dict(zip(topics.query_ids, make_ranker(name).rank_batch(topics, 10), strict=True))
-    given = {query_id: np.arange(10) for query_id in topics.query_ids}
-    found, before = (
-        float(
-            np.mean(
-                [
-                    row["alpha_nDCG@10"]
-                    for row in evaluate(topics, order, ["alpha_nDCG@10"], "candidates").per_topic.values()
-                ]
-            )
-        )
-        for order in (rankings, given)
-    )
+    found = value_of(topics, make_ranker(name).rank_batch(topics, 10))
+    before = value_of(topics, [np.arange(10)] * len(topics))
     assert found > max(before + 0.05, least.get(name, 0.0))

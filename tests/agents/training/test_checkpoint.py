@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,7 @@ from small_topics import refused
 torch = pytest.importorskip("torch", reason='learners need torch: pip install "srd-gym[agents]"')
 
 from srd_agents.registry import make_ranker  # noqa: E402
-from srd_agents.training.checkpoint import (  # noqa: E402 - only where torch is there
-    generator_state,
-    load_generator,
-    load_module,
-    load_optimizer,
-    module_arrays,
-    optimizer_tree,
-)
+from srd_agents.training import checkpoint  # noqa: E402 - only where torch is there
 from srd_agents.training.options import read_arrays, read_tree, write_arrays, write_tree  # noqa: E402
 from srd_gym.data import generate  # noqa: E402
 
@@ -53,22 +47,17 @@ def test_training_goes_on_bitwise_after_a_round_trip(tmp_path: Path, name: str) 
     net, generator = network(), torch.Generator().manual_seed(1)
     optimizer = OPTIMIZERS[name](net.parameters())
     train(net, optimizer, generator, 3)
-    tree = {
-        "net": module_arrays(net),
-        "optimizer": optimizer_tree(optimizer),
-        "generator": generator_state(generator),
-        "best": None,
-        "seen": 3,
-    }
+    tree = {"net": checkpoint.module_arrays(net), "optimizer": checkpoint.optimizer_tree(optimizer)}
+    tree |= {"generator": checkpoint.generator_state(generator), "best": None, "seen": 3}
     write_tree(tmp_path / "state.safetensors", tree)
     train(net, optimizer, generator, 4)
 
     other, other_generator = network(seed=9), torch.Generator()
     other_optimizer = OPTIMIZERS[name](other.parameters())
     state = read_tree(tmp_path / "state.safetensors", "state")
-    load_module(other, state["net"])
-    load_optimizer(other_optimizer, state["optimizer"])
-    load_generator(other_generator, state["generator"])
+    checkpoint.load_module(other, state["net"])
+    checkpoint.load_optimizer(other_optimizer, state["optimizer"])
+    checkpoint.load_generator(other_generator, state["generator"])
     assert (state["best"], state["seen"]) == (None, 3)
     train(other, other_optimizer, other_generator, 4)
     for key, tensor in net.state_dict().items():
@@ -77,12 +66,12 @@ def test_training_goes_on_bitwise_after_a_round_trip(tmp_path: Path, name: str) 
 
 def test_arrays_are_copies_and_loading_keeps_the_tensors() -> None:
     net = network()
-    arrays = module_arrays(net)
+    arrays = checkpoint.module_arrays(net)
     first = next(iter(net.parameters()))
     with torch.no_grad():
         first.zero_()
     assert arrays["0.weight"].any()
-    load_module(net, arrays)
+    checkpoint.load_module(net, arrays)
     assert next(iter(net.parameters())) is first
     assert bool(first.any())
 
@@ -91,12 +80,13 @@ def state_of_adam() -> dict[str, Any]:
     """After a step over the six arrays of `network`."""
     net = network()
     train(net, optimizer := torch.optim.Adam(net.parameters(), fused=True), torch.Generator(), 1)
-    return copy.deepcopy(optimizer_tree(optimizer))
+    return copy.deepcopy(checkpoint.optimizer_tree(optimizer))
 
 
 def test_a_changed_training_state_is_refused_on_resume(tmp_path: Path) -> None:
     topics = generate("tiny", n_topics=6, seed=0)
     make_ranker("reinforce", epochs=1).fit(topics, out=tmp_path)
+    resume = partial(make_ranker("reinforce", epochs=2).fit, topics, out=tmp_path, resume=True)
     path = tmp_path / "state.safetensors"
     arrays, about = read_arrays(path, "state")
     name = next(iter(arrays))
@@ -108,38 +98,33 @@ def test_a_changed_training_state_is_refused_on_resume(tmp_path: Path) -> None:
         (arrays, about | {"values": about["values"].replace("1", "2", 1)}),
     ):
         write_arrays(path, changed, header)
-        refused(
-            lambda: make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True),
-            "state.safetensors is damaged, or not a training state of this version; train anew",
-        )
+        refused(resume, "state.safetensors is damaged, or not a training state of this version; train anew")
     write_arrays(path, arrays, about)
-    make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True)
+    resume()
 
 
-def test_an_optimizer_of_other_parameters_is_refused() -> None:
-    tree = state_of_adam()
-    tree["parameters"][0].reverse()
-    refused(lambda: load_optimizer(torch.optim.Adam(network().parameters()), tree), "belongs to other parameters")
-
-
-def test_the_options_of_an_optimizer_come_from_the_config_alone() -> None:
-    net = network()
+def test_an_optimizer_has_the_options_of_the_config_and_is_not_one_of_other_parameters() -> None:
+    net, tree = network(), state_of_adam()
     optimizer = torch.optim.Adam(net.parameters(), lr=0.5)
-    load_optimizer(optimizer, state_of_adam() | {"groups": [{"lr": 9.0, "params": [5, 4, 3, 2, 1, 0]}]})
+    checkpoint.load_optimizer(optimizer, tree | {"groups": [{"lr": 9.0, "params": [5, 4, 3, 2, 1, 0]}]})
     assert optimizer.param_groups[0]["lr"] == 0.5
+    tree["parameters"][0].reverse()
+    refused(lambda: checkpoint.load_optimizer(optimizer, tree), "belongs to other parameters")
 
 
 def test_damage_is_refused() -> None:
-    arrays = module_arrays(network())
+    arrays = checkpoint.module_arrays(network())
     without = {key: value for key, value in arrays.items() if key != "0.weight"}
     for damaged_, message in (
         (without, r"0\.weight has shape None, expected \(4, 3\)"),
         ({**arrays, "extra": np.zeros(1)}, r"extra has shape \(1,\), expected None"),
         ({**arrays, "2.bias": arrays["2.bias"] * np.nan}, r"2\.bias holds NaN or infinity"),
-        (module_arrays(network(5)), r"model: 0\.weight has shape \(4, 5\), expected \(4, 3\).*another vector width"),
+        (
+            checkpoint.module_arrays(network(5)),
+            r"model: 0\.weight has shape \(4, 5\), expected \(4, 3\).*another vector width",
+        ),
     ):
-        with pytest.raises(ValueError, match=message):
-            load_module(network(), damaged_, "model")
+        refused(lambda given=damaged_: checkpoint.load_module(network(), given, "model"), message)
 
 
 class Bomb:

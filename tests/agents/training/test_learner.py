@@ -18,15 +18,13 @@ from typing import Any
 import numpy as np
 import pytest
 from noisy_linear import NoisyLinear, NoisyLinearConfig
-from small_topics import refused
+from small_topics import OneByOne, refused
 
 import srd_agents.training.loop as loop
-from srd_agents.training.learner import Learner, LearnerConfig
-from srd_agents.training.progress import History, Progress
-from srd_agents.training.validation import Validation
+from srd_agents.training import History, Learner, LearnerConfig, Progress, Validation
+from srd_gym import Topic, TopicSet
 from srd_gym.data import generate, write_topics
 from srd_gym.dtypes import IntArray
-from srd_gym.topic import Topic, TopicSet
 
 TOPICS = generate("tiny", n_topics=15, seed=0)
 TRAIN, VALIDATION = TOPICS[:10], TOPICS[10:]
@@ -63,7 +61,7 @@ def test_it_learns_and_records() -> None:
     assert (seen[-1].epoch, seen[-1].topics_done, seen[0].topics_done, seen[0].topics) == (5, 0, 3, 10)
 
 
-class Counter:
+class Counter(OneByOne):
     """No learner: it counts the topics that it was shown, and ranks candidates as they come."""
 
     name, seed, config = "counter", 0, LearnerConfig(epochs=2, batch_topics=4, patience=0)
@@ -83,20 +81,15 @@ class Counter:
     def _training_state(self) -> dict[str, Any]:
         return {}
 
-    def _restore_training(self, state: dict[str, Any]) -> None: ...
+    def nothing(self, *_: Any) -> None: ...
 
-    def _write_model(self, folder: Any, weights: Any) -> None: ...
-
-    def check_weights(self, weights: Any, what: str) -> None: ...
+    _restore_training = _write_model = check_weights = nothing
 
     def validated(self, validation: Validation) -> float:
         return validation.mean(self)
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         return np.arange(min(k, topic.n_candidates))
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        return [self.rank(topic, k) for topic in topics]
 
 
 def test_the_loop_trains_what_is_no_learner(tmp_path: Path) -> None:
@@ -131,13 +124,10 @@ def test_the_best_weights_are_kept_or_the_last_without_validation() -> None:
     assert not np.array_equal(last.w, toy.w)
 
 
-def test_patience_stops_early() -> None:
+def test_patience_stops_early_and_validation_is_only_when_due_and_at_the_end() -> None:
     history = learner(epochs=500, patience=2).fit(TRAIN, VALIDATION, seed=0)
     assert history.stopped_by == "patience"
     assert len(history.records) == 1 + history.best_epoch + 2
-
-
-def test_validation_only_when_due_and_at_the_end() -> None:
     history = learner(epochs=5, validate_every=2).fit(TRAIN, VALIDATION, seed=0)
     assert [record["validation"] is None for record in history.records] == [False, True, False, True, False, False]
 
@@ -197,8 +187,7 @@ def test_the_first_weights_stay_where_training_makes_things_worse() -> None:
             return {"loss": 0.0}
 
     worse = Worsening(NoisyLinearConfig(epochs=3))
-    history = worse.fit(TRAIN, VALIDATION, seed=3)
-    assert history.best_epoch == 0
+    assert worse.fit(TRAIN, VALIDATION, seed=3).best_epoch == 0
     np.testing.assert_array_equal(worse.w, good)
 
 
@@ -236,23 +225,14 @@ def test_resume_refuses_another_run(tmp_path: Path) -> None:
     def resumed(topics: TopicSet = TRAIN, rate: float = 0.1, **changes: Any) -> None:
         learner(rate=rate).fit(topics, **{"validation": VALIDATION, "seed": 3, "out": tmp_path, **changes}, resume=True)
 
-    refused(
-        lambda: resumed(validation=None), r"belongs to another run: validation topics' fingerprint was '.*', now None"
-    )
-    refused(lambda: resumed(rate=0.2), r"belongs to another run: rate was 0\.1, now 0\.2")
-    refused(lambda: resumed(seed=4), "belongs to another run: seed was 3, now 4")
-    refused(lambda: resumed(TRAIN[1:]), "belongs to another run: training topics' fingerprint was")
+    other = "belongs to another run: "
+    refused(lambda: resumed(validation=None), other + "validation topics' fingerprint was '.*', now None")
+    refused(lambda: resumed(rate=0.2), other + r"rate was 0\.1, now 0\.2")
+    refused(lambda: resumed(seed=4), other + "seed was 3, now 4")
+    refused(lambda: resumed(TRAIN[1:]), other + "training topics' fingerprint was")
     refused(lambda: resumed(out=tmp_path / "nowhere"), "no training to resume in", FileNotFoundError)
     (tmp_path / "state.safetensors").write_bytes(pickle.dumps({"w": 1}))
     refused(resumed, "is a pickle, which can run code")
-
-
-def test_divergence_is_said() -> None:
-    class Broken(NoisyLinear):
-        def _update(self, batch: IntArray) -> Mapping[str, float]:
-            return {"loss": float("nan")}
-
-    refused(lambda: Broken(NoisyLinearConfig()).fit(TRAIN), "diverged: loss is nan in epoch 1", FloatingPointError)
 
 
 def test_topics_without_relevant_candidates_are_left_out_with_a_notice() -> None:
@@ -269,7 +249,7 @@ def test_bad_topics_are_refused() -> None:
     narrow = generate("tiny", n_topics=2, width=3)
     refused(lambda: learner().fit(TRAIN, narrow), r"training vectors have width \d+, validation vectors 3")
     refused(lambda: learner().fit(TRAIN, TRAIN[:1]), "1 queries are in training and in validation")
-    refused(lambda: learner().fit(TRAIN[:0]), "there are no training topics")
+    refused(lambda: learner().fit([]), "there are no training topics")
     refused(lambda: learner(validation_measure="alpha_nDCGG").fit(TRAIN, VALIDATION), "unknown measure")
 
 
@@ -310,7 +290,13 @@ def test_damaged_folders_are_refused(tmp_path: Path, file: str, content: Any, me
     refused(lambda: NoisyLinear.load(tmp_path / "nowhere"), "no file at .*nowhere", FileNotFoundError)
 
 
-def test_a_ranking_that_repeats_a_document_is_refused() -> None:
+def test_divergence_and_rankings_that_repeat_a_document_are_refused() -> None:
+    class Broken(NoisyLinear):
+        def _update(self, batch: IntArray) -> Mapping[str, float]:
+            return {"loss": float("nan")}
+
+    refused(lambda: Broken(NoisyLinearConfig()).fit(TRAIN), "diverged: loss is nan in epoch 1", FloatingPointError)
+
     class Stuck(NoisyLinear):
         def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
             return [np.zeros(k, np.int64) for _ in topics]
@@ -381,8 +367,7 @@ def test_fit_trains_with_one_thread_of_torch_and_puts_their_number_back(monkeypa
 
     Watched(NoisyLinearConfig(epochs=1)).fit(TRAIN)
     assert (set(seen), torch.threads) == ({1}, 5)
-    with pytest.raises(RuntimeError, match="enough"):
-        Watched(NoisyLinearConfig(epochs=9)).fit(TRAIN, threads=3)
+    refused(lambda: Watched(NoisyLinearConfig(epochs=9)).fit(TRAIN, threads=3), "enough", RuntimeError)
     assert (set(seen), torch.threads) == ({1, 3}, 5)
 
 
@@ -406,6 +391,5 @@ def test_a_model_tells_of_vectors_of_another_encoder_or_set(
         warnings.simplefilter("always")
         loaded.rank_batch(VALIDATION.replace(VALIDATION, **ranked), 3)
         loaded.rank_batch(list(VALIDATION), 3)
-    assert [str(notice.message).partition(" was trained on vectors of ")[0] for notice in told] == (
-        ["ranker 'noisy-linear'"] if foreign else []
-    )
+    expected = ["ranker 'noisy-linear'"] if foreign else []
+    assert [str(notice.message).partition(" was trained on vectors of ")[0] for notice in told] == expected

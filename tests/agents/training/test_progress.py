@@ -34,17 +34,10 @@ def fitted(kind: type[NoisyLinear] = Playing, epochs: int = 3, **run: Any) -> tu
 
 
 def test_records_by_tag() -> None:
+    start = dict.fromkeys(("epoch", "topics", "episodes", "steps"), 0)
     clock = {"cpu_seconds": 0.1, "validation": None, "loss": 2.0}
     records: list[dict[str, Any]] = [
-        {
-            "epoch": 0,
-            "topics": 0,
-            "episodes": 0,
-            "steps": 0,
-            "seconds": 1.0,
-            "validation": 0.5,
-            "validation/NRBP": 0.25,
-        },
+        {**start, "seconds": 1.0, "validation": 0.5, "validation/NRBP": 0.25},
         {"epoch": 1, "topics": 4, "episodes": 8, "steps": 40, "seconds": 3.0, **clock},
         {"epoch": 1, "topics": 5, "episodes": 9, "steps": 45, "seconds": 3.0, "validation": 0.75, "partial": True},
     ]

@@ -10,8 +10,7 @@ import pytest
 from small_topics import judged_topic, refused
 
 from srd_agents.registry import load_ranker, make_ranker
-from srd_gym import Clicks
-from srd_gym.topic import TopicSet
+from srd_gym import Clicks, TopicSet
 
 TOPICS = TopicSet([judged_topic(6, seed, width=4) for seed in range(8)], name="eight")
 USERS = "Clicks(pays='reciprocal_rank')"

@@ -25,7 +25,7 @@ def _known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Weighed:
-    """A reward with arguments of all kinds."""
+    """A reward with arguments of all kinds, which binds to nothing."""
 
     weights: Any = None
     table: Any = None
@@ -59,12 +59,11 @@ def test_an_object_is_told_by_its_class_and_what_differs_from_the_defaults(value
 
 @pytest.mark.parametrize("value", [KNN(0.1, metric="cosine"), ByRanker("mmr", 7, when="step"), First(2), Gains("NRBP")])
 def test_what_is_told_is_read_back(value: Any) -> None:
-    text = notation(value)
-    again = made_of(text) if isinstance(value, Gains) else parse_pruning(text)
-    assert type(again) is type(value)
-    assert notation(again) == text
-    chain = notation(Chain((KNN(0.3), value, First(4)))) if not isinstance(value, Gains) else None
-    assert chain is None or notation(parse_pruning(chain)) == chain
+    read, texts = made_of if isinstance(value, Gains) else parse_pruning, [notation(value)]
+    assert type(read(texts[0])) is type(value)
+    if not isinstance(value, Gains):
+        texts.append(notation(Chain((KNN(0.3), value, First(4)))))
+    assert [notation(read(text)) for text in texts] == texts
 
 
 @pytest.mark.parametrize(("text", "message", "error"), [
@@ -99,18 +98,9 @@ def test_simulators_take_the_text_of_a_known_class() -> None:
     refused(lambda: SelectionCore(topics, reward="gone:Reward"), "names code that is not known here")
 
 
-class Forgetful:
-    """Binds to nothing, as where `return` was forgotten."""
-
-    name = "forgetful"
-
-    def bind(self, topics: Any, horizon: int) -> Any:
-        return None
-
-
 def test_parts_that_bind_to_nothing_are_named() -> None:
-    topics, forgetful = random_topics(0, count=3, n=4), Forgetful()
-    message = r"reward 'forgetful' \(Forgetful\): bind returned None; expected a function of a SelectionStep"
+    topics, forgetful = random_topics(0, count=3, n=4), Weighed()
+    message = r"reward 'weighed' \(Weighed\): bind returned None; expected a function of a SelectionStep"
     refused(lambda: SelectionCore(topics, reward=forgetful), message, TypeError)
-    message = "Forgetful: bind returned None; expected an object with at_reset and after_step"
+    message = "Weighed: bind returned None; expected an object with at_reset and after_step"
     refused(lambda: SelectionCore(topics, pruning=forgetful), message, TypeError)

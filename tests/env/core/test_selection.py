@@ -63,12 +63,9 @@ def begun(seed: int, episodes: int = 6, **arguments: Any) -> SelectionCore:
 @given(seeds, measures, st.sampled_from([None, 1, 4, 12]), st.sampled_from(["step", "end"]))
 def test_rewards_telescope_to_the_measure(seed: int, name: str, horizon: int | None, paid: Any) -> None:
     core = begun(seed, reward=name, horizon=horizon, pay=paid)
-    returns = np.zeros(core.n_episodes)
-    for reward, *_ in play(core, np.random.default_rng(seed)):
-        returns += reward
-    bound = core.bound
+    returns, bound = sum(reward for reward, *_ in play(core, np.random.default_rng(seed))), core.bound
     assert_array_equal(returns, core.returns())
-    assert returns.tolist() == [core.episode_return(episode) for episode in range(core.n_episodes)]
+    assert_array_equal(returns, [core.episode_return(episode) for episode in range(core.n_episodes)])
     values = bound.score_rankings(core.ranking, core.arrays.judgments, core.topic_index)
     assert_allclose(returns, values, rtol=1e-12, atol=1e-15)
     assert core.reward_name == bound.name
@@ -250,16 +247,16 @@ def test_ended_episodes_stay_as_they_are() -> None:
 
 
 def test_invalid_actions_raise_and_change_nothing_where_asked() -> None:
-    core = SelectionCore(
-        random_topics(1, n=4), on_invalid="raise", max_candidates=6, pruning=EvenOnly(at_once=True), horizon=2
-    )
+    how: Any = {"on_invalid": "raise", "max_candidates": 6, "pruning": EvenOnly(at_once=True), "horizon": 2}
+    core = SelectionCore(random_topics(1, n=4), **how)
     core.reset([0, 1])
     core.step([0, 2])
     before = core.snapshot()
     reasons = {2: "'q1-d2' is ranked already", 5: "'q1' has 4 candidates, the rest is padding", 1: "'q1-d1' was pruned"}
     for action, why in reasons.items():
-        for step in (lambda action=action: core.step([2, action]), lambda action=action: core.step_episode(1, action)):
-            refused(step, f"candidate {action} is masked: .*{why}.*on_invalid='waste'")
+        message = f"candidate {action} is masked: .*{why}.*on_invalid='waste'"
+        refused(lambda action=action: core.step([2, action]), message)
+        refused(lambda action=action: core.step_episode(1, action), message)
     assert core.snapshot() == before
 
 
@@ -411,9 +408,7 @@ def test_bad_arrays_are_refused_and_missing_vectors_explained() -> None:
     topics = random_topics(0, n=6)
     refused(lambda: TopicArrays(topics, 4), r"max_candidates=4, but 5 topics .* first is 'q0'.* raise it to 6")
     refused(lambda: TopicArrays(TopicSet([], name="none")), "'none' is empty")
-    refused(
-        lambda: TopicArrays.of([1]), r"topics must be a TopicSet.*got \[1\] \(list\), whose entry 0 is 1", TypeError
-    )
+    refused(lambda: TopicArrays.of([1]), r"must be a TopicSet.*got \[1\] \(list\), whose entry 0 is 1", TypeError)
     refused(lambda: TopicArrays.of(TopicArrays(topics), 9), "room for 6 candidates, but max_candidates=9")
     arrays = TopicArrays(alone(bare_topic(doc_texts=("text",)), "texts"))
     message = r"'texts' has no document vectors.*compact.*LsaVectorizer.*simulate_vectors"

@@ -8,18 +8,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from small_topics import random_topics, refused, seeds, small_topic
+from small_topics import random_topics, refused, small_topic
 
-from srd_gym import Clicks, scoring_v0
+from srd_gym import Clicks, TopicSet, scoring_v0
 from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.core.users import users_from
-from srd_gym.envs import SelectionEnv, SelectionVectorEnv
-from srd_gym.testing import check_env, check_scoring_env, check_vector_env
-from srd_gym.topic import TopicSet
+from srd_gym.envs import SelectionEnv
+from srd_gym.testing import check_env, check_scoring_env
 
 MODELS: list[Clicks] = [
     Clicks(),
@@ -65,12 +61,8 @@ IDENTITIES: dict[str, tuple[Clicks, str, float]] = {
         Clicks(**DBN, pays="satisfaction", patience=0.8), f"NRBP(alpha={ALPHA}, beta=0.8)",
         ALPHA / (1 - (1 - ALPHA) * 0.8),
     ),
-    "certain satisfaction is StRecall": (
-        Clicks(attraction=1.0, pays="satisfaction", expected=True), "StRecall@7", 1.0,
-    ),
-    "clicks by position alone are P_IA": (
-        Clicks(model="pbm", attraction=0.3, decay=0.0, expected=True), "P_IA@7", 0.3 * 7,
-    ),
+    "certain satisfaction is StRecall": (Clicks(attraction=1, pays="satisfaction", expected=True), "StRecall@7", 1.0),
+    "position is P_IA": (Clicks(model="pbm", attraction=0.3, decay=0.0, expected=True), "P_IA@7", 0.3 * 7),
 }  # fmt: skip
 
 
@@ -94,7 +86,6 @@ def test_weights_of_any_sum_are_those_of_intents() -> None:
 
 @pytest.mark.parametrize("clicks", [clicks for clicks, _, _ in IDENTITIES.values()] + MODELS[:4], ids=str)
 def test_the_mean_of_users_is_the_expectation(clicks: Clicks) -> None:
-    """10^5 episodes, within four standard errors."""
     graded = small_topic([[2, 0], [1, 1], [-2, 1], [0, 0], [3, 1]], subtopic_weights=[3, 1])
     for arrays, ranking in ((binary(), RANKING), (TopicArrays.of([graded]), [1, 0, 2, -1, 4])):
         bound = replace(clicks, expected=False).bind(arrays, len(ranking))
@@ -134,12 +125,11 @@ def test_bored_users_leave_where_nothing_is_new() -> None:
 
 
 def test_an_intent_without_relevant_documents_leaves_without_a_click() -> None:
-    topic = small_topic([[1, 0], [1, 0]], subtopic_weights=[1, 3])
-    arrays = TopicArrays.of([topic])
+    arrays = TopicArrays.of([small_topic([[1, 0], [1, 0]], subtopic_weights=[1, 3])])
     assert expectation(arrays, Clicks(attraction=1.0, expected=True), [0, 1]) == pytest.approx(0.25, abs=1e-15)
-    bound, users = Clicks(attraction=1.0).bind(arrays, 2), np.arange(500)
-    wants_nothing = bound.intents(np.zeros(500, np.int64), users) == 1
-    clicked = bound.clicks(np.zeros(500, np.int64), np.tile([0, 1], (500, 1)), users).any(axis=1)
+    bound, users, at = Clicks(attraction=1.0).bind(arrays, 2), np.arange(500), np.zeros(500, np.int64)
+    wants_nothing = bound.intents(at, users) == 1
+    clicked = bound.clicks(at, np.tile([0, 1], (500, 1)), users).any(axis=1)
     assert_array_equal(clicked, ~wants_nothing)
 
 
@@ -156,16 +146,6 @@ def test_checkers_accept_every_model(clicks: Clicks) -> None:
     check_env(SelectionEnv(topics, reward=clicks, horizon=4))
     check_env(SelectionEnv(topics, reward=clicks, horizon=4, pay="end"))
     check_scoring_env(scoring_v0.parallel_env(topics, reward=clicks, n_scores=4, ties="random"))
-
-
-@given(seeds, st.sampled_from(MODELS), st.sampled_from(list(AutoresetMode)), st.integers(1, 4))
-def test_the_vector_environment_is_sync_vector_env(
-    seed: int, clicks: Clicks, mode: AutoresetMode, episodes: int
-) -> None:
-    topics = random_topics(seed, unlabelled=True)
-    how: dict[str, Any] = {"reward": clicks, "horizon": 3, "measures": ["StRecall@2"]}
-    vector = SelectionVectorEnv(topics, num_envs=episodes, autoreset_mode=mode, **how)
-    check_vector_env(vector, lambda: SelectionEnv(topics, **how), seed=seed, steps=12)
 
 
 def test_infos_tell_clicks_and_hide_the_intent() -> None:

@@ -34,15 +34,12 @@ RAG = (
     passage("z", qid=7, text="another"),
 )
 FRESH = {
-    "query_id": "12",
-    "query_title": "Agents",
-    "query_text": "how do agents stream?",
-    "answer_text": "so",
+    "query_id": "12", "query_title": "Agents", "query_text": "how do agents stream?", "answer_text": "so",
     "nuggets": [
         {"_id": "12_0", "text": "astream", "relevant_corpus_ids": ["a", "b"], "non_relevant_corpus_ids": ["c"]},
         {"_id": "12_1", "text": "events", "relevant_corpus_ids": ["c"], "non_relevant_corpus_ids": []},
     ],
-}
+}  # fmt: skip
 CRUX = (
     {"id": "d1", "request": "Write on storms."},
     {"id": "d1", "subquestions": ["what", "when"]},
@@ -152,16 +149,13 @@ ANSWER = {"qid": "1", "run_id": "r", "answer_text": "x", "nuggets": []}
     ([FRESH, {"id": "12", "docid": "p", "rating": [1]}], 2, "query '12' comes in the format of CRUX here and of Fresh"),
 ])  # fmt: skip
 def test_bad_lines_are_named(tmp_path: Path, entries: list[Any], line: int, message: str) -> None:
-    refused(
-        lambda: load_nuggets(lines(tmp_path / "bad.jsonl", *entries)), rf"^nuggets: .*bad\.jsonl:{line}\b.*{message}"
-    )
+    path = lines(tmp_path / "bad.jsonl", *entries)
+    refused(lambda: load_nuggets(path), rf"^nuggets: .*bad\.jsonl:{line}\b.*{message}")
 
 
 def test_files_that_do_not_fit_are_named(tmp_path: Path) -> None:
     three = {"id": "d1", "docid": "p", "rating": [1, 2, 3]}
-    refused(
-        lambda: load_nuggets(lines(tmp_path / "c", CRUX[1], three)), "'d1' has 2 subquestions and 3 ratings per pass"
-    )
+    refused(lambda: load_nuggets(lines(tmp_path / "c", CRUX[1], three)), "'d1' has 2 subquestions and 3 ratings per")
     refused(lambda: load_nuggets(lines(tmp_path / "c", CRUX[0])), "c: no passage is judged; expected a passage of")
     refused(lambda: load_nuggets(lines(tmp_path / "c", FRESH), threshold=0), "threshold must be at least 1")
     refused(lambda: load_nuggets(lines(tmp_path / "c", FRESH), importance="vitl"), "importance.*vitl")  # type: ignore[arg-type]

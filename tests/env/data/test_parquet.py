@@ -19,19 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_topics import judged_topic, refused
 
-from srd_gym.data import mapped, parquet
-from srd_gym.data.notices import DataNotice
-from srd_gym.data.parquet import (
-    GROWTH,
-    count_row_groups,
-    iter_query_ids,
-    iter_topics,
-    read_origin,
-    read_topics,
-    write_topics,
-)
-from srd_gym.data.synthetic import generate
-from srd_gym.data.vectors import read_vectors
+from srd_gym.data import DataNotice, generate, iter_topics, mapped, parquet, read_vectors
+from srd_gym.data.parquet import GROWTH, count_row_groups, iter_query_ids, read_origin, read_topics, write_topics
 from srd_gym.testing import _require_equal
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
@@ -105,6 +94,7 @@ def test_other_tools_may_write_wider_types_and_nested_lists(tmp_path: Path) -> N
         "doc_ids": pa.array([["x", "y"], ["z"]], pa.large_list(pa.large_string())),
         "doc_vectors": pa.array([[[0.1, 2.0], [3.0, 4.0]], [[5.0, 6.0]]], pa.list_(pa.list_(pa.float64()))),
         "subtopic_ids": [["s"], ["s"]],
+        "subtopic_scores": pa.array([[[1], [None]], None], pa.list_(pa.list_(pa.float64()))),
         "judgments": pa.array([[1, 0], None], pa.list_(pa.int64())),
     }
     path = tmp_path / "pandas.parquet"
@@ -114,21 +104,12 @@ def test_other_tools_may_write_wider_types_and_nested_lists(tmp_path: Path) -> N
     np.testing.assert_array_equal(read[0].doc_vectors, np.float32([[0.1, 2], [3, 4]]))
     np.testing.assert_array_equal(read[1].doc_vectors, [[5, 6]])
     np.testing.assert_array_equal(read[0].judgments, [[1], [0]])
-    assert read[1].judgments is None
+    np.testing.assert_array_equal(read[0].subtopic_scores, [[1], [np.nan]])
+    assert read[1].judgments is read[1].subtopic_scores is None
 
 
-def test_documents_that_nobody_rated_are_nulls_to_other_tools_and_older_files_lack_the_column(tmp_path: Path) -> None:
-    path = tmp_path / "rated.parquet"
-    columns = {
-        "query_id": ["7", "8"],
-        "doc_ids": [["x", "y"], ["z"]],
-        "subtopic_ids": [["s", "t"], ["s"]],
-        "subtopic_scores": pa.array([[[1, None], [3, 4]], None], pa.list_(pa.list_(pa.float64()))),
-    }
-    pq.write_table(pa.table(columns), path)
-    read = read_topics(path)
-    np.testing.assert_array_equal(read[0].subtopic_scores, [[1, np.nan], [3, 4]])
-    assert read[1].subtopic_scores is None
+def test_older_files_lack_the_column_of_scores_of_subtopics(tmp_path: Path) -> None:
+    path = tmp_path / "older.parquet"
     write_topics(path, TOPICS)
     older = pq.read_table(path).drop_columns(["subtopic_scores"])
     pq.write_table(older, path)
@@ -168,7 +149,6 @@ def test_ids_and_parts_are_the_files(tmp_path: Path) -> None:
 
 
 def test_a_file_index_stays_small(tmp_path: Path) -> None:
-    """It is read whole, so it must not grow by much with every topic."""
     path = tmp_path / "t.parquet"
     vectors = np.ones((1, 2), dtype=np.float32)
     write_topics(path, (Topic(query_id=str(i), doc_ids=("a",), doc_vectors=vectors) for i in range(3000)), name="mine")
@@ -186,9 +166,10 @@ def written(tmp_path: Path) -> Path:
     return path
 
 
-def changed(name: str, values: list[Any], kind: pa.DataType = None) -> Any:
+def changed(name: str, values: Any, kind: pa.DataType = None) -> Any:
     """What puts other values into a column."""
-    return lambda table: table.set_column(table.schema.get_field_index(name), name, pa.array(values, kind))
+    column = pa.array(values, kind) if isinstance(values, list) else values
+    return lambda table: table.set_column(table.schema.get_field_index(name), name, column)
 
 
 def told(metadata: str) -> Any:
@@ -263,8 +244,7 @@ def test_topics_are_the_same_wherever_their_vectors_are(groups: Path, monkeypatc
 
 def test_vectors_of_half_precision(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, half = pq.read_table(groups), pa.list_(pa.float16())
-    place = table.schema.get_field_index("doc_vectors")
-    pq.write_table(table.set_column(place, "doc_vectors", table.column(place).cast(half)), groups)
+    pq.write_table(changed("doc_vectors", table["doc_vectors"].cast(half))(table), groups)
     for topics in (read_topics(groups), on_disk(groups, monkeypatch)):
         for topic, before in zip(topics, TOPICS, strict=True):
             expected = before.require_vectors("test").astype(np.float16).astype(np.float32)
@@ -305,20 +285,17 @@ def test_row_groups_that_declare_far_more_than_the_file_holds_are_refused_before
     refused(lambda: read_vectors(path), f"{GROWTH}: expected a whole number of at least 1, got 'many'")
 
 
-def test_texts_that_come_often_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_that_come_often_are_read_and_subtopics_without_names_are_numbered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(parquet, "_ALWAYS", MANY)
-    path = tmp_path / "t.parquet"
-    ids = [f"clueweb09-{i}" for i in range(500)]
-    pq.write_table(pa.table({"query_id": list(map(str, range(40))), "doc_ids": [ids] * 40}), path)
-    assert read_topics(path)[39].doc_ids == tuple(ids)
-
-
-def test_subtopics_that_a_file_does_not_name_are_numbered(tmp_path: Path) -> None:
-    columns = {"query_id": ["7"], "doc_ids": [["x", "y"]], "judgments": [[1, 0, 0, 0, 0, 1]]}
-    pq.write_table(pa.table(columns), tmp_path / "set.parquet")
-    (topic,) = read_topics(tmp_path / "set.parquet")
+    path, ids = tmp_path / "t.parquet", [f"clueweb09-{i}" for i in range(500)]
+    columns = {"query_id": list(map(str, range(40))), "doc_ids": [ids] * 40, "judgments": [[1, 0, 0] * 500] * 40}
+    pq.write_table(pa.table(columns), path)
+    topic = read_topics(path)[39]
+    assert topic.doc_ids == tuple(ids)
     assert topic.subtopic_ids == ("1", "2", "3")
-    assert topic.judgments.tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert topic.judgments.tolist() == [[1, 0, 0]] * 500
 
 
 @pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="the system's names are text")

@@ -14,13 +14,10 @@ from markdown_code import ROOT
 from small_topics import refused
 from sound_files import DOC_VECTORS, DU_DIV, FOLDS, RL4SRD, write
 
-from srd_gym.data import generate, load_topics, write_topics
+from srd_gym.data import DataNotice, generate, load_topics, read_folds, read_qrels, write_topics
 from srd_gym.data.label_files import label_free_order, load_du_div, load_rl4srd
-from srd_gym.data.notices import DataNotice
-from srd_gym.data.splits import read_folds
 from srd_gym.measures import Reference, measure
 from srd_gym.topic import TopicSet
-from srd_gym.trec_files import read_qrels
 
 
 @pytest.fixture(scope="module")

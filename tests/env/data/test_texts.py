@@ -106,17 +106,6 @@ def test_without_a_first_stage_the_judged_documents_stand_in_a_shuffle(tmp_path:
     assert topic.doc_ids == load_texts(folder, retrieve="none")[0].doc_ids != ("cat", "car", "car~2", "os", "tea")
 
 
-def test_a_function_makes_vectors(tmp_path: Path) -> None:
-    folder = collection(tmp_path / "mine", subtopics=[], qrels=[])
-    seen: list[int] = []
-    topics = load_texts(
-        folder, vectors=lambda texts: np.array([[len(t), 1.0] for t in texts]), depth=2, advance=seen.append
-    )
-    assert [topic.n_candidates for topic in topics] == [2, 2]
-    assert seen == [1, 1]
-    assert not topics.transductive
-
-
 @needs_bm25s
 def test_bm25_finds_documents_with_a_word_of_the_query(tmp_path: Path) -> None:
     folder = collection(tmp_path / "mine")
@@ -141,18 +130,21 @@ def test_hybrid_finds_what_either_finds_and_fuses_the_ranks(tmp_path: Path) -> N
 
 
 @needs_bm25s
-def test_only_candidates_are_embedded_where_the_first_stage_needs_no_vectors(tmp_path: Path) -> None:
+def test_a_function_embeds_the_candidates_alone_where_the_first_stage_needs_no_vectors(tmp_path: Path) -> None:
     seen: list[str] = []
+    told: list[int] = []
 
     def embed(texts: Sequence[str]) -> Any:
         seen.extend(texts)
-        return np.ones((len(texts), 2), dtype=np.float32)
+        return np.array([[len(text), 1.0] for text in texts])
 
+    folder = collection(tmp_path / "mine", subtopics=[], qrels=[])
+    topics = load_texts(folder, vectors=embed, depth=2, advance=told.append)
+    assert ([topic.n_candidates for topic in topics], told, topics.transductive) == ([2, 2], [1, 1], False)
+    seen.clear()
     query = [json.dumps({"_id": "q2", "text": "milk"})]
-    topics = load_texts(
-        collection(tmp_path / "mine", subtopics=[], queries=query, qrels=[]), vectors=embed, retrieve="bm25"
-    )
-    assert topics[0].doc_ids == ("tea",)
+    folder = collection(tmp_path / "mine", subtopics=[], queries=query, qrels=[])
+    assert load_texts(folder, vectors=embed, retrieve="bm25")[0].doc_ids == ("tea",)
     assert seen == ["tea with milk", "milk"]
 
 

@@ -15,11 +15,9 @@ from hypothesis import strategies as st
 from small_topics import alone, bare_topic, refused, small_topic
 from sound_files import TREC, write
 
-from srd_gym.data.notices import DataNotice
-from srd_gym.data.trec import load_trec, write_qrels
+from srd_gym import Topic, TopicSet
+from srd_gym.data import DataNotice, load_trec, read_qrels, read_run, write_qrels, write_run
 from srd_gym.measures import evaluate_run
-from srd_gym.topic import Topic, TopicSet
-from srd_gym.trec_files import read_qrels, read_run, write_run
 
 
 def put(path: Path, text: str) -> Path:
@@ -45,16 +43,13 @@ def test_qrels_are_read_as_the_official_tool_reads_them(tmp_path: Path) -> None:
 
 
 def test_qrels_of_an_ad_hoc_task_are_read_with_a_warning(tmp_path: Path) -> None:
-    with pytest.warns(
-        UserWarning, match=r"qrels: .*adhoc: all judgments are of subtopic 0, as in qrels of an ad-hoc task"
-    ):
+    with pytest.warns(UserWarning, match=r"adhoc: all judgments are of subtopic 0, as in qrels of an ad-hoc task"):
         assert read_qrels(put(tmp_path / "adhoc", "1 0 a 1\n2 0 b 0\n")).topics.keys() == {"1", "2"}
     with warnings.catch_warnings(action="error"):
         read_qrels(put(tmp_path / "diversity", "1 0 a 0\n2 0 b 1\n2 1 b 1\n"))
 
 
 def test_a_run_without_a_judged_document_is_told(tmp_path: Path) -> None:
-    """As where document and subtopic have changed places in the qrels."""
     run = read_run(put(tmp_path / "run", "1 Q0 a 1 2 t\n1 Q0 b 2 1 t\n"))
     swapped = read_qrels(put(tmp_path / "swapped", "1 a 1 1\n1 b 2 1\n"))
     with pytest.warns(UserWarning, match=r"no ranked document is judged \(query '1': the run has a, the qrels 1\)"):
@@ -73,12 +68,9 @@ def test_several_files_are_parts_and_share_no_query(tmp_path: Path) -> None:
     refused(lambda: read_run([]), "no file given")
 
 
-def test_gzip_is_read_and_broken_gzip_refused(tmp_path: Path) -> None:
-    whole = gzip.compress(b"\xef\xbb\xbf1 1 a 1\r\n" + b"1 2 a 1\n")
-    (tmp_path / "q.gz").write_bytes(whole)
+def test_gzip_is_read_and_a_mark_of_byte_order_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "q.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf1 1 a 1\r\n" + b"1 2 a 1\n"))
     assert read_qrels(tmp_path / "q.gz").topics["1"].subtopic_ids == ("1", "2")
-    (tmp_path / "cut.gz").write_bytes(whole[:-9])
-    refused(lambda: read_qrels(tmp_path / "cut.gz"), "broken gzip file")
 
 
 # runs

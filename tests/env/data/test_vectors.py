@@ -16,12 +16,9 @@ import pytest
 from small_topics import alone, bare_topic, refused, small_topic
 from sound_files import IDS, READERS, VECTORS, make_npz, write
 
-from srd_gym.data.attach import attach_vectors, embed_topics
-from srd_gym.data.lsa import LsaVectorizer
-from srd_gym.data.notices import DataNotice
+from srd_gym import TopicSet
+from srd_gym.data import DataNotice, LsaVectorizer, VectorTable, attach_vectors, embed_texts, embed_topics, read_vectors
 from srd_gym.data.simulate import simulate_vectors
-from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
-from srd_gym.topic import TopicSet
 
 
 @pytest.mark.parametrize("form", ["tsv", "json-vectors", "npy", "npz", "parquet-vectors"])
@@ -128,19 +125,15 @@ def test_topics_know_what_made_their_vectors(tmp_path: Path) -> None:
     attached = attach_vectors(two_topics(), read_vectors(tmp_path / "minilm.tsv"))
     assert attached.encoder == "minilm.tsv"
     assert attach_vectors(attached, queries=table("2", "q one")).encoder == "minilm.tsv"
-    embedded = embed_topics(attached, lambda texts: np.ones((len(texts), 2)), encoder="model:mini")
-    assert (embedded.encoder, embed_topics(attached, lambda texts: np.ones((len(texts), 2))).encoder) == (
-        "model:mini",
-        None,
-    )
+    for encoder in ("model:mini", None):
+        assert embed_topics(attached, lambda texts: np.ones((len(texts), 2)), encoder=encoder).encoder == encoder
     assert simulate_vectors(two_topics()[:1]).encoder is None
 
 
 def test_each_lsa_is_an_encoder_of_its_own() -> None:
     pytest.importorskip("sklearn")
-    one, other = (
-        LsaVectorizer(2).fit(texts).apply(two_topics()) for texts in (["big cat", "fast car"], ["cold tea", "hot tea"])
-    )
+    corpora = (["big cat", "fast car"], ["cold tea", "hot tea"])
+    one, other = (LsaVectorizer(2).fit(texts).apply(two_topics()) for texts in corpora)
     assert one.encoder != other.encoder
     assert str(one.encoder).startswith("lsa-")
 

@@ -32,6 +32,8 @@ APPLE = small_topic(
 NEW = bare_topic(2, "new", doc_ids=("n1", "n2"), doc_vectors=np.ones((2, 2)))
 TOPICS = TopicSet([JAGUAR, APPLE, NEW], name="playthroughs")
 
+CASCADE = "Clicks(attraction=0.9, boredom=0.5, reveal_intent=True)"
+DBN = "Clicks(model='dbn', pays='reciprocal_rank', attraction=(0.2, 0.6, 0.9), patience=0.9)"
 PLAYS: dict[str, tuple[dict[str, Any], str, list[int]]] = {
     "default": ({"horizon": 5}, "jaguar", [6, 3, 0, 5, 1]),
     "wasted-ranks": ({"horizon": 5}, "jaguar", [1, 1, 3, 1, 0]),
@@ -39,20 +41,8 @@ PLAYS: dict[str, tuple[dict[str, Any], str, list[int]]] = {
     "unlabelled": ({}, "new", [1, 0]),
     "paid-at-the-end": ({"reward": "ERR_IA", "pay": "end", "horizon": 3}, "jaguar", [3, 6, 0]),
     "pruned": ({"pruning": EvenOnly(), "horizon": 3}, "jaguar", [1, 3, 4]),
-    "users-cascade": (
-        {"reward": "Clicks(attraction=0.9, boredom=0.5, reveal_intent=True)", "horizon": 4},
-        "jaguar",
-        [2, 0, 6, 3],
-    ),
-    "users-dbn": (
-        {
-            "reward": "Clicks(model='dbn', pays='reciprocal_rank', attraction=(0.2, 0.6, 0.9), patience=0.9)",
-            "horizon": 3,
-            "measures": ["StRecall"],
-        },
-        "jaguar",
-        [6, 3, 3],
-    ),
+    "users-cascade": ({"reward": CASCADE, "horizon": 4}, "jaguar", [2, 0, 6, 3]),
+    "users-dbn": ({"reward": DBN, "horizon": 3, "measures": ["StRecall"]}, "jaguar", [6, 3, 3]),
     "users-pbm": ({"reward": "Clicks(model='pbm', attraction=0.9, decay=0.5)", "horizon": 4}, "apple", [2, 1, 0]),
     "users-expected": ({"reward": "Clicks(pays='satisfaction', expected=True)", "horizon": 3}, "jaguar", [6, 2, 3]),
     "compact-bool-mask": ({"observation": "compact", "mask_dtype": "bool", "horizon": 2}, "apple", [0, 2]),
@@ -77,11 +67,9 @@ def playthrough(arguments: dict[str, Any], query_id: str, actions: list[int]) ->
     lines += ["reset", *(f"  {key}: {written(observation[key])}" for key in observation), f"  info: {written(info)}"]
     for action in actions:
         observation, reward, terminated, truncated, info = env.step(action)
-        lines += [
-            f"step {action}: reward {reward:.6g}, terminated {terminated}, truncated {truncated}",
-            *(f"  {key}: {written(observation[key])}" for key in ("ranking", "action_mask")),
-            f"  info: {written(info)}",
-        ]
+        lines += [f"step {action}: reward {reward:.6g}, terminated {terminated}, truncated {truncated}"]
+        lines += [f"  {key}: {written(observation[key])}" for key in ("ranking", "action_mask")]
+        lines += [f"  info: {written(info)}"]
     assert terminated
     return "\n".join([*lines, "", str(env.render())]) + "\n"
 

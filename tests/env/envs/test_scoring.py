@@ -47,11 +47,10 @@ def test_pettingzoo_accepts_the_environment_and_the_laws_hold(observation: str, 
 @pytest.mark.parametrize("agents", ["all", "present"])
 def test_one_by_one_documents_come_to_what_they_come_to_at_once(agents: str) -> None:
     options: dict[str, Any] = {"reward": "ERR_IA@5", "n_scores": 4, "agents": agents, "measures": ("StRecall@2",)}
-    assert (
-        inspect.signature(scoring_v0.env).parameters.keys()
-        == inspect.signature(scoring_v0.parallel_env).parameters.keys()
-    )
-    at_once, one_by_one = scoring_v0.parallel_env(TOPICS, **options), scoring_v0.env(TOPICS, **options)
+    kinds = (scoring_v0.parallel_env, scoring_v0.env)
+    parameters = [inspect.signature(kind).parameters.keys() for kind in kinds]
+    assert parameters[0] == parameters[1]
+    at_once, one_by_one = (kind(TOPICS, **options) for kind in kinds)
     for seed in range(6):
         at_once.reset(seed=seed)
         one_by_one.reset(seed=seed)
@@ -88,19 +87,14 @@ def test_the_checker_finds_broken_laws() -> None:
             seen, rewards, *rest = super().step(actions)
             return seen, {agent: reward + i for i, (agent, reward) in enumerate(rewards.items())}, *rest
 
-    refused(lambda: check_scoring_env(Unequal(TOPICS)), "have the same reward", ConformanceError)
-
     class Unflagged(scoring_v0.parallel_env):
+        wrong = ("padding", False)
+
         def _infos(self):
-            return {agent: {**info, "padding": False} for agent, info in super()._infos().items()}
+            return {agent: info | dict([self.wrong]) for agent, info in super()._infos().items()}
 
-    refused(lambda: check_scoring_env(Unflagged(TOPICS), episodes=8), "padding", ConformanceError)
-
-    class Nameless(scoring_v0.parallel_env):
-        def _infos(self):
-            return {agent: {**info, "query_id": "?"} for agent, info in super()._infos().items()}
-
-    refused(lambda: check_scoring_env(Nameless(TOPICS)), "query_id", ConformanceError)
+    class Nameless(Unflagged):
+        wrong = ("query_id", "?")
 
     class Unsorted(scoring_v0.parallel_env):
         def step(self, actions):
@@ -108,7 +102,9 @@ def test_the_checker_finds_broken_laws() -> None:
             self.ranking = self.ranking[::-1]
             return told
 
-    refused(lambda: check_scoring_env(Unsorted(TOPICS)), "sorted by score", ConformanceError)
+    broken = {Unequal: "have the same reward", Unflagged: "padding", Nameless: "query_id", Unsorted: "sorted by score"}
+    for kind, message in broken.items():
+        refused(lambda kind=kind: check_scoring_env(kind(TOPICS), episodes=8), message, ConformanceError)
 
 
 def test_observations_say_the_same_in_every_form() -> None:
@@ -125,37 +121,31 @@ def test_observations_say_the_same_in_every_form() -> None:
             np.testing.assert_array_equal(part["document"], document)
         np.testing.assert_array_equal(seen[agent]["documents"][i], document)
         np.testing.assert_array_equal(vectors[agent], [*topic.query_vector, *document])
-
-
-def test_documents_are_handed_out_by_reference_and_read_only() -> None:
-    env = scoring_v0.parallel_env(TOPICS)
-    observations, _ = env.reset(seed=0)
-    first, second = observations["doc_0"]["documents"], observations["doc_1"]["documents"]
-    assert first is second
-    assert np.shares_memory(first, env.core.arrays.documents)
+    shared = seen[full.agents[0]]["documents"]
+    assert all(seen[agent]["documents"] is shared for agent in full.agents), "by reference"
+    assert np.shares_memory(shared, full.core.arrays.documents)
     with pytest.raises(ValueError, match="read-only"):
-        first[0] = 1.0
+        shared[0] = 1.0
 
 
 @given(data=st.data())
 def test_environment_equals_batched_twin_equals_an_evaluation(data: st.DataObject) -> None:
-    reward = data.draw(
-        st.sampled_from([("alpha_nDCG@10",), ("StRecall@2",), ("alpha_nDCG@3", "ERR_IA@5"), ("ERR_IA",)])
-    )
+    rewards = [("alpha_nDCG@10",), ("StRecall@2",), ("alpha_nDCG@3", "ERR_IA@5"), ("ERR_IA",)]
+    reward = data.draw(st.sampled_from(rewards))
     env = scoring_v0.parallel_env(TOPICS, reward=reward, measures=("alpha_DCG@10", "ERR_IA@5"), n_scores=4)
     query_id = data.draw(st.sampled_from(TOPICS.query_ids))
     env.reset(seed=0, options={"query_id": query_id})
     position = TOPICS.position(query_id)
     n = TOPICS[position].n_candidates
     scores = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
-    _, rewards, _, _, infos = env.step({f"doc_{i}": score for i, score in enumerate(scores)})
+    _, paid, _, _, infos = env.step({f"doc_{i}": score for i, score in enumerate(scores)})
 
     order = sorted(range(n), key=lambda i: (-scores[i], i))
     assert env.ranking == tuple(order)
     assert [infos[f"doc_{i}"]["rank"] for i in order] == list(range(n))
     padded = np.array([scores + [0] * (len(env.possible_agents) - n)])
     twin = env.core.step([position], padded)
-    assert set(rewards.values()) == {twin.item()}
+    assert set(paid.values()) == {twin.item()}
     names = [measure(name).at(TOPICS.max_candidates) for name in reward]
     plain = [name.plain() for name in names]
     assert list(env.measures) == list(dict.fromkeys([*map(str, names + plain), "alpha_DCG@10", "ERR_IA@5"]))

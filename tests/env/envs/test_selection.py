@@ -19,13 +19,12 @@ from numpy.testing import assert_array_equal
 from small_topics import FirstRankOnly, alone, judged_topic, random_topics, refused, seeds, small_topic
 
 import srd_gym
-from srd_gym import scoring_v0
+from srd_gym import TopicSet, scoring_v0
 from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.data import write_topics
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.measures import evaluate, measure
 from srd_gym.testing import check_env
-from srd_gym.topic import TopicSet
 from srd_gym.wrappers import FlatObservation, KNNPruning, RankerPruning, TianshouObservation, VectorObservation
 
 ARGUMENTS: list[dict[str, Any]] = [
@@ -70,8 +69,7 @@ def test_the_laws_hold_under_wrappers(stack: Any) -> None:
 
 
 def test_the_passive_checker_is_silent_and_off_for_shared_documents() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         for env_id in ("SRD-v0", "SRD-shared-v0"):
             env = gym.make(env_id, topics=random_topics(1, n=8))
             env.reset(seed=0)
@@ -247,6 +245,12 @@ def test_arguments_survive_in_the_spec() -> None:
     assert again.render_mode == "ansi"
 
 
+def test_both_environments_take_the_same_arguments() -> None:
+    single, vector = (inspect.signature(each).parameters for each in (SelectionEnv, SelectionVectorEnv))
+    assert set(vector) - set(single) == {"num_envs", "autoreset_mode"}
+    assert {key: vector[key] for key in single} == dict(single)
+
+
 @pytest.mark.parametrize("make", [
     SelectionEnv, SelectionVectorEnv, scoring_v0.parallel_env, SelectionCore, ScoringCore, KNNPruning, RankerPruning,
     FlatObservation, TianshouObservation, VectorObservation,
@@ -255,12 +259,6 @@ def test_constructors_name_every_argument_that_they_take(make: Any) -> None:
     assert not hasattr(make.__init__, "__signature__"), "what it says is what it takes: type checkers read the code"
     starred = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
     assert not starred & {each.kind for each in inspect.signature(make.__init__).parameters.values()}
-
-
-def test_both_environments_take_the_same_arguments() -> None:
-    single, vector = (inspect.signature(each).parameters for each in (SelectionEnv, SelectionVectorEnv))
-    assert set(vector) - set(single) == {"num_envs", "autoreset_mode"}
-    assert {key: vector[key] for key in single} == dict(single)
 
 
 def test_the_id_with_its_module_needs_no_import_and_the_package_is_lazy() -> None:

@@ -13,15 +13,17 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from small_topics import FirstRankOnly, random_topics, refused, seeds
 
+from srd_gym import Clicks
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.testing import _require_equal, check_vector_env
 
 MODES = list(AutoresetMode)
 modes = st.sampled_from(MODES)
+USERS = [Clicks(boredom=0.5, reveal_intent=True), Clicks(model="dbn"), Clicks(model="pbm"), Clicks(expected=True)]
 arguments = st.fixed_dictionaries(
     {
         "horizon": st.sampled_from([1, 3, None]),
-        "reward": st.sampled_from(["alpha_DCG", "alpha_nDCG", "Dsharp_nDCG", FirstRankOnly()]),
+        "reward": st.sampled_from(["alpha_DCG", "alpha_nDCG", "Dsharp_nDCG", FirstRankOnly(), *USERS]),
         "observation": st.sampled_from(["full", "compact"]),
         "mask_dtype": st.sampled_from(["int8", "bool"]),
         "pay": st.sampled_from(["step", "end"]),
@@ -94,28 +96,14 @@ def test_snapshots_and_deep_copies_go_their_own_way(share: bool) -> None:
     first = copy.deepcopy(vector.step([3, 1, 4]))
     vector.restore(snapshot)
     _require_equal(vector.step([3, 1, 4]), first, "the step again")
+    for call in (lambda: vector.snapshot(3), lambda: vector.restore(snapshot, [0, 1, 3])):
+        refused(call, "there is no episode 3: expected 0 to 2")
+    other = SelectionVectorEnv(random_topics(3, n=6), num_envs=3, horizon=4, reward="ERR_IA")
+    refused(lambda: other.restore(snapshot), "these have ERR_IA")
     vector.restore(vector.snapshot(np.array([False, True, False])), np.array([True, False, True]))
     observation, *_ = vector.step([5, 5, 5])
     assert (observation["ranking"] == observation["ranking"][1]).all()
     assert_array_equal(observation["documents"][0], observation["documents"][1])
-
-
-@pytest.mark.parametrize(("episodes", "error", "message"), [
-    ([0.0, 1.0], TypeError, r"episodes must be integers from 0 to 2, or a \[3\] bool mask, got float64"),
-    (3, ValueError, "there is no episode 3: expected 0 to 2"),
-    (-1, ValueError, "there is no episode -1"),
-    (np.array([True, False]), ValueError, r"episodes must be \[3\] bool, .* of shape \(2,\)"),
-])  # fmt: skip
-def test_snapshots_of_episodes_that_are_not_there(episodes: Any, error: type[Exception], message: str) -> None:
-    vector = SelectionVectorEnv(random_topics(3, n=6), num_envs=3)
-    vector.reset(seed=0)
-    one, before = vector.snapshot(0), vector.snapshot()
-    refused(lambda: vector.snapshot(episodes), message, error)
-    refused(lambda: vector.restore(one, episodes), message, error)
-    assert vector.snapshot() == before
-    other = SelectionVectorEnv(random_topics(3, n=6), num_envs=3, reward="ERR_IA")
-    refused(lambda: other.restore(before), "these have ERR_IA")
-    assert vector.snapshot(np.array([True, False, True])) == vector.snapshot([0, 2])
 
 
 @pytest.mark.parametrize(("options", "error", "message"), [

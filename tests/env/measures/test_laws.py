@@ -93,9 +93,8 @@ class Definitions:
 
     def novel(self, earlier: Ranking, document: int) -> float:
         """What a document adds where a repeated subtopic is worth (1 - alpha) times as much each time."""
-        return sum(
-            self.weights[s] * (1 - self.m.alpha) ** self.repeats(earlier, s) for s in sorted(self.covers[document])
-        )
+        left = {s: (1 - self.m.alpha) ** self.repeats(earlier, s) for s in sorted(self.covers[document])}
+        return sum(self.weights[s] * share for s, share in left.items())
 
     def discount(self, rank: int) -> float:
         if "NRBP" in self.m.name:
@@ -146,10 +145,8 @@ class Definitions:
         loss = {s: max(0.0, self.m.target * best[s] - self.repeats(ranking, s) / self.k) for s in self.answered}
         if self.m.relative:
             loss = {s: each / best[s] for s, each in loss.items()}
-        return min(
-            zeta + self.mean(lambda s, zeta=zeta: max(0.0, loss[s] - zeta)) / self.m.beta
-            for zeta in (0.0, *loss.values())
-        )
+        above = {zeta: self.mean(lambda s, zeta=zeta: max(0.0, loss[s] - zeta)) for zeta in (0.0, *loss.values())}
+        return min(zeta + mean / self.m.beta for zeta, mean in above.items())
 
     def value(self) -> float:
         m, recall = self.m, lambda: self.mean(lambda s: self.repeats(self.ranking, s) > 0)

@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 from small_topics import random_topics, refused
 
-from srd_gym import scoring_v0
+from srd_gym import TopicSet, scoring_v0
 from srd_gym.core import SelectionCore
 from srd_gym.measures import Measure, Term, catalogue, evaluate, measure
-from srd_gym.topic import TopicSet
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "extending.md"
 TOPICS = TopicSet([replace(topic, subtopic_weights=None) for topic in random_topics(3, n=6)], name="own")

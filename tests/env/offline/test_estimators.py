@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 from small_topics import Own, judged_topic, refused
 
-from srd_gym import Clicks
-from srd_gym.core import TopicArrays
-from srd_gym.dtypes import IntArray
+from srd_gym.core import Clicks, TopicArrays
 from srd_gym.offline import EpsilonPolicy, Log, evaluate_offline, logged_parts
 from srd_gym.offline.estimators import ESTIMATORS, _Evaluated, cascade_dr, ips, item_position, unsupported
 from srd_gym.offline.log import orders_of
@@ -24,6 +22,11 @@ TOPICS = TopicSet([judged_topic(6, seed, subtopics=3) for seed in range(20)], na
 FORWARDS = Own(lambda topic, k: np.arange(topic.n_candidates)[:k])
 OTHER = Own(lambda topic, k: np.array([2, 0, 5, 1, 3, 4])[: min(k, topic.n_candidates)])
 CASCADE, PBM = Clicks(attraction=0.7), Clicks(model="pbm", attraction=0.7)
+
+
+def logged(epsilon: float, users: Clicks = CASCADE, episodes: int = 500, seed: int = 0) -> Log:
+    how: dict[str, Any] = {"depth": 3, "episodes": episodes, "seed": seed}
+    return next(logged_parts(FORWARDS, TOPICS, users, EpsilonPolicy(epsilon), **how))()
 
 
 def truth(users: Clicks, epsilon: float, depth: int, topics: TopicSet = TOPICS) -> float:
@@ -59,18 +62,13 @@ def test_the_expectation_over_all_lists_is_the_value(name: str, users: Clicks, e
     evaluated = _Evaluated(log, orders_of(ranker, topics), EpsilonPolicy(epsilon), None)
     values, weights = getattr(evaluated, "_" + name.replace("-", "_"))()
     chances = log.propensities.prod(axis=1)
-    order: IntArray = orders_of(ranker, topics)[0]
-    wanted = EpsilonPolicy(epsilon).propensities(positions, reach).prod(axis=1) @ bound.pay(
-        index, order[positions], index
-    ).sum(axis=1)
-    if name != "cascade-dr":  # its Q of two halves differ, so that a sum over all lists is not its expectation
-        assert values @ chances == pytest.approx(wanted, abs=1e-12)
-    else:
+    paid = bound.pay(index, orders_of(ranker, topics)[0][positions], index).sum(axis=1)
+    wanted = EpsilonPolicy(epsilon).propensities(positions, reach).prod(axis=1) @ paid
+    if name == "cascade-dr":  # its Q of two halves differ, so that a sum over all lists is not its expectation
         rates = np.random.default_rng(0).random((1, depth, 5))
         q, expected = evaluated._q_values(rates, np.ones(len(positions), np.bool_))
-        assert cascade_dr(weights, bound.pay(index, positions, index), q, expected) @ chances == pytest.approx(
-            wanted, abs=1e-12
-        )
+        values = cascade_dr(weights, bound.pay(index, positions, index), q, expected)
+    assert values @ chances == pytest.approx(wanted, abs=1e-12)
     assert weights[:, -1] @ chances == pytest.approx(1, abs=1e-12)
 
 
@@ -81,8 +79,7 @@ def test_intervals_cover_the_truth(users: Clicks) -> None:
     target, covered = truth(users, 0.1, 3), dict.fromkeys(ESTIMATORS, 0)
     values: dict[str, list[float]] = {name: [] for name in ESTIMATORS}
     for seed in range(200):
-        how: dict[str, Any] = {"depth": 3, "episodes": 1500, "seed": seed}
-        log = next(logged_parts(FORWARDS, TOPICS, users, EpsilonPolicy(0.5), **how))()
+        log = logged(0.5, users, episodes=1500, seed=seed)
         for name, found in evaluate_offline(log, OTHER, epsilon=0.1, resamples=200, seed=seed).items():
             covered[name] += found.low <= target <= found.high
             values[name].append(found.value)
@@ -108,7 +105,7 @@ def test_open_bandit_pipeline_agrees() -> None:
 
 
 def test_a_ranker_evaluated_on_its_own_log_has_the_mean_of_its_clicks() -> None:
-    log = next(logged_parts(FORWARDS, TOPICS, CASCADE, EpsilonPolicy(0.5), depth=3, episodes=500, seed=0))()
+    log = logged(0.5)
     for name, found in evaluate_offline(log, FORWARDS, epsilon=0.5, resamples=50).items():
         if name != "cascade-dr":
             assert found.value == pytest.approx(log.clicks.sum(axis=1).mean(), abs=1e-12)
@@ -117,17 +114,16 @@ def test_a_ranker_evaluated_on_its_own_log_has_the_mean_of_its_clicks() -> None:
 
 
 def test_clipping_cuts_weights_and_the_interval_is_seeded() -> None:
-    log = next(logged_parts(FORWARDS, TOPICS, CASCADE, EpsilonPolicy(0.5), depth=3, episodes=500, seed=0))()
-    whole, cut, again = (
-        evaluate_offline(log, OTHER, epsilon=0.3, clip=clip, resamples=50)["ips"] for clip in (None, 2.0, None)
-    )
+    log = logged(0.5)
+    how: dict[str, Any] = {"epsilon": 0.3, "resamples": 50}
+    whole, cut, again = (evaluate_offline(log, OTHER, clip=clip, **how)["ips"] for clip in (None, 2.0, None))
     assert cut.mean_weight < whole.mean_weight
     assert cut.effective > whole.effective
     assert whole == again
 
 
 def test_a_log_without_support_is_told() -> None:
-    log = next(logged_parts(FORWARDS, TOPICS, CASCADE, EpsilonPolicy(0.0), depth=3, episodes=500, seed=0))()
+    log = logged(0.0)
     assert unsupported(log, FORWARDS) == 0
     assert unsupported(log, OTHER) == 1
     found = evaluate_offline(log, OTHER, resamples=50)
@@ -135,7 +131,7 @@ def test_a_log_without_support_is_told() -> None:
 
 
 def test_what_a_log_does_not_tell_is_refused() -> None:
-    log = next(logged_parts(FORWARDS, TOPICS, CASCADE, EpsilonPolicy(0.5), depth=3, episodes=9, seed=0))()
+    log = logged(0.5, episodes=9)
     foreign = replace(log, slot_propensities=None, policy=None, orders=None)
     assert list(evaluate_offline(foreign, OTHER, resamples=10)) == ["ips", "snips", "cascade-dr"]
     refused(lambda: evaluate_offline(foreign, OTHER, estimators=["item-position"]), "needs slot_propensities")

@@ -12,10 +12,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from small_topics import Own, bare_topic, random_topics, refused, small_topic
 
-from srd_gym import Clicks
+from srd_gym import Clicks, TopicSet
 from srd_gym.offline import EpsilonPolicy, logged_parts, read_log, write_log
 from srd_gym.offline import log as log_module
-from srd_gym.topic import TopicSet
 
 TOPICS = random_topics(2, 6)
 BACKWARDS = Own(lambda topic, k: np.arange(topic.n_candidates)[::-1][:k])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -53,9 +52,6 @@ def test_a_document_out_of_reach_has_no_chance() -> None:
     assert chances[0, 1] == 0
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ((1.5,), "epsilon must be between 0 and 1"),
-    ((0.1, 0), "within must be at least 1"),
-])  # fmt: skip
-def test_policies_that_cannot_be_are_refused(arguments: tuple[Any, ...], message: str) -> None:
-    refused(lambda: EpsilonPolicy(*arguments), message)
+def test_policies_that_cannot_be_are_refused() -> None:
+    refused(lambda: EpsilonPolicy(1.5), "epsilon must be between 0 and 1")
+    refused(lambda: EpsilonPolicy(0.1, 0), "within must be at least 1")

@@ -228,6 +228,8 @@ def test_arrays_share_one_table_of_neighbours() -> None:
     (lambda: KNN(0.3, metric="euclid"), ValueError, "unknown metric 'euclid'. Did you mean euclidean"),
     (lambda: ByRanker("mmr", 0), ValueError, "keep, a number of candidates, must be at least 1, got 0"),
     (lambda: ByRanker("mmr", 1.5), ValueError, "keep, a share .* and 1, got 1.5"),
+    (lambda: ByRanker("mmr", 0.0), ValueError, "keep, a share of the candidates, must be above 0"),
+    (lambda: ByRanker("mmr", -0.5), ValueError, "keep, a share of the candidates, must be between 0 and 1"),
     (lambda: ByRanker("mmr", True), TypeError, "keep, a number of candidates, must be a whole number, got True"),
     (lambda: ByRanker("mmr", 0.5, when="steps"), ValueError, "unknown moment to prune 'steps'"),
     (lambda: ByRanker(object(), 0.5), TypeError, "needs `rank` and `rank_batch`.*which object lacks"),
@@ -329,8 +331,7 @@ def test_nothing_is_pruned_below_the_ranks_to_fill() -> None:
             return allowed.astype(np.int8)
 
     few, wrong = (SelectionCore(random_topics(0, n=6), horizon=3, pruning=each()) for each in (KeepNone, KeepInt8))
-    message = r"KeepNone keeps 0 candidates of an episode with 3 ranks to fill.*`needed`"
-    refused(lambda: few.reset([0]), message)
+    refused(lambda: few.reset([0]), "KeepNone keeps 0 candidates of an episode with 3 ranks to fill.*`needed`")
     refused(lambda: wrong.reset([0]), r"KeepInt8 returned int8 of shape \(1, 6\); expected bool \(1, 6\)")
 
 

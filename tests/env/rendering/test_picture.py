@@ -21,6 +21,7 @@ from srd_gym import scoring_v0
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv, selection
 from srd_gym.rendering import scoring_scene
 from srd_gym.rendering.scene import map_of
+from srd_gym.topic import Topic
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -55,14 +56,14 @@ def test_the_map_keeps_distances_in_the_plane_does_not_change_and_needs_few_docu
     assert map_of(bare_topic()) is None
 
 
-def frames() -> list[np.ndarray]:
-    env = gym.make("SRD-v0", topics=ONE, render_mode="rgb_array", disable_env_checker=True)
+def frames(topic: Topic = JUDGED, **options: Any) -> list[np.ndarray]:
+    """The pictures of an episode in candidate order."""
+    env = gym.make("SRD-v0", topics=alone(topic), render_mode="rgb_array", disable_env_checker=True, **options)
     env.reset(seed=0)
     shown = [env.render()]
-    for action in (0, 1, 2):
+    for action in range(topic.n_candidates):
         env.step(action)
         shown.append(env.render())
-    env.close()
     return shown
 
 
@@ -73,8 +74,7 @@ def first() -> list[np.ndarray]:
 
 def test_pictures_show_each_step_and_repeat_exactly(first: list[np.ndarray]) -> None:
     for one, two in zip(first, frames(), strict=True):
-        assert one.shape == (720, 1280, 3)
-        assert one.dtype == np.uint8
+        assert (one.shape, one.dtype) == ((720, 1280, 3), np.uint8)
         np.testing.assert_array_equal(one, two)
     for before, after in itertools.pairwise(first):
         assert (before != after).any()
@@ -103,12 +103,8 @@ def test_every_kind_of_topic_can_be_drawn() -> None:
     )  # fmt: skip
     unlabelled, long, uncovered = bare_topic(2), small_topic(np.eye(22, 1)), small_topic(np.ones((1, 0)))
     for topic in (awkward, unlabelled, long, uncovered):
-        env = SelectionEnv(alone(topic), horizon=None, observation="compact", render_mode="rgb_array")
-        env.reset(seed=0)
-        assert env.render().shape == (720, 1280, 3)
-        for action in range(topic.n_candidates):
-            env.step(action)
-        assert env.render().shape == (720, 1280, 3)
+        shown = frames(topic, horizon=None, observation="compact")
+        assert {shown[0].shape, shown[-1].shape} == {(720, 1280, 3)}
 
 
 def test_rendering_changes_nothing_and_nothing_is_drawn_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,15 +142,11 @@ def test_pictures_say_what_the_return_is_and_what_tables_print(
 
 def test_the_vector_environment_renders_every_episode() -> None:
     vector = gym.make_vec("SRD-v0", num_envs=3, topics=random_topics(3), render_mode="rgb_array")
-    assert isinstance(vector.unwrapped, SelectionVectorEnv)
     vector.reset(seed=0)
-    shown = vector.render()
-    assert len(shown) == 3
-    for k, frame in enumerate(shown):
+    for seed, frame in zip(range(3), vector.render(), strict=True):
         single = SelectionEnv(random_topics(3), render_mode="rgb_array")
-        single.reset(seed=k)
+        single.reset(seed=seed)
         np.testing.assert_array_equal(frame, single.render())
-    vector.close()
 
 
 def test_gymnasiums_checker_renders_all_modes_also_without_a_display() -> None:

@@ -18,19 +18,12 @@ from small_topics import random_topics, refused
 from wrapper_stacks import SHARED, STACKS, TOPICS, made
 
 import srd_gym
+from srd_gym import wrappers
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.testing import _require_equal, check_env, check_vector_env
-from srd_gym.wrappers import (
-    BoolMask,
-    FlatObservation,
-    RLlibObservation,
-    TianshouObservation,
-    VectorObservation,
-    lookup,
-    tables,
-)
+from srd_gym.wrappers import BoolMask, FlatObservation, VectorObservation, lookup, tables
 
-WRAPPERS = [BoolMask, FlatObservation, TianshouObservation, RLlibObservation]
+WRAPPERS = [BoolMask, FlatObservation, wrappers.TianshouObservation, wrappers.RLlibObservation]
 stacks = pytest.mark.parametrize("stack", STACKS)
 
 
@@ -39,9 +32,8 @@ def gymnasium_checks(env: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         # Vectors and scores have no bounds, and the wrapped environment is what we want to check.
-        warnings.filterwarnings(
-            "ignore", message="(?s).*(A Box observation space m.*infinity|is different from the unw)"
-        )
+        expected = "(?s).*(A Box observation space m.*infinity|is different from the unw)"
+        warnings.filterwarnings("ignore", message=expected)
         gymnasium_check(env, skip_render_check=True)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_topics import partial_topic, small_topic
+from small_topics import partial_topic, refused, small_topic
 
 from srd_agents.networks.directions import ranked_so_far
 from srd_agents.networks.policy import acting
@@ -36,9 +36,7 @@ def a_policy(seed: int = 0) -> RelationsAndDirections:
     return network
 
 
-def scores_along(
-    network: RelationsAndDirections, inputs: PolicyInputs, rankings: IntArray
-) -> list[np.ndarray[Any, Any]]:
+def scores_along(network: RelationsAndDirections, inputs: PolicyInputs, rankings: IntArray) -> list[Any]:
     standing = Standing(acting(network), inputs, rankings.shape[1])
     found = []
     for chosen in np.moveaxis(rankings, 2, 0):
@@ -98,8 +96,7 @@ def test_what_ranks_is_chosen_and_set_without_training() -> None:
         ranker._policy = None
         found[count] = value.mean(ranker)
     assert max(found.values()) == best
-    with pytest.raises(ValueError, match="unknown option of ranking of ranker 'reinforce': 'epochs'"):
-        ranker.ranking_with(epochs=3)
+    refused(lambda: ranker.ranking_with(epochs=3), "unknown option of ranking of ranker 'reinforce': 'epochs'")
 
 
 def test_directions_learn_what_relations_cannot_see() -> None:

@@ -40,9 +40,8 @@ def log_chances(weights: dict[str, Array], query: Array, documents: Array, actio
 def network_with(weights: dict[str, Array]) -> RecurrentPolicy:
     hidden, width = weights["query_weight"].shape
     network = RecurrentPolicy(width, hidden).double()
-    network.load_state_dict(
-        {**network.state_dict(), **{name: torch.from_numpy(array.copy()) for name, array in weights.items()}}
-    )
+    given = {name: torch.from_numpy(array.copy()) for name, array in weights.items()}
+    network.load_state_dict({**network.state_dict(), **given})
     return network
 
 
@@ -57,9 +56,7 @@ def random_case(seed: int, topics: int, rollouts: int, n: int = 6, width: int = 
 
 def episodes_of(actions: NDArray[np.int64], candidates: int, rewards: Array) -> SampledEpisodes:
     """Episodes [B, R, T] in which all but the documents ranked before were on offer."""
-    before = actions[..., None, :] * np.tri(actions.shape[-1], k=-1, dtype=np.int64) - (
-        1 - np.tri(actions.shape[-1], k=-1, dtype=np.int64)
-    )
+    before = np.where(np.tri(actions.shape[-1], k=-1, dtype=np.bool_), actions[..., None, :], -1)
     allowed = (before[..., None] != np.arange(candidates)).all(-2)
     return SampledEpisodes(actions, allowed, rewards, np.ones(actions.shape, np.bool_))
 
@@ -147,9 +144,8 @@ def test_scaling_makes_the_root_mean_square_one_over_filled_ranks_of_all_parts()
     """Two parts of a topic of two episodes each; a rank that was not filled does not count."""
     rewards, active = np.array([[[[0, 6.0], [0, 0]]], [[[8.0, 0], [0, 0]]]]), np.ones((2, 1, 2, 2), np.bool_)
     active[1, ..., 1] = False
-    parts = [
-        SampledEpisodes(np.zeros((1, 2, 2), np.int64), active[..., None][i], rewards[i], active[i]) for i in range(2)
-    ]
+    none = np.zeros((1, 2, 2), np.int64)
+    parts = [SampledEpisodes(none, active[..., None][i], rewards[i], active[i]) for i in range(2)]
     found, filled = worths_of(parts, 2)
     assert filled == 6
     worths = torch.cat([each[torch.from_numpy(part.active)] for each, part in zip(found, parts, strict=True)]) * filled

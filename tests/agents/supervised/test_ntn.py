@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from small_topics import judged_topic
 
 from srd_agents.networks.features import relevance_features
-from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.registry import make_ranker
 from srd_agents.supervised.ntn_div.agent import pieces
 from srd_agents.supervised.ntn_div.network import NtnNetwork, candidates_on_offer, margin_loss, ranking_log_likelihood
 from srd_agents.supervised.ntn_div.scoring import TensorScorer
 from srd_agents.supervised.samples import Sampler
-from srd_gym.protocols import SequentialScorer
-from srd_gym.pruning import ByRanker
 from srd_gym.topic import Topic, TopicSet
 
 NINE = judged_topic(9, 0, 4, 4)
@@ -119,14 +117,3 @@ def test_samples_are_what_they_say(seed: int, n: int) -> None:
     judgments = one.judgments
     for row in rankings[:good]:
         assert sorted(judgments[row].tolist()) == sorted(judgments[rankings[0]].tolist())
-
-
-def test_a_trained_one_prunes(tmp_path: Any) -> None:
-    topics = TopicSet([NINE, judged_topic(9, 1, 4, 4)], name="two")
-    make_ranker("ntn-div", epochs=1, slices=2).fit(topics, seed=4, out=tmp_path)  # type: ignore[attr-defined]
-    loaded: Any = load_ranker(tmp_path)
-    assert isinstance(loaded, SequentialScorer)
-    strategy: Any = ByRanker(tmp_path, 0.5, when="step")
-    one = judged_topic(7, 2, 4, 4)
-    scores = strategy.resolved.score(one, np.array([1]), np.ones(one.n_candidates, bool))
-    np.testing.assert_array_equal(scores, loaded.score(one, np.array([1]), np.ones(one.n_candidates, bool)))

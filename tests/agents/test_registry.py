@@ -1,5 +1,3 @@
-"""The registry: names, options, errors, third parties, and what every heuristic must obey."""
-
 from __future__ import annotations
 
 import json
@@ -251,7 +249,6 @@ def test_order_free_rankers_follow_a_permutation_of_the_candidates() -> None:
 
 
 def test_a_ranker_by_its_former_name_is_that_ranker(tmp_path: Path) -> None:
-    """By name, in a recipe and as the folder of a model; the list has the new name only."""
     (tmp_path / CONFIG_FILE).write_text(json.dumps(model_config("cautious", {}, None, {})))
     for make in (
         lambda: make_ranker("cautious"),

@@ -1,5 +1,3 @@
-"""The laws of learners: every learner of the registry keeps them, and the checker finds one that does not."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -193,8 +191,6 @@ def test_lists_of_one_length(options: dict[str, Any]) -> None:
 
 
 class Broken(NoisyLinear):
-    """Breaks one law."""
-
     law = "none"
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:

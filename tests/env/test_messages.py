@@ -1,5 +1,3 @@
-"""No error is longer than 2,000 characters and no repr longer than 500, whatever a caller gives."""
-
 from __future__ import annotations
 
 import bz2
@@ -280,7 +278,6 @@ def test_a_class_in_place_of_an_object_is_told_to_be_called(name: str, given: An
 
 
 def barren(*largest: int) -> TopicSet:
-    """Topics whose largest judgments are these."""
     return TopicSet([small_topic([[most, 0], [0, 0]], query_id=f"q{i}") for i, most in enumerate(largest)], name="b")
 
 

@@ -1,5 +1,3 @@
-"""Topics and topic sets: what they refuse, what they keep, and folds that never share a query."""
-
 from __future__ import annotations
 
 import copy

@@ -44,7 +44,6 @@ config = { epochs = 20, patience = 0 }
 
 
 def timeless(value: Any) -> Any:
-    """The value without what changes from run to run."""
     if isinstance(value, dict):
         return {key: timeless(inner) for key, inner in value.items() if not any(word in key for word in CHANGING)}
     return [timeless(inner) for inner in value] if isinstance(value, list) else value
@@ -172,7 +171,6 @@ class Trials:
             self._problem("leftovers", str(path))
 
     def _problem(self, kind: str, text: str) -> None:
-        """Count and remember what should not be."""
         self.counts[kind] += 1
         self.problems.append(text)
 
@@ -220,13 +218,11 @@ def kill_all(names: Sequence[str] | None, kills: int, seed: int) -> Iterator[Tri
 
 
 def line(trials: Trials) -> str:
-    """A row of the table."""
     counts = " | ".join(str(trials.counts[name]) for name in SHOWN)
     return f"| `srd {trials.name}` | {trials.number.name} | {counts} |"
 
 
 def main() -> int:
-    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="in all, shared among commands and signals")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")

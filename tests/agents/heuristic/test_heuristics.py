@@ -1,5 +1,3 @@
-"""The heuristics against their definitions, written out plainly here."""
-
 from __future__ import annotations
 
 from itertools import product

@@ -1,5 +1,3 @@
-"""Greedy rankers, by pairs and by coverage: their formulas, the lazy choice, other libraries, brute force."""
-
 from __future__ import annotations
 
 from itertools import combinations
@@ -262,7 +260,6 @@ def test_vectors_are_measured_whatever_their_length() -> None:
 @given(n=st.integers(1, 60), width=st.integers(1, 40), seed=st.integers(0, 9_999), clusters=st.integers(0, 4))
 @settings(max_examples=60, deadline=None)
 def test_a_topic_alone_is_ranked_as_beside_others(name: str, n: int, width: int, seed: int, clusters: int) -> None:
-    """To the last bit: in a block of several, and by the shorter way of one."""
     topic, ranker = drawn(n, width, seed, clusters), make_ranker(name)
     (value,), _ = ranker._values([topic])
     block = ByObjective(np.stack([topic.doc_vectors] * 3), np.stack([value] * 3), ranker, n).first(n)

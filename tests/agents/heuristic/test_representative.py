@@ -1,5 +1,3 @@
-"""Documents that stand for all candidates: facility location without relevance, and its sample of many candidates."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""The tree search of M2Div: it finds optima, batches change nothing, and candidate order means nothing."""
-
 from __future__ import annotations
 
 import itertools
@@ -60,7 +58,6 @@ class Table:
 def started(
     counts: list[int], horizon: int, simulations: int, *, keys: Any = None, network: Any = None, **options: Any
 ) -> tuple[Search, IntArray]:
-    """A search of trees with roots by the test network, and the numbers of the trees."""
     every = np.arange(len(counts))
     network = network or Table(max(counts), every + 1 if keys is None else keys)
     config = MctsConfig(**({"root": "puct"} | options))

@@ -1,5 +1,3 @@
-"""MDP-DIV's two learners: what they learn, and what their parts compute."""
-
 from __future__ import annotations
 
 import copy
@@ -40,7 +38,6 @@ def test_the_batched_learner_does_not_care_how_long_vectors_are(scale: float) ->
 
 @pytest.mark.parametrize("name", ["mdp-div", "mdp-div-batched"])
 def test_ranking_is_the_argmax_of_the_trained_policy_at_every_rank(name: str) -> None:
-    """Algorithm 3, against the network itself: greedy choices of torch's forward pass."""
     topics = ragged(seed=1)
     ranker: Any = make_ranker(name, epochs=2)
     ranker.fit(topics, seed=0)
@@ -145,7 +142,6 @@ def test_one_update_per_episode_is_the_gradient_of_automatic_differentiation(opt
 
 
 def test_each_rank_is_learned_at_the_weights_that_the_one_before_left() -> None:
-    """`ascend`, against a step for the gradient of each rank on its own."""
     policy, topics = RecurrentPolicy(3, 2), Inputs(torch.rand(1, 3), torch.rand(1, 4, 3))
     policy.initialise(torch.Generator().manual_seed(0))
     twin, actions = copy.deepcopy(policy), np.array([[[2, 0, 3]]])

@@ -1,5 +1,3 @@
-"""Self-attention over documents against its formula. Its laws are those of the learners that have it."""
-
 from __future__ import annotations
 
 import math

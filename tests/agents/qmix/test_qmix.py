@@ -1,5 +1,3 @@
-"""QMIX, VDN and independent learning: what they learn, how they play and rank, and what they refuse."""
-
 from __future__ import annotations
 
 from typing import Any

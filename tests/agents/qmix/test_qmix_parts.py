@@ -1,5 +1,3 @@
-"""Network, mixers, losses and replay of QMIX: the laws they obey, and small cases by hand."""
-
 from __future__ import annotations
 
 import itertools
@@ -80,7 +78,6 @@ def test_the_joint_value_never_falls_where_an_agents_value_rises(
 
 @given(kinds, st.integers(1, 4), seeds)
 def test_the_best_joint_action_is_every_agents_own_best(kind: str, count: int, seed: int) -> None:
-    """All A^N joint actions of a tiny topic."""
     given_, values = inputs(seed, count, topics=1), drawn(seed + 2, 1, count, SCORES)
     joint = torch.tensor(list(itertools.product(range(SCORES), repeat=count)))[None]
     totals = total(kind, chosen_values(values, joint, torch.tensor([0])), given_, count)[0]

@@ -1,5 +1,3 @@
-"""The policy of relations and directions: numpy and torch agree, it moves with candidates, it learns what transfers."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -47,7 +45,6 @@ def scores_along(network: RelationsAndDirections, inputs: PolicyInputs, rankings
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_what_acts_scores_as_what_learns(alone: bool) -> None:
-    """In numpy rank by rank, in torch all ranks at once, on topics padded to each other."""
     topics = [partial_topic(seed, n, WIDTH) for seed, n in enumerate((12, 8, 12, 9))]
     network, inputs = a_policy(), InputsOfSet(topics).of(np.arange(4))
     rng = np.random.default_rng(1)

@@ -1,5 +1,3 @@
-"""The pure functions of MDP-DIV against the paper's equations and values computed by hand."""
-
 from __future__ import annotations
 
 import itertools
@@ -63,7 +61,6 @@ def episodes_of(actions: NDArray[np.int64], candidates: int, rewards: Array) -> 
 
 @pytest.mark.parametrize(("topics", "rollouts"), [(1, 1), (1, 3), (2, 3)])
 def test_the_gradient_is_that_of_the_papers_equations(topics: int, rollouts: int) -> None:
-    """Against differences of the sum over ranks t of G_t log pi(a_t | s_t)."""
     weights, queries, documents, actions, rewards = random_case(3, topics, rollouts)
     network, shape = network_with(weights), (topics, rollouts, -1)
     seen = Inputs(torch.from_numpy(queries), torch.from_numpy(documents))
@@ -156,7 +153,6 @@ def test_scaling_makes_the_root_mean_square_one_over_filled_ranks_of_all_parts()
 
 
 def test_draws_are_of_the_softmax_and_never_of_what_is_off() -> None:
-    """100,000 draws: frequencies within five standard deviations."""
     scores, count = np.array([-np.inf, 0.0, 1.0, -np.inf, 2.0, -200.0], np.float32), 100_000
     found = np.bincount(drawn(np.broadcast_to(scores, (count, 6)), np.random.default_rng(0)), minlength=6) / count
     policy = np.exp(scores) / np.exp(scores).sum()

@@ -1,5 +1,3 @@
-"""The relational ranker: what it must not depend on, and that it learns."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -78,7 +76,6 @@ def test_lengths_shifts_scales_and_empty_dimensions_change_nothing(seed: int) ->
 
 
 def test_what_ranks_scores_as_what_learns() -> None:
-    """Rank by rank in numpy, all ranks at once in torch."""
     relations, weights = relations_of([partial_topic(i, 20) for i in range(4)]), some_weights()
     network, related = RelationalNetwork(8, 6), Related(weights, relations, 3)
     network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})

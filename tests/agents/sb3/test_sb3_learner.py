@@ -1,5 +1,3 @@
-"""Ranker maskable-ppo: what it learns, and that it leaves the global generators alone."""
-
 from __future__ import annotations
 
 from typing import Any

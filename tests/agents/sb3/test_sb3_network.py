@@ -1,5 +1,3 @@
-"""The network behind the SB3 policies: its laws, and its figures on cases small enough to work out by hand."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Our policies inside Stable-Baselines3 and sb3-contrib: they fit, mask, repeat, and say what is wrong."""
-
 from __future__ import annotations
 
 import warnings

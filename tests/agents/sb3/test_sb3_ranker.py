@@ -1,5 +1,3 @@
-"""Trained SB3 models as rankers, from memory, from our folders and from SB3's zip files."""
-
 from __future__ import annotations
 
 import base64
@@ -56,7 +54,6 @@ def test_every_model_is_a_ranker(name: str, ours: bool) -> None:
 @pytest.mark.parametrize("ours", [True, False], ids=["ours", "stock"])
 @pytest.mark.parametrize("name", ["MaskablePPO", "PPO", "DQN"])
 def test_it_ranks_as_the_model_acts(name: str, ours: bool) -> None:
-    """Greedily with masks, on the environment's own observations."""
     model = model_of(name, ours=ours)
     ranker = SB3Ranker(model)
     env = SelectionEnv(TOPICS, horizon=4)
@@ -183,7 +180,6 @@ def test_no_model_folder_runs_code(attack: Attack, config: dict[str, Any]) -> No
 
 
 def test_no_pruning_description_runs_code(attack: Attack, tmp_path: Path) -> None:
-    """Not in an environment, and not in a genuine folder whose pruning names the attack's."""
     for named in (str(attack.folder), "sb3"):
         for when in ("reset", "step"):
             pruning = ByRanker(named, 0.5, when=when)

@@ -1,5 +1,3 @@
-"""DESA: pairs in context by their definition, masks, permutations of documents and subtopics."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -19,7 +17,6 @@ from srd_gym.topic import Topic
 
 
 def alpha_dcg(judgments: Any, ranking: list[int]) -> float:
-    """The definition: Clarke et al. 2008, with alpha 0.5."""
     seen, total = np.zeros(judgments.shape[1]), 0.0
     for rank, document in enumerate(ranking, start=1):
         total += float((judgments[document] * 0.5**seen).sum()) / log2(1 + rank)

@@ -1,5 +1,3 @@
-"""Linear rankers, five of Plackett and Luce, two SVMs: formulas, losses by hand, inference by brute force, learning."""
-
 from __future__ import annotations
 
 import itertools
@@ -63,7 +61,6 @@ def prepared(name: str, topic: Topic, **options: Any) -> tuple[Any, Any]:
 
 
 def drawn(seed: int, n: int = 4, lists: int = 2, ranks: int = 4) -> tuple[LikelihoodProblem, Any]:
-    """Random columns, two relations of every document, and rankings of all counted ranks."""
     rng = np.random.default_rng(seed)
     columns, relations = rng.random((n, 3), np.float32), rng.random((n, 2, n), np.float32)
     rankings = np.stack([rng.permutation(n)[:ranks] for _ in range(lists)])

@@ -1,5 +1,3 @@
-"""Relevance columns, relations of documents, and words."""
-
 from __future__ import annotations
 
 import math

@@ -1,5 +1,3 @@
-"""NTN-DIV: formulas, losses, samples, learning, speed-relevant shapes."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -24,7 +22,6 @@ POOLINGS: Any = ["max", "min", "mean"]
 
 
 def network(pooling: Any, slices: int, width: int = 4, seed: int = 0) -> NtnNetwork:
-    """A network with all weights drawn."""
     made = NtnNetwork(width, slices, pooling, 4)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -40,7 +37,6 @@ def scorer_of(net: NtnNetwork) -> TensorScorer:
 
 
 def by_formula(net: NtnNetwork, one: Topic, selected: list[int]) -> np.ndarray[Any, Any]:
-    """The paper's formula, loop by loop."""
     values = {name: tensor.detach().double().numpy() for name, tensor in net.state_dict().items()}
     points = (one.doc_vectors.astype(np.float64) - values["shift"]) / values["scale"]
     pool = {"max": np.max, "min": np.min, "mean": np.mean}[net.pooling]

@@ -1,5 +1,3 @@
-"""Torch state through safetensors and back, and what is refused."""
-
 from __future__ import annotations
 
 import copy
@@ -77,7 +75,6 @@ def test_arrays_are_copies_and_loading_keeps_the_tensors() -> None:
 
 
 def state_of_adam() -> dict[str, Any]:
-    """After a step over the six arrays of `network`."""
     net = network()
     train(net, optimizer := torch.optim.Adam(net.parameters(), fused=True), torch.Generator(), 1)
     return copy.deepcopy(checkpoint.optimizer_tree(optimizer))

@@ -1,5 +1,3 @@
-"""The training loop and the model folders, shown on a small learner without torch."""
-
 from __future__ import annotations
 
 import json
@@ -31,7 +29,6 @@ TRAIN, VALIDATION = TOPICS[:10], TOPICS[10:]
 
 
 def barren(topics: TopicSet) -> TopicSet:
-    """The same without a relevant candidate in the first and the third topic."""
     none = [replace(topic, judgments=np.zeros_like(topic.judgments)) for topic in topics]
     return topics.replace(none[i] if i in (0, 2) else topic for i, topic in enumerate(topics))
 

@@ -1,5 +1,3 @@
-"""What a machine lacks is said before work begins: a device, memory; and vectors that no network can take."""
-
 from __future__ import annotations
 
 import json
@@ -26,7 +24,6 @@ LEARNERS = {name: spec for name, spec in RANKERS.items() if spec.learns}
 
 @pytest.mark.parametrize("name", list(LEARNERS))
 def test_a_device_that_is_not_here_is_refused(name: str) -> None:
-    """By every learner of a torch network."""
     if issubclass(LEARNERS[name].ranker_class, NetworkLearner):
         for device in ("meta", "nowhere", "cuda:99"):
             ranker: Any = make_ranker(name, device=device)
@@ -52,7 +49,6 @@ def test_a_replay_larger_than_memory_is_refused() -> None:
 
 
 def _too_large(topic: Topic) -> Topic:
-    """The topic with vectors whose lengths float32 cannot hold."""
     vectors = np.array(topic.doc_vectors)
     vectors[0] = np.sign(vectors[0]) * np.float32(3e38)
     return replace(topic, doc_vectors=vectors)

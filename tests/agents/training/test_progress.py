@@ -1,5 +1,3 @@
-"""What a training run reports: tags for loggers, totals of what was played, and measures that choose nothing."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

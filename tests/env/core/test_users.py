@@ -1,5 +1,3 @@
-"""Users who click: probabilities, identities with measures, seeds, and what is refused."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -28,19 +26,16 @@ models = pytest.mark.parametrize("clicks", MODELS, ids=str)
 
 
 def binary(weights: list[float] | None = None) -> TopicArrays:
-    """One topic of seven documents, each subtopic covered by some of them."""
     rows = [[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]]
     return TopicArrays.of([small_topic(rows, subtopic_weights=weights)])
 
 
 def expectation(arrays: TopicArrays, clicks: Clicks, ranking: list[int]) -> float:
-    """The expected pay of a ranking."""
     bound = clicks.bind(arrays, len(ranking))
     return float(bound.pay(np.zeros(1, np.int64), np.array([ranking]), np.zeros(1, np.int64)).sum())
 
 
 def plain(arrays: TopicArrays, name: str, ranking: list[int]) -> float:
-    """The measure of a ranking as rewards pay it."""
     core = SelectionCore(arrays, reward=name, horizon=len(ranking), normalizer="candidates")
     core.reset([0])
     for candidate in ranking:

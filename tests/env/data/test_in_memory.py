@@ -42,7 +42,6 @@ class Frame:
 
 
 def nested(rows: Iterable[tuple[Any, ...]]) -> dict[str, Any]:
-    """Rows as dictionaries of dictionaries."""
     made: dict[str, Any] = {}
     for *keys, last, value in rows:
         inner = made

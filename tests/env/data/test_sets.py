@@ -1,5 +1,3 @@
-"""Sets by name or path, and published ones: MDP-DIV's files, DU-DIV, folds; no order of theirs gives labels away."""
-
 from __future__ import annotations
 
 import gzip

@@ -1,5 +1,3 @@
-"""TREC files: the official tool's reading of them, malformed ones, and topic sets made of the real ones."""
-
 from __future__ import annotations
 
 import gzip

@@ -1,5 +1,3 @@
-"""Vectors from files of every format, and their meeting with topics."""
-
 from __future__ import annotations
 
 import gzip

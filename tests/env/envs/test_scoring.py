@@ -1,5 +1,3 @@
-"""`scoring_v0` and its batched twin: PettingZoo's tests, the laws, and what bad input is told."""
-
 from __future__ import annotations
 
 import inspect

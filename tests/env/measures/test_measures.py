@@ -1,5 +1,3 @@
-"""Measures by their notation, and evaluation of whole sets: what counts, what is missing, and the official tool."""
-
 from __future__ import annotations
 
 import json
@@ -149,7 +147,6 @@ def pooled(topics: TopicSet, generator: np.random.Generator) -> TopicSet:
 
 
 def some_run(topics: TopicSet, generator: np.random.Generator) -> Run:
-    """Rankings of all but the first topic, of candidates, documents of the pool and others."""
     rankings = {"elsewhere": ("a",)}
     for topic in topics[1:]:
         ids = [*dict.fromkeys(topic.doc_ids + (topic.pool_ids or ())), "unknown"]

@@ -1,5 +1,3 @@
-"""A measure of the user's own, as docs/extending.md shows it: all that a measure does, without registration."""
-
 from __future__ import annotations
 
 import copy

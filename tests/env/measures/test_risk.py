@@ -1,5 +1,3 @@
-"""VRisk: values worked by hand, its differences as a reward, and what is made of a measure where lower is better."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Logs on disk: read back, gone on with, and refused."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The exploring policy: its probabilities against enumeration and against its own draws."""
-
 from __future__ import annotations
 
 from itertools import permutations

@@ -1,5 +1,3 @@
-"""Wrappers that lay observations out as other libraries want them: laws, checkers, contents, and what they refuse."""
-
 from __future__ import annotations
 
 import re

@@ -244,14 +244,11 @@ def test_the_improved_policy_prefers_what_was_found_better() -> None:
     assert improved_policy(search.trees, 0).argmax() == 2
 
 
-def test_trees_too_large_to_number_are_refused() -> None:
-    refused(lambda: Trees(np.array([40_000]), 5, 10, 1), "at most 32767")
-
-
-def test_the_memory_of_the_largest_search_asked_for() -> None:
+def test_the_largest_search_asked_for_fits_and_larger_trees_are_refused() -> None:
     trees = Trees(np.full(32, 210), 5, 10, 5000)
     taken = sum(part.nbytes for part in vars(trees).values() if isinstance(part, np.ndarray) and len(part) > 32)
     assert taken == 32 * 5001 * (18 * 210 + 8 + 36 + 2 * 5 + 4 * 10) < 1e9
+    refused(lambda: Trees(np.array([40_000]), 5, 10, 1), "at most 32767")
 
 
 def test_leaves_of_all_trees_are_evaluated_in_one_call() -> None:

@@ -125,7 +125,7 @@ def test_mixing_by_hand() -> None:
     np.testing.assert_allclose(mix(chosen[:, 1:], weights)[0], expected[1:], rtol=1e-6)
 
 
-def test_losses_by_hand() -> None:
+def test_losses_and_epsilon_by_hand() -> None:
     values = torch.arange(12.0).view(2, 3, 2)
     actions = torch.tensor([[[0, 1, 0]], [[1, 1, 1]], [[0, 0, 0]]])
     chosen = chosen_values(values, actions, torch.tensor([0, 1, 0]))
@@ -136,9 +136,6 @@ def test_losses_by_hand() -> None:
     assert float(joint_loss(mean_value(chosen, present), rewards)) == pytest.approx(0.25 / 3)
     # (0-1)^2 + (3-1)^2, (7-8)^2 + (9-8)^2, (0-1)^2 + (2-1)^2 over six agents.
     assert float(independent_loss(chosen, rewards, present)) == pytest.approx((5 + 2 + 2) / 6)
-
-
-def test_epsilon_falls_in_a_straight_line() -> None:
     assert [epsilon_at(e, 1.0, 0.2, 100) for e in (0, 50, 100, 10**9)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
 
 

@@ -106,7 +106,7 @@ def test_a_missing_query_gives_the_middle_state() -> None:
     assert (initial == 0.5).all()
 
 
-def test_returns_and_loss_by_hand() -> None:
+def test_returns_loss_and_advantages_by_hand() -> None:
     rewards = torch.tensor([[1.0, 2.0, 4.0], [3.0, 0.0, 0.0]])
     assert returns_from(rewards).tolist() == [[7.0, 6.0, 4.0], [3.0, 0.0, 0.0]]
     episodes = episodes_of(np.array([[[0, 1]]]), 3, np.array([[[1.0, 2.0]]]))
@@ -116,9 +116,6 @@ def test_returns_and_loss_by_hand() -> None:
     loss, spread = policy_loss(torch.zeros(1, 1, 2, 3).double(), episodes, worths, 0.5)
     assert spread.item() == pytest.approx(math.log(3) + math.log(2))
     assert loss.item() == pytest.approx(3 * math.log(3) + 2 * math.log(2) - 0.5 * spread.item())
-
-
-def test_leave_one_out_by_hand() -> None:
     returns = torch.tensor([[6.0], [3.0], [0.0], [10.0], [10.0], [40.0]])
     assert leave_one_out_advantages(returns, 3).flatten().tolist() == [4.5, 0.0, -4.5, -15.0, -15.0, 30.0]
 

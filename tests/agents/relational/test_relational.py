@@ -93,12 +93,9 @@ def test_no_array_is_as_large_as_all_pairs() -> None:
     assert max(array.size for array in arrays) <= 700 * 2 * ANCHORS
 
 
-def test_midranks_share_the_ranks_of_equal_scores() -> None:
+def test_equal_scores_share_ranks_and_are_standardised_to_zero() -> None:
     given = np.array([[3, 1, 3, 2], [4, 3, 2, 1]], np.float32)
     assert midranks(given).tolist() == [[0.5, 3, 0.5, 2], [0, 1, 2, 3]]
-
-
-def test_what_is_alike_is_standardised_to_zero() -> None:
     alike = np.full((1, 5), 0.1) + 1e-17
     assert not standardised(alike).any()
     assert standardised(np.array([[0.0, 2.0]])).tolist() == [[-1, 1]]
@@ -142,17 +139,7 @@ def test_novelty_prefers_what_is_unlike_all_chosen(seed: int) -> None:
     check_ranker(ranker, topics)
 
 
-def test_weights_that_do_not_fit_are_refused() -> None:
-    arrays = module.pretrained_weights()
-    for given_, message in (
-        ({"bias": arrays["bias"]}, r"context has shape None, expected"),
-        ({**arrays, "static": np.zeros((3, 4), np.float32)}, r"static has shape \(3, 4\), expected"),
-        ({**arrays, "out": np.full_like(arrays["out"], np.nan)}, "out has values that are not finite numbers"),
-    ):
-        refused(lambda given=given_: checked_weights(given), message)
-
-
-def test_files_of_weights_are_checked(tmp_path: Path) -> None:
+def test_weights_and_files_of_weights_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "seed-3.npz"
     np.savez(path, **dict(module.pretrained_weights()))
     ranker = make_ranker("relational-pretrained", checkpoint=str(path))
@@ -163,3 +150,10 @@ def test_files_of_weights_are_checked(tmp_path: Path) -> None:
     refused(lambda: module.read_weights(path), "expected one that `make pretrain` wrote")
     message = "weights of ranker 'relational-pretrained': no file at"
     refused(lambda: module.read_weights(tmp_path / "absent.npz"), message, FileNotFoundError)
+    arrays = module.pretrained_weights()
+    for given_, message in (
+        ({"bias": arrays["bias"]}, r"context has shape None, expected"),
+        ({**arrays, "static": np.zeros((3, 4), np.float32)}, r"static has shape \(3, 4\), expected"),
+        ({**arrays, "out": np.full_like(arrays["out"], np.nan)}, "out has values that are not finite numbers"),
+    ):
+        refused(lambda given=given_: checked_weights(given), message)

@@ -158,7 +158,7 @@ def test_no_header_length_is_taken_for_a_pickle(tmp_path: Path) -> None:
     assert {b"\x80", b"PK"} <= starts
 
 
-def test_trees_keep_shapes_dtypes_and_values(tmp_path: Path) -> None:
+def test_trees_keep_shapes_dtypes_and_values_or_are_refused(tmp_path: Path) -> None:
     tree = {
         "a": {"scalar": np.array(3, dtype=np.float32), "empty": np.zeros((0, 4)), "flags": np.array([True, False])},
         "transposed": np.arange(6, dtype=np.int64).reshape(2, 3).T,
@@ -174,9 +174,6 @@ def test_trees_keep_shapes_dtypes_and_values(tmp_path: Path) -> None:
         assert back["a"][name].dtype == wanted.dtype
         assert back["a"][name].shape == wanted.shape
     np.testing.assert_array_equal(back["transposed"], tree["transposed"])
-
-
-def test_trees_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     refused(lambda: write_tree(tmp_path / "t", {"a": float("nan")}), "not JSON compliant")
     write_arrays(tmp_path / "t", {"x": np.zeros(1)}, {})
     refused(lambda: read_tree(tmp_path / "t", "state"), "not a training state of this version")

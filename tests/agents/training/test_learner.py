@@ -232,7 +232,7 @@ def test_resume_refuses_another_run(tmp_path: Path) -> None:
     refused(resumed, "is a pickle, which can run code")
 
 
-def test_topics_without_relevant_candidates_are_left_out_with_a_notice() -> None:
+def test_topics_without_relevant_candidates_are_left_out_and_bad_ones_refused() -> None:
     left_out = sorted([TRAIN[0].query_id, TRAIN[2].query_id])
     told = "2 of 6 training topics have no relevant candidate and are left out of training: "
     with pytest.warns(UserWarning, match=told + ", ".join(left_out)):
@@ -240,9 +240,6 @@ def test_topics_without_relevant_candidates_are_left_out_with_a_notice() -> None
     assert history.excluded == left_out
     assert history.records[0]["topics"] == 4
     refused(lambda: learner().fit(barren(TRAIN[:1])), "none of the 1 training topics has a relevant candidate")
-
-
-def test_bad_topics_are_refused() -> None:
     narrow = generate("tiny", n_topics=2, width=3)
     refused(lambda: learner().fit(TRAIN, narrow), r"training vectors have width \d+, validation vectors 3")
     refused(lambda: learner().fit(TRAIN, TRAIN[:1]), "1 queries are in training and in validation")

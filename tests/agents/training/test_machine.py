@@ -43,9 +43,11 @@ def test_a_model_trained_elsewhere_ranks_here(tmp_path: Path, name: str) -> None
     assert loaded.rank(TOPICS[0], 5).tolist() == ranker.rank(TOPICS[0], 5).tolist()
 
 
-def test_a_replay_larger_than_memory_is_refused() -> None:
+def test_replays_and_vectors_larger_than_memory_are_refused() -> None:
     ranker: Any = make_ranker("qmix", replay_capacity=10**15)
     refused(lambda: ranker.fit(TOPICS), "ranker 'qmix' needs more memory than there is ")
+    message = "vectors of width 1099511627776 takes over .* make the vectors shorter"
+    refused(lambda: make_ranker("reinforce").check_size(HUGE), message)
 
 
 def _too_large(topic: Topic) -> Topic:
@@ -85,11 +87,6 @@ def test_the_option_that_asks_for_too_much_is_named(name: str, option: str) -> N
     made: Any = make_ranker(name, **options)
     said = re.escape(f"{option} = {options[option]} smaller")
     refused(lambda: made.check_size(8), f"'{name}' needs more memory than there is: .* {said}")
-
-
-def test_vectors_too_long_for_memory_are_named() -> None:
-    message = "vectors of width 1099511627776 takes over .* make the vectors shorter"
-    refused(lambda: make_ranker("reinforce").check_size(HUGE), message)
 
 
 @pytest.mark.parametrize("name", list(LEARNERS))

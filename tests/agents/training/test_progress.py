@@ -85,9 +85,6 @@ def test_more_measures_are_recorded_and_choose_nothing() -> None:
     found = {tag.removeprefix("validation/"): value for tag, value in figures.items() if tag.startswith("validation/")}
     assert found == pytest.approx(expected)
     assert History.of({**vars(history)}, "test") == history
-
-
-def test_measures_without_validation_topics_are_refused() -> None:
     learner = NoisyLinear(NoisyLinearConfig())
     refused(lambda: learner.fit(TRAIN, measures=["NRBP"]), "no measures|pass validation=")
     refused(lambda: learner.fit(TRAIN, VALIDATION, measures=["NRPB"]), "unknown measure 'NRPB'.*NRBP")

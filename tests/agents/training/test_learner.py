@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -333,36 +334,25 @@ def test_fit_and_validation_take_names_files_and_lists(tmp_path: Path) -> None:
 
 
 def test_fit_trains_with_one_thread_of_torch_and_puts_their_number_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for torch, so that the count of this process stays as it is."""
-
-    class Torch:
-        threads = 5
-
-        def get_num_threads(self) -> int:
-            return self.threads
-
-        def set_num_threads(self, count: int) -> None:
-            self.threads = count
-
-    torch = Torch()
+    counts, seen = [5], list[int]()  # of a stand-in for torch, so that the count of this process stays as it is
+    torch: Any = SimpleNamespace(get_num_threads=lambda: counts[-1], set_num_threads=counts.append)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    seen: list[int] = []
 
     class Watched(NoisyLinear):
         def _prepare(self, topics: TopicSet, seed: int) -> None:
             super()._prepare(topics, seed)
-            seen.append(torch.threads)
+            seen.append(counts[-1])
 
         def _update(self, batch: IntArray) -> Mapping[str, float]:
-            seen.append(torch.threads)
+            seen.append(counts[-1])
             if len(seen) > 8:
                 raise RuntimeError("enough")
             return super()._update(batch)
 
     Watched(NoisyLinearConfig(epochs=1)).fit(TRAIN)
-    assert (set(seen), torch.threads) == ({1}, 5)
+    assert (set(seen), counts[-1]) == ({1}, 5)
     refused(lambda: Watched(NoisyLinearConfig(epochs=9)).fit(TRAIN, threads=3), "enough", RuntimeError)
-    assert (set(seen), torch.threads) == ({1, 3}, 5)
+    assert (set(seen), counts[-1]) == ({1, 3}, 5)
 
 
 @pytest.mark.parametrize(("trained", "ranked", "foreign"), [

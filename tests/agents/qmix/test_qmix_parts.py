@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -74,16 +73,6 @@ def test_the_joint_value_never_falls_where_an_agents_value_rises(
         higher = chosen.clone()
         higher[:, :, document] += rise
         assert (total(kind, higher, given_, count) >= before - 1e-12).all()
-
-
-@given(kinds, st.integers(1, 4), seeds)
-def test_the_best_joint_action_is_every_agents_own_best(kind: str, count: int, seed: int) -> None:
-    given_, values = inputs(seed, count, topics=1), drawn(seed + 2, 1, count, SCORES)
-    joint = torch.tensor(list(itertools.product(range(SCORES), repeat=count)))[None]
-    totals = total(kind, chosen_values(values, joint, torch.tensor([0])), given_, count)[0]
-    own = values.argmax(dim=2)[None]
-    reached = total(kind, chosen_values(values, own, torch.tensor([0])), given_, count)[0, 0]
-    torch.testing.assert_close(reached, totals.max())
 
 
 @settings(max_examples=40)

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from srd_agents.mdp_div.network import RecurrentPolicy
@@ -118,20 +115,6 @@ def test_returns_loss_and_advantages_by_hand() -> None:
     assert loss.item() == pytest.approx(3 * math.log(3) + 2 * math.log(2) - 0.5 * spread.item())
     returns = torch.tensor([[6.0], [3.0], [0.0], [10.0], [10.0], [40.0]])
     assert leave_one_out_advantages(returns, 3).flatten().tolist() == [4.5, 0.0, -4.5, -15.0, -15.0, 30.0]
-
-
-@given(st.lists(st.floats(0.05, 1), min_size=3, max_size=4), st.integers(0, 2**31))
-def test_the_baseline_leaves_the_expected_gradient_as_it_is(parts: list[float], seed: int) -> None:
-    """Exactly, by summing over every pair of episodes of a one-rank topic: E[A grad log pi] = E[r grad log pi]."""
-    policy = np.array(parts) / sum(parts)
-    rewards = np.random.default_rng(seed).uniform(0, 5, len(policy))
-    score = np.eye(len(policy)) - policy  # row a: d log pi(a) / d logits
-    plain = sum(p * r * s for p, r, s in zip(policy, rewards, score, strict=True))
-    with_baseline = np.zeros(len(policy))
-    for pair in itertools.product(range(len(policy)), repeat=2):
-        advantages = leave_one_out_advantages(torch.from_numpy(rewards[list(pair)])[:, None], 2).flatten().numpy()
-        with_baseline += policy[list(pair)].prod() * (advantages[:, None] * score[list(pair)]).mean(0)
-    np.testing.assert_allclose(with_baseline, plain, atol=1e-12)
 
 
 def test_scaling_makes_the_root_mean_square_one_over_filled_ranks_of_all_parts() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,13 +63,6 @@ def test_the_history_has_totals_of_what_was_played(kind: type[NoisyLinear], per_
     assert played == [(record["topics"] * per_topic[0], record["topics"] * per_topic[1]) for record in history.records]
     assert told[-1] == list(by_tag(history.records, "alpha_nDCG@10"))[-1]
     assert told[-1][0] == (history.records[-1]["steps"] or history.records[-1]["topics"])
-
-
-def test_totals_go_on_where_a_run_is_resumed(tmp_path: Path) -> None:
-    _, whole = fitted(epochs=4)
-    fitted(epochs=2, out=tmp_path)
-    _, history = fitted(epochs=4, out=tmp_path, resume=True)
-    assert [record["steps"] for record in history.records] == [record["steps"] for record in whole.records]
 
 
 def test_more_measures_are_recorded_and_choose_nothing() -> None:

@@ -43,7 +43,14 @@ ARGUMENTS: list[dict[str, Any]] = [
 ]
 
 
-REWARDS = ["alpha_DCG", "ERR_IA@5", "NRBP", "alpha_nDCG(normalizer='candidates')@3", measure("StRecall")]
+REWARDS = [
+    "alpha_DCG",
+    "ERR_IA@5",
+    "NRBP",
+    "alpha_nDCG(normalizer=candidates)@3",
+    measure("StRecall"),
+    "VRisk(beta=0.5)",
+]
 MEASURES = ["ERR_IA@5", "alpha_DCG@10", "Dsharp_nDCG", "MAP_IA"]
 
 

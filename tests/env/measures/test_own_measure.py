@@ -73,13 +73,6 @@ def test_it_scores_rewards_and_is_told(own: Any, registered: bool) -> None:
     assert list(info["measures"]) == [name, "Early@2", "StRecall@10"]
     assert [info["measures"][name], result.per_topic[info["query_id"]][name]] == pytest.approx([paid] * 2)
 
-    vector: Any = gym.make_vec("SRD-v0", num_envs=2, topics=TOPICS, reward=what, measures=(short,))
-    _, infos = vector.reset(seed=0, options={"query_id": info["query_id"]})
-    for _ in range(6):
-        *_, infos = vector.step(infos["action_mask"].argmax(axis=1))
-    assert infos["measures"][name].tolist() == pytest.approx([paid] * 2)
-    assert "Early@2" in infos["measures"]
-
     joint = scoring_v0.parallel_env(topics=TOPICS, reward=what, measures=(short,), n_scores=6)
     joint.reset(options={"query_id": info["query_id"]})
     _, rewards, *_ = joint.step({f"doc_{i}": 5 - i for i in range(6)})

@@ -1,5 +1,3 @@
-"""What several learners show beyond their laws: they learn what holds for other topics, and say when they diverge."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""No error of a ranker, its options or a call of a pipeline is longer than 2,000 characters; and what they say."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""Learners take a user's own rewards, measures and pruning; their folders name these, and rank without them."""
-
 from __future__ import annotations
 
 import json

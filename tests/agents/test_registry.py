@@ -1,5 +1,3 @@
-"""The registry: names, options, errors, third parties, and what every heuristic must obey."""
-
 from __future__ import annotations
 
 import json
@@ -112,18 +110,17 @@ def test_trained_policies_load_rank_and_are_small(name: str) -> None:
     assert made.indices.tolist() == ranker.rank(topic, 5).tolist()
 
 
-def test_trained_policies_are_named() -> None:
-    assert pretrained_names() == ["pretrained:serp-mdp-div", "pretrained:serp-qmix", "pretrained:serp-reinforce"]
-    refused(lambda: load_ranker("pretrained:serp-reinforc"), "unknown trained policy .*Did you mean pretrained:serp-re")
-    refused(lambda: load_ranker("serp-qmix"), "those of the package: pretrained:serp-mdp-div, pretrained:serp-qmix")
-    refused(lambda: load_ranker("pretrained:serp-qmix").rank(judged_topic(4, 0, 5, 2), 2), "vectors of width 64")
-
-
-def test_load_ranker_by_name_and_its_errors(tmp_path: Path) -> None:
+def test_rankers_load_by_name_and_what_is_not_there_is_named(tmp_path: Path) -> None:
     assert isinstance(load_ranker("mmr"), RANKERS["mmr"].ranker_class)
     refused(lambda: load_ranker("mdp-div"), "'mdp-div' must be trained first")
     refused(lambda: load_ranker("models/x"), r"unknown ranker 'models/x'.*by its folder, and there is no such folder")
     refused(lambda: load_ranker(str(tmp_path)), "no file at .*config.json", FileNotFoundError)
+    spec = RankerSpec(name="theirs", summary="x", config_path="json:Options", class_path="json:Ranker")
+    refused(spec.configure, "ranker 'theirs': json:Options cannot be imported", ImportError)
+    assert pretrained_names() == ["pretrained:serp-mdp-div", "pretrained:serp-qmix", "pretrained:serp-reinforce"]
+    refused(lambda: load_ranker("pretrained:serp-reinforc"), "unknown trained policy .*Did you mean pretrained:serp-re")
+    refused(lambda: load_ranker("serp-qmix"), "those of the package: pretrained:serp-mdp-div, pretrained:serp-qmix")
+    refused(lambda: load_ranker("pretrained:serp-qmix").rank(judged_topic(4, 0, 5, 2), 2), "vectors of width 64")
 
 
 class Fitted(NoisyLinear):
@@ -236,11 +233,6 @@ def test_a_broken_entry_point_is_skipped_with_one_notice(
     refused(lambda: rankers.find("broken"), "'broken'.* of distribution 'unsound'", kind)
 
 
-def test_a_spec_of_what_is_not_there_is_one_error() -> None:
-    spec = RankerSpec(name="theirs", summary="x", config_path="json:Options", class_path="json:Ranker")
-    refused(spec.configure, "ranker 'theirs': json:Options cannot be imported", ImportError)
-
-
 def test_order_free_rankers_follow_a_permutation_of_the_candidates() -> None:
     generator = np.random.default_rng(0)
     for ranker in (make_ranker("xquad", relevance="cosine"), make_ranker("pm2"), make_ranker("oracle")):
@@ -251,7 +243,6 @@ def test_order_free_rankers_follow_a_permutation_of_the_candidates() -> None:
 
 
 def test_a_ranker_by_its_former_name_is_that_ranker(tmp_path: Path) -> None:
-    """By name, in a recipe and as the folder of a model; the list has the new name only."""
     (tmp_path / CONFIG_FILE).write_text(json.dumps(model_config("cautious", {}, None, {})))
     for make in (
         lambda: make_ranker("cautious"),

@@ -1,5 +1,3 @@
-"""The laws of learners: every learner of the registry keeps them, and the checker finds one that does not."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -193,8 +191,6 @@ def test_lists_of_one_length(options: dict[str, Any]) -> None:
 
 
 class Broken(NoisyLinear):
-    """Breaks one law."""
-
     law = "none"
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
@@ -271,9 +267,6 @@ def test_a_broken_learner_is_found(law: str, message: str) -> None:
     refused(lambda: check_learner(make, toy_options={"epochs": 20}), message, ConformanceError)
 
 
-def test_a_sound_learner_passes() -> None:
+def test_a_sound_learner_passes_and_a_law_that_there_is_not_is_named() -> None:
     check_learner(lambda **options: Broken(NoisyLinearConfig(**options, noise=0.01)), toy_options={"epochs": 20})
-
-
-def test_a_law_that_there_is_not_is_named() -> None:
     refused(lambda: check_learner("listmle", without=["seeds"]), r"unknown law: 'seeds'\. Did you mean seed")

@@ -1,5 +1,3 @@
-"""Files are written whole or not at all, and nothing that is no file is replaced."""
-
 from __future__ import annotations
 
 import os

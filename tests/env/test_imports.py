@@ -1,5 +1,3 @@
-"""What stands where: what an import may bring along, and that additive gains are computed in one room."""
-
 from __future__ import annotations
 
 import ast
@@ -81,7 +79,6 @@ MADE_OF = {"terms", "adds", "discounts"}
 
 
 def readers(source: str) -> set[str]:
-    """Which of the arrays a file reads."""
     return {node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)} & MADE_OF
 
 

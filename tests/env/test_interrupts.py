@@ -1,5 +1,3 @@
-"""Signals interrupt as Ctrl-C does, and an interrupt waits until it suits."""
-
 from __future__ import annotations
 
 import os

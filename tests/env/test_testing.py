@@ -1,5 +1,3 @@
-"""The checkers find what is broken: each law is broken once."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -19,8 +17,6 @@ TOPICS = random_topics(0, n=6)
 
 
 class Broken(SelectionEnv):
-    """Breaks what one of its methods tells, by a function that changes it."""
-
     def __init__(self, method: str = "", breaks: Callable[[Any], object] = lambda told: None) -> None:
         super().__init__(TOPICS, horizon=4)
         self.broken = {method: breaks}

@@ -1,5 +1,3 @@
-"""Topics and topic sets: what they refuse, what they keep, and folds that never share a query."""
-
 from __future__ import annotations
 
 import copy
@@ -139,7 +137,7 @@ def numbered(count: int, **flags: bool) -> TopicSet:
     return TopicSet([topic(str(i)) for i in range(count)], name="set", **flags)
 
 
-def test_a_set_is_a_sequence_that_keeps_its_name_and_flags() -> None:
+def test_a_set_is_a_sequence_that_keeps_its_name_flags_and_what_made_its_vectors() -> None:
     topics = numbered(5, simulated=True, transductive=True)
     part = topics[1:4]
     assert (part.query_ids, part.name, part.marks) == (("1", "2", "3"), "set", ("simulated", "transductive"))
@@ -148,15 +146,26 @@ def test_a_set_is_a_sequence_that_keeps_its_name_and_flags() -> None:
     assert repr(topics) == "TopicSet('set': 5 topics, at most 3 candidates, vector width 2, simulated, transductive)"
     assert (topics.max_candidates, topics.max_subtopics, topics.vector_width) == (3, 2, 2)
     assert TopicSet([], name="none").vector_width is None
+    topics = TopicSet([topic("a"), topic("b")], name="x", encoder="minilm.npz")
+    assert topics[:1].encoder == topics.trainable().encoder == "minilm.npz"
+    assert topics.origin == {"name": "x", "marks": [], "encoder": "minilm.npz"}
 
 
-def test_ids_are_text_and_differ_and_one_set_has_one_width() -> None:
+def test_ids_are_text_find_their_topic_and_differ_and_one_set_has_one_width() -> None:
     assert len(TopicSet([topic("7"), topic("07"), topic("7.0")], name="x")) == 3
     refused(lambda: TopicSet([topic("7"), topic("7")], name="x"), "topic set 'x': query id '7' comes twice")
     refused(lambda: numbered(5).select(["33"]), r"unknown query id in topic set 'set': '33'")
     wide, bare = topic("8", doc_vectors=np.zeros((3, 3))), topic("8", doc_vectors=None)
     refused(lambda: TopicSet([topic("7"), wide], name="x"), "'8' has vectors of width 3, but topic '7' of width 2")
     refused(lambda: TopicSet([topic("7"), bare], name="x"), "'8' has vectors of width None")
+    topics = TopicSet([topic("jaguar"), topic("python")], name="words")
+    assert topics["python"] is topics[1] is topics[-1]
+    assert "python" in topics
+    assert topics[0] in topics
+    assert "java" not in topics
+    assert topics.select("python").query_ids == ("python",)
+    refused(lambda: topics["jagaur"], "unknown query id in topic set 'words': 'jagaur'. Did you mean jaguar")
+    refused(lambda: topics.position(3), r"a query id is text, got 3 \(int\)", TypeError)
 
 
 def test_the_official_ideal_needs_a_pool_for_every_judged_topic() -> None:
@@ -214,19 +223,16 @@ def test_folds_share_no_query(count: int, n: int, seed: int) -> None:
     assert [f.test.query_ids for f in topics.folds(n, seed)] == [f.test.query_ids for f in folds]
 
 
-def test_folds_have_a_seed_of_their_own() -> None:
-    one, other = (numbered(12).folds(4, *seed) for seed in ((), (0,)))
-    assert [fold.test.query_ids for fold in one] == [fold.test.query_ids for fold in other]
-    refused(lambda: numbered(12).folds("4"), "folds must be a whole number, got '4'", TypeError)  # type: ignore[arg-type]
-
-
-def test_published_folds_train_on_topics_of_no_fold() -> None:
+def test_published_folds_train_on_topics_of_no_fold_and_others_have_a_seed() -> None:
     folds = numbered(7).folds_from([["1", "2"], ["3"], ["6"]])
     assert [(f.train.query_ids, f.validation.query_ids, f.test.query_ids) for f in folds] == [
         (("0", "4", "5", "6"), ("3",), ("1", "2")),
         (("0", "1", "2", "4", "5"), ("6",), ("3",)),
         (("0", "3", "4", "5"), ("1", "2"), ("6",)),
     ]
+    one, other = (numbered(12).folds(4, *seed) for seed in ((), (0,)))
+    assert [fold.test.query_ids for fold in one] == [fold.test.query_ids for fold in other]
+    refused(lambda: numbered(12).folds("4"), "folds must be a whole number, got '4'", TypeError)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("call", "message"), [
@@ -237,20 +243,3 @@ def test_published_folds_train_on_topics_of_no_fold() -> None:
 ])  # fmt: skip
 def test_bad_folds_are_refused(call: Any, message: str) -> None:
     refused(lambda: call(numbered(4)), message)
-
-
-def test_a_topic_is_found_by_its_query_id() -> None:
-    topics = TopicSet([topic("jaguar"), topic("python")], name="words")
-    assert topics["python"] is topics[1] is topics[-1]
-    assert "python" in topics
-    assert topics[0] in topics
-    assert "java" not in topics
-    assert topics.select("python").query_ids == ("python",)
-    refused(lambda: topics["jagaur"], "unknown query id in topic set 'words': 'jagaur'. Did you mean jaguar")
-    refused(lambda: topics.position(3), r"a query id is text, got 3 \(int\)", TypeError)
-
-
-def test_a_set_keeps_what_made_its_vectors() -> None:
-    topics = TopicSet([topic("a"), topic("b")], name="x", encoder="minilm.npz")
-    assert topics[:1].encoder == topics.trainable().encoder == "minilm.npz"
-    assert topics.origin == {"name": "x", "marks": [], "encoder": "minilm.npz"}

@@ -31,7 +31,6 @@ LINE = {
 
 
 def json_lines(rng: random.Random) -> Case:
-    """A line for `srd rank`."""
     text = mutated_json(json.dumps(LINE).encode(), rng).decode(errors="replace")
     return lambda: rank_lines(MODEL, [text], lambda answer: None, 2)
 
@@ -53,7 +52,6 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
 
 
 def environments(rng: random.Random) -> Case:
-    """Arguments of SRD-v0, of its vector twin or of scoring_v0."""
     chosen = {
         name: rng.choice(_ARGUMENTS[name] if name == "render_mode" or rng.random() < 0.5 else ODD_VALUES)
         for name in rng.sample(sorted(_ARGUMENTS), rng.randint(1, 3))
@@ -80,7 +78,6 @@ def _envs() -> tuple[Any, Any, Any]:
 
 
 def actions(rng: random.Random) -> Case:
-    """An episode of odd actions, or an odd reset."""
     single, vector, scoring = _envs()
     kind, chosen = rng.randrange(4), [rng.choice(_ACTIONS) for _ in range(4)]
 

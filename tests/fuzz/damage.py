@@ -93,7 +93,6 @@ def mutated_value(value: Any, rng: random.Random) -> Any:
 
 
 def _nodes(value: Any) -> list[Any]:
-    """The objects and lists in a value, itself included."""
     if not isinstance(value, dict | list):
         return []
     children = list(value.values()) if isinstance(value, dict) else value
@@ -101,7 +100,6 @@ def _nodes(value: Any) -> list[Any]:
 
 
 def _change(node: Any, rng: random.Random) -> None:
-    """Change one entry of an object or a list."""
     key = rng.choice(list(node)) if isinstance(node, dict) else rng.randrange(len(node))
     kind = rng.randrange(5)
     if kind == 0:
@@ -158,7 +156,6 @@ _SHAPES = ("(3, 2)", "(3,)", "()", "(2**40, 2)", "(4000000000, 1)", "(-1, 2)", "
 
 
 def _header(rng: random.Random, descr: str = "'<f4'", shape: str = "(3, 2)") -> bytes:
-    """An .npy header that may say anything."""
     if rng.random() < 0.6:
         descr = rng.choice(_DESCRS)
     if rng.random() < 0.8:
@@ -208,7 +205,6 @@ def damage_npz(folder: Path, rng: random.Random) -> None:
 
 
 def _odd_column(rows: int, rng: random.Random) -> pa.Array:
-    """A column that is something else."""
     numbers = [rng.choice((None, 1, 2)) for _ in range(rows)]
     lists = [[float(rng.choice((1, 1e300, float("nan")))) for _ in range(rng.randrange(4))] for _ in range(rows)]
     columns = (

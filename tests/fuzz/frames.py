@@ -38,7 +38,6 @@ def frames(rng: random.Random) -> Case:
 
 
 def _changed(frame: pd.DataFrame, rng: random.Random) -> pd.DataFrame:
-    """The frame with one change."""
     if not len(frame.columns):
         return frame
     index, kind = rng.randrange(len(frame.columns)), rng.randrange(9)

@@ -17,37 +17,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from made_results import recipe_file, timeless
+
+from srd_gym.data import generate, write_topics
+
 PROMISE = "--resume goes on from the checkpoint"
 STATE = "state.safetensors"
 """The checkpoint of a training."""
 BURST = 4
 """Kills of one folder before its work is finished."""
-CHANGING = ("commit", "seconds", "resources")
-"""What no two runs share: times. And another commit may be made meanwhile."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM)
 SHOWN = ("kills", "ended before", "identical results", "other results", "leftovers", "broken promises")
-RECIPE = """
-title = "killed"
-reference = "mmr"
-measures = ["alpha_nDCG@5"]
-depth = 5
-[[topics]]
-name = "tiny"
-source = "synthetic:tiny:15:0"
-folds = 3
-[[rankers]]
-ranker = "mmr"
-[[rankers]]
-ranker = "r-ltr"
-config = { epochs = 20, patience = 0 }
-"""
-
-
-def timeless(value: Any) -> Any:
-    """The value without what changes from run to run."""
-    if isinstance(value, dict):
-        return {key: timeless(inner) for key, inner in value.items() if not any(word in key for word in CHANGING)}
-    return [timeless(inner) for inner in value] if isinstance(value, list) else value
 
 
 def result(folder: Path) -> dict[str, Any]:
@@ -62,13 +42,11 @@ def result(folder: Path) -> dict[str, Any]:
 
 def works(inputs: Path) -> dict[str, Sequence[str]]:
     """The words of the commands, on inputs that are made first."""
-    from srd_gym.data.parquet import write_topics
-    from srd_gym.data.synthetic import generate
-
-    topics, wide, recipe = inputs / "tiny.parquet", inputs / "serp.parquet", inputs / "killed.toml"
+    topics, wide = inputs / "tiny.parquet", inputs / "serp.parquet"
     write_topics(topics, generate("tiny", n_topics=30))
     write_topics(wide, generate("serp", n_topics=1000))
-    recipe.write_text(RECIPE)
+    learner = 'ranker = "r-ltr"\nconfig = { epochs = 20, patience = 0 }\n'
+    recipe = recipe_file(inputs, learner, "mmr", topics='source = "synthetic:tiny:15:0"\nfolds = 3')
     often = ("--topics", str(topics), "--patience", "0", "--checkpoint-seconds", "0.1", "--epochs")
     return {
         "train r-ltr": ("train", "r-ltr", *often, "60"),
@@ -172,7 +150,6 @@ class Trials:
             self._problem("leftovers", str(path))
 
     def _problem(self, kind: str, text: str) -> None:
-        """Count and remember what should not be."""
         self.counts[kind] += 1
         self.problems.append(text)
 
@@ -220,13 +197,11 @@ def kill_all(names: Sequence[str] | None, kills: int, seed: int) -> Iterator[Tri
 
 
 def line(trials: Trials) -> str:
-    """A row of the table."""
     counts = " | ".join(str(trials.counts[name]) for name in SHOWN)
     return f"| `srd {trials.name}` | {trials.number.name} | {counts} |"
 
 
 def main() -> int:
-    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="in all, shared among commands and signals")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")

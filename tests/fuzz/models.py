@@ -34,7 +34,6 @@ _TOML_VALUES = (b"1", b"-1", b"1.5", b"nan", b"true", b'""', b'"x"', b"[]", b"[[
 
 
 def damage_recipe(folder: Path, rng: random.Random) -> None:
-    """Give some keys values of another type."""
     lines = _RECIPE.split(b"\n")
     for _ in range(rng.choice((1, 1, 2))):
         index = rng.choice([i for i, line in enumerate(lines) if b"=" in line])
@@ -63,7 +62,6 @@ def read_state(folder: Path) -> object:
 
 
 def damage_safetensors(folder: Path, rng: random.Random) -> None:
-    """Change the header's values, or an entry of it."""
     path = next(folder.glob("*.safetensors"))
     content = path.read_bytes()
     size = int.from_bytes(content[:8], "little")

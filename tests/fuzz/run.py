@@ -47,7 +47,6 @@ class Tally:
         return self.ends.total()
 
     def count(self, index: int, end: str, error: BaseException | None) -> None:
-        """Count a case."""
         self.ends[end] += 1
         if end in WORST and error is not None and len(self.examples) < 40:
             key = f"{end}: {type(error).__name__}: {re.sub(r'[0-9]+', '0', str(error))[:60]}"

@@ -46,7 +46,6 @@ class Subject:
 
 
 def call(name: str, cases: Cases, *kinds: type[Exception]) -> Subject:
-    """A call whose arguments a case makes up."""
     return Subject(name, lambda folder: cases, (ValueError, *kinds), names_file=False)
 
 
@@ -84,7 +83,6 @@ def _read_lsa(folder: Path) -> object:
 
 
 def _optional() -> Iterator[Subject]:
-    """What needs libraries that may not be installed."""
     if importlib.util.find_spec("pandas") is not None:
         from fuzz.frames import frames
 
@@ -131,7 +129,6 @@ def judged(subject: Subject, folder: Path, run: Callable[[], object]) -> tuple[s
 
 
 def _kind_of(subject: Subject, folder: Path, error: Exception) -> str:
-    """What to think of an error."""
     if isinstance(error, MemoryError):
         return "memory"
     if isinstance(error, OSError) and (error.filename or type(error) is FileNotFoundError):

@@ -1,5 +1,3 @@
-"""Inputs, rankings and checkpoints that once ended in raw errors, in hours of work or in gigabytes of memory."""
-
 from __future__ import annotations
 
 import gzip

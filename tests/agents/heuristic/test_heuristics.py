@@ -1,5 +1,3 @@
-"""The heuristics against their definitions, written out plainly here."""
-
 from __future__ import annotations
 
 from itertools import product
@@ -72,7 +70,7 @@ def test_the_retrieval_order_is_that_of_the_candidates() -> None:
     assert make_ranker("retrieval-order").rank(topic(4, retrieval_scores=[4, 3, 3, 1]), 3).tolist() == [0, 1, 2]
 
 
-def test_random_order_depends_on_seed_and_query_only() -> None:
+def test_random_order_depends_on_seed_and_query_only_and_is_uniform() -> None:
     ranker, other = make_ranker("random"), make_ranker("random", seed=1)
     many = [topic(20, seed=i) for i in range(30)]
     rankings = ranker.rank_batch(many, 20)
@@ -82,9 +80,6 @@ def test_random_order_depends_on_seed_and_query_only() -> None:
     # A longer list begins with the shorter one; the value is pinned, as other machines must draw it too.
     np.testing.assert_array_equal(ranker.rank(many[7], 5), rankings[7][:5])
     assert make_ranker("random").rank(topic(6), 6).tolist() == [4, 5, 2, 3, 1, 0]
-
-
-def test_random_order_is_uniform() -> None:
     firsts = [int(make_ranker("random", seed=seed).rank(topic(4), 1)[0]) for seed in range(800)]
     assert all(150 < firsts.count(candidate) < 250 for candidate in range(4))
 

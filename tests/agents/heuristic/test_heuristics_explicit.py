@@ -1,5 +1,3 @@
-"""xQuAD and PM-2: against their formulas; and what all heuristics owe: the toy topic, folders, conformance."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,8 +1,6 @@
-"""Greedy rankers, by pairs and by coverage: their formulas, the lazy choice, other libraries, brute force."""
-
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 from math import e
 from typing import Any
 
@@ -14,7 +12,7 @@ from small_topics import refused
 
 from srd_agents import make_ranker
 from srd_agents.heuristic import coverage, trade_off
-from srd_agents.heuristic.greedy import ByObjective, Rows, chosen_alone, rows_of
+from srd_agents.heuristic.greedy import Rows, rows_of
 from srd_agents.pipeline.capabilities import with_diversity
 from srd_agents.pipeline.limits import Limits
 from srd_gym.checks import all_finite
@@ -201,8 +199,9 @@ def test_large_topics_keep_the_order_of_copies_and_follow_permutations(name: str
 @pytest.mark.parametrize("name", GREEDY)
 def test_batches_rank_as_single_topics(name: str, lazy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coverage, "LAZY_FROM", 100 if lazy else 1 << 40)
-    sizes = [(9, 5)] * 9 + [(400, 340)] * 2 + [(1, 5)] * 3 + [(40, 7)]
-    check_ranker(make_ranker(name), [drawn(n, width, seed) for seed, (n, width) in enumerate(sizes)], k=12)
+    sizes = [(9, 5)] * 9 + [(400, 340)] * 2 + [(1, 5)] * 3 + 3 * list(product((2, 17, 40, 60), (1, 8, 40)))
+    topics = [drawn(n, width, seed, clusters=seed % 5) for seed, (n, width) in enumerate(sizes)]
+    check_ranker(make_ranker(name), topics, k=12)
 
 
 def test_dpp_by_hand() -> None:
@@ -256,18 +255,6 @@ def test_vectors_are_measured_whatever_their_length() -> None:
     rows = rows_of(np.array([[3, 4], [0, 0], [3e-30, 4e-30], [3e30, 4e30]], dtype=np.float32))
     np.testing.assert_allclose(rows.unit(np.arange(4)), [[0.6, 0.8], [0, 0], [0.6, 0.8], [0.6, 0.8]], rtol=1e-6)
     np.testing.assert_allclose(rows.project(np.array([1, 0], dtype=np.float32)), [0.6, 0, 0.6, 0.6], rtol=1e-6)
-
-
-@pytest.mark.parametrize("name", BY_VECTORS)
-@given(n=st.integers(1, 60), width=st.integers(1, 40), seed=st.integers(0, 9_999), clusters=st.integers(0, 4))
-@settings(max_examples=60, deadline=None)
-def test_a_topic_alone_is_ranked_as_beside_others(name: str, n: int, width: int, seed: int, clusters: int) -> None:
-    """To the last bit: in a block of several, and by the shorter way of one."""
-    topic, ranker = drawn(n, width, seed, clusters), make_ranker(name)
-    (value,), _ = ranker._values([topic])
-    block = ByObjective(np.stack([topic.doc_vectors] * 3), np.stack([value] * 3), ranker, n).first(n)
-    alone = chosen_alone(topic.doc_vectors, value, n, ranker)
-    assert block.tolist() == [alone.tolist()] * 3
 
 
 @pytest.mark.parametrize("way", ["alone", "lazily", "beside others", "step by step"])

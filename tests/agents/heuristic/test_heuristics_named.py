@@ -1,5 +1,3 @@
-"""Subtopics as callers name them: right ones gain; wrong, repeated and missing ones do little."""
-
 from __future__ import annotations
 
 import os
@@ -40,7 +38,6 @@ def drawn(seed: int, n: int = 60, names: int = 4, **changes: Any) -> Topic:
 
 
 def named(topic: Topic, vectors: Any) -> Topic:
-    """The topic with other names, no weights and no judgments."""
     ids = tuple(map(str, range(len(vectors))))
     return replace(topic, subtopic_ids=ids, subtopic_vectors=vectors, subtopic_weights=None, judgments=None)
 

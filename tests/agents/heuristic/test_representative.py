@@ -1,12 +1,10 @@
-"""Documents that stand for all candidates: facility location without relevance, and its sample of many candidates."""
-
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_topics import refused
+from small_topics import bare_topic, refused
 
 from srd_agents import make_ranker
 from srd_agents.heuristic.representative import Representative
@@ -17,7 +15,7 @@ from srd_gym.topic import Topic
 def drawn(n: int, seed: int = 0, **others: object) -> Topic:
     vectors = np.random.default_rng(seed).standard_normal((n, 12), dtype=np.float32)
     vectors[:1] = 0
-    return Topic(query_id=f"q{seed}", doc_ids=tuple(map(str, range(n))), doc_vectors=vectors, **others)  # type: ignore[arg-type]
+    return bare_topic(n, f"q{seed}", doc_vectors=vectors, **others)
 
 
 @pytest.mark.parametrize("lambda_", [0.0, 0.01, 0.4, 1.0])
@@ -40,7 +38,7 @@ def test_each_group_of_documents_has_one_that_stands_for_it() -> None:
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1, 2], [20, 12, 6])
     vectors = np.eye(3)[group] + 0.1 * rng.standard_normal((38, 3))
-    ranking = Representative().rank(Topic(query_id="q", doc_ids=tuple(map(str, range(38))), doc_vectors=vectors), 3)
+    ranking = Representative().rank(bare_topic(38, doc_vectors=vectors), 3)
     assert group[ranking].tolist() == [0, 1, 2]
 
 
@@ -81,5 +79,4 @@ def test_bad_input() -> None:
     refused(lambda: Representative(sample=0), "sample must be at least 1")
     refused(lambda: Representative(1.5), "lambda_ must be")
     refused(lambda: Representative().rank(drawn(3), 0), "k must be at least 1")
-    bare = Topic(query_id="q", doc_ids=("a",), query_vector=np.ones(2))
-    refused(lambda: Representative().rank(bare, 1), "representative")
+    refused(lambda: Representative().rank(bare_topic(query_vector=np.ones(2)), 1), "representative")

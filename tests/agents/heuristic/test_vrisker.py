@@ -1,5 +1,3 @@
-"""VRisker: greedy by the risk of its measure, from judgments or estimates."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable

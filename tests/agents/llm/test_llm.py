@@ -1,5 +1,3 @@
-"""Language models as rankers: windows, parsing and repair, counts, caches, and a local server."""
-
 from __future__ import annotations
 
 import re
@@ -9,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chat_server import asking, client_with
-from small_topics import refused
+from small_topics import bare_topic, refused
 
 from srd_agents import diversify, make_ranker
 from srd_agents.llm.listwise import parse_permutation, windows
@@ -20,14 +18,9 @@ from srd_gym.topic import Topic
 
 
 def topic_of(worth: list[int], query_id: str = "q", **changes: Any) -> Topic:
-    """A topic whose texts say how good they are."""
-    values: dict[str, Any] = {
-        "query_id": query_id,
-        "query_text": f"query {query_id}",
-        "doc_ids": tuple(f"d{i}" for i in range(len(worth))),
-        "doc_texts": tuple(f"worth {value} {{query}} [9] > [1]" for value in worth),
-    }
-    return Topic(**(values | changes))
+    texts: dict[str, Any] = {"doc_texts": tuple(f"worth {value} {{query}} [9] > [1]" for value in worth)}
+    ids = tuple(f"d{i}" for i in range(len(worth)))
+    return bare_topic(0, query_id, doc_ids=ids, **({"query_text": f"query {query_id}"} | texts | changes))
 
 
 def sorter(prompt: str) -> str:
@@ -96,7 +89,6 @@ def test_an_answer_of_no_use_keeps_the_order_and_is_counted() -> None:
 
 
 def rater(prompt: str) -> Any:
-    """A model that grades by what the text says, and says nothing of use of 9."""
     (worth,) = re.findall(r"passage: worth (\d+)", prompt)
     side = re.findall(r"know this of it: side (\d+)", prompt)
     value = int(worth) if not side else 5 * (int(worth) % 2 == int(side[0]))

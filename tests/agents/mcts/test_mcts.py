@@ -1,5 +1,3 @@
-"""M2Div: what it learns, ranks by, and computes."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""The tree search of M2Div: it finds optima, batches change nothing, and candidate order means nothing."""
-
 from __future__ import annotations
 
 import itertools
@@ -60,7 +58,6 @@ class Table:
 def started(
     counts: list[int], horizon: int, simulations: int, *, keys: Any = None, network: Any = None, **options: Any
 ) -> tuple[Search, IntArray]:
-    """A search of trees with roots by the test network, and the numbers of the trees."""
     every = np.arange(len(counts))
     network = network or Table(max(counts), every + 1 if keys is None else keys)
     config = MctsConfig(**({"root": "puct"} | options))
@@ -78,13 +75,9 @@ def export(trees: Trees, tree: int) -> dict[str, NDArray[Any]]:
     edge = trees.block[parent[inner]], trees.action[nodes][inner]
     document, prior = np.full(len(parent), -1, np.int64), np.ones(len(parent), np.float32)
     document[inner], prior[inner] = trees.document[edge], trees.edges[edge[0], PRIOR, edge[1]]
-    visits, value, mean = (
-        trees.visits[nodes].copy(),
-        trees.value[nodes].copy(),
-        trees.total[nodes] / trees.visits[nodes],
-    )
     found = {"parent": np.where(inner, parent - first, -1), "document": document, "prior": prior}
-    return found | {"visits": visits, "value": value, "mean": mean}
+    found |= {"visits": trees.visits[nodes].copy(), "value": trees.value[nodes].copy()}
+    return found | {"mean": trees.total[nodes] / trees.visits[nodes]}
 
 
 def same(one: dict[str, NDArray[Any]], other: dict[str, NDArray[Any]]) -> None:
@@ -109,8 +102,7 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
     best = np.array([bound.score_rankings(lists, core.arrays.judgments, np.full(len(lists), t)).max() for t in batch])
     worst = np.inf
     for simulations in (500, 4000, 32_000, 128_000):
-        root = "gumbel" if gumbel else "puct"
-        config = MctsConfig(horizon=horizon, root=root, c_puct=1.0)
+        config = MctsConfig(horizon=horizon, root="gumbel" if gumbel else "puct", c_puct=1.0)
         planner = Planner(config=config, simulations=simulations, rng=np.random.default_rng(seed))
         played, found = play_episodes(core, batch, ordered, planner, network)
         assert played.active.sum() == 3 * length
@@ -209,18 +201,11 @@ def ranked_by_a_network_that_knows_nothing(topics: TopicSet, *, gumbel: bool) ->
     return [order[row[active]] for order, row, active in zip(orders, played.documents, played.active, strict=True)]
 
 
-def in_ideal_order(topics: TopicSet) -> TopicSet:
-    """The leak of the published files: the best documents first."""
-    return topics.replace(
-        topic.take(np.argsort(-np.asarray(topic.judgments).sum(1), kind="stable")) for topic in topics
-    )
-
-
 @pytest.mark.parametrize("gumbel", [False, True])
 def test_a_network_that_knows_nothing_gains_nothing_from_the_order(gumbel: bool) -> None:
-    """The leak test: V constant, policy uniform, candidates in ideal order."""
+    """V constant, policy uniform, candidates in ideal order: the leak of the published files."""
     topics = generate("serp", n_topics=120, seed=1)
-    ideal = in_ideal_order(topics)
+    ideal = topics.replace(topic.take(np.argsort(-topic.judgments.sum(1), kind="stable")) for topic in topics)
     judge = Validation(ideal, "alpha_nDCG@5")
     given_order, given_ideal = (ranked_by_a_network_that_knows_nothing(ts, gumbel=gumbel) for ts in (topics, ideal))
     for topic, other, one, two in zip(topics, ideal, given_order, given_ideal, strict=True):
@@ -246,10 +231,9 @@ def test_sequential_halving_spends_its_budget_on_what_it_considers(
         assert moves[tree] in documents[visits >= visits.max() - 1]
         block = int(trees.block[trees.root[tree]])
         logits = np.log(trees.edges[block, PRIOR, :count].astype(np.float64))
-        score = logits + gumbel[tree, trees.document[block, :count]]
-        assert set(documents.tolist()) == set(
-            trees.document[block, :count][np.argsort(-score)[: len(documents)]].tolist()
-        )
+        candidates = trees.document[block, :count]
+        best = np.argsort(-(logits + gumbel[tree, candidates]))[: len(documents)]
+        assert set(documents.tolist()) == set(candidates[best].tolist())
         assert (policies[tree, count:] == 0).all()
 
 
@@ -260,14 +244,11 @@ def test_the_improved_policy_prefers_what_was_found_better() -> None:
     assert improved_policy(search.trees, 0).argmax() == 2
 
 
-def test_trees_too_large_to_number_are_refused() -> None:
-    refused(lambda: Trees(np.array([40_000]), 5, 10, 1), "at most 32767")
-
-
-def test_the_memory_of_the_largest_search_asked_for() -> None:
+def test_the_largest_search_asked_for_fits_and_larger_trees_are_refused() -> None:
     trees = Trees(np.full(32, 210), 5, 10, 5000)
     taken = sum(part.nbytes for part in vars(trees).values() if isinstance(part, np.ndarray) and len(part) > 32)
     assert taken == 32 * 5001 * (18 * 210 + 8 + 36 + 2 * 5 + 4 * 10) < 1e9
+    refused(lambda: Trees(np.array([40_000]), 5, 10, 1), "at most 32767")
 
 
 def test_leaves_of_all_trees_are_evaluated_in_one_call() -> None:

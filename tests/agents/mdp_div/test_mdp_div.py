@@ -1,5 +1,3 @@
-"""MDP-DIV's two learners: what they learn, and what their parts compute."""
-
 from __future__ import annotations
 
 import copy
@@ -9,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_topics import judged_topic, ragged
+from small_topics import alone, bare_topic, judged_topic, ragged
 
 from srd_agents.mdp_div.agent import MdpDiv
 from srd_agents.mdp_div.config import MdpDivConfig
@@ -24,16 +22,14 @@ from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.training.validation import Validation
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.data.synthetic import generate
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import TopicSet
 
 
 @pytest.mark.parametrize("scale", [0.01, 300.0])
 def test_the_batched_learner_does_not_care_how_long_vectors_are(scale: float) -> None:
     topics = generate("serp", n_topics=150, seed=2)
-    scaled = topics.replace(
-        replace(topic, **{name: getattr(topic, name) * np.float32(scale) for name in ("doc_vectors", "query_vector")})
-        for topic in topics
-    )
+    lengthened = [{part: getattr(t, part) * scale for part in ("doc_vectors", "query_vector")} for t in topics]
+    scaled = topics.replace(replace(topic, **vectors) for topic, vectors in zip(topics, lengthened, strict=True))
     ranker: Any = make_ranker("mdp-div-batched", epochs=8)
     ranker.fit(scaled[:100], seed=0)
     validation = Validation(scaled[100:], "alpha_nDCG@10")
@@ -42,7 +38,6 @@ def test_the_batched_learner_does_not_care_how_long_vectors_are(scale: float) ->
 
 @pytest.mark.parametrize("name", ["mdp-div", "mdp-div-batched"])
 def test_ranking_is_the_argmax_of_the_trained_policy_at_every_rank(name: str) -> None:
-    """Algorithm 3, against the network itself: greedy choices of torch's forward pass."""
     topics = ragged(seed=1)
     ranker: Any = make_ranker(name, epochs=2)
     ranker.fit(topics, seed=0)
@@ -57,12 +52,11 @@ def test_ranking_is_the_argmax_of_the_trained_policy_at_every_rank(name: str) ->
 
 
 def test_order_features_by_hand() -> None:
-    topic = Topic(query_id="q", doc_ids=("a", "b", "c"), retrieval_scores=np.array([6.0, 3.0, 2.0]))
+    topic, lone = bare_topic(3, retrieval_scores=[6, 3, 2]), bare_topic(1, "2", retrieval_scores=[2])
     np.testing.assert_allclose(order_features(topic), [[1, 1, 1], [0.5, 0.5, 0.25], [0, 1 / 3, 0]])
     assert not order_features(replace(topic, retrieval_scores=None)).any()
     equal = replace(topic, retrieval_scores=np.ones(3))
     assert order_features(equal)[:, 2].tolist() == [0, 0, 0]
-    lone = Topic(query_id="r", doc_ids=("a",), retrieval_scores=np.array([2.0]))
     padded = padded_order_features(TopicArrays(TopicSet([topic, lone], name="two")))
     np.testing.assert_array_equal(padded[1], [[1, 1, 0], [0, 0, 0], [0, 0, 0]])
 
@@ -93,13 +87,8 @@ def test_vectors_are_not_copied_for_training_on_the_cpu() -> None:
 
 
 def test_mean_and_deviation_by_hand() -> None:
-    topics = TopicSet(
-        [
-            Topic(query_id="1", doc_ids=("a", "b"), doc_vectors=np.array([[0, 1], [2, 1]], np.float32)),
-            Topic(query_id="2", doc_ids=("c",), doc_vectors=np.array([[4, 1]], np.float32)),
-        ],
-        name="hand",
-    )
+    one, other = bare_topic(2, doc_vectors=[[0, 1], [2, 1]]), bare_topic(1, "2", doc_vectors=[[4, 1]])
+    topics = TopicSet([one, other], name="hand")
     mean, deviation = mean_and_deviation(topics)
     assert mean.tolist() == [2.0, 1.0]
     assert deviation == pytest.approx(np.sqrt((8 / 3 + 0) / 2))
@@ -112,8 +101,7 @@ def test_ties_go_to_the_first_candidate_and_constant_vectors_keep_the_order() ->
     ranker.vector_width = 3
     for parameter in ranker._network.parameters():
         torch.nn.init.ones_(parameter)
-    topic = Topic(query_id="q", doc_ids=tuple("abcde"), doc_vectors=np.ones((5, 3), np.float32))
-    assert ranker.rank(topic, 5).tolist() == [0, 1, 2, 3, 4]
+    assert ranker.rank(bare_topic(5, doc_vectors=np.ones((5, 3))), 5).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_first_weights_are_uniform_in_the_papers_range() -> None:
@@ -128,28 +116,23 @@ def test_first_weights_are_uniform_in_the_papers_range() -> None:
 def test_the_gradients_by_hand_are_those_of_automatic_differentiation(query: bool) -> None:
     """Algorithm 1, lines 5 to 8: the gradient of each rank is taken anew."""
     # Each document covers a subtopic of its own, so that rank t earns the discount of t.
-    covered: dict[str, Any] = {"judgments": np.eye(5, dtype=np.int8), "subtopic_ids": tuple("abcde")}
-    topic = judged_topic(5, width=3, **covered, **({} if query else {"query_vector": None}))
-    options: dict[str, Any] = {"hidden_size": 3, "horizon": 4, "standardize": True}
-    ranker = MdpDiv(MdpDivConfig(**options, epochs=1, learning_rate=0.5))
-    ranker.prepare(TopicSet([topic], name="one"), 3)
+    lacks: dict[str, Any] = {} if query else {"query_vector": None}
+    ranker = MdpDiv(MdpDivConfig(hidden_size=3, horizon=4, standardize=True, epochs=1, learning_rate=0.5))
+    ranker.prepare(alone(judged_topic(5, width=3, subtopics=5, judgments=np.eye(5), **lacks)), 3)
     twin, played = copy.deepcopy(ranker._network), copy.deepcopy(ranker)
     figures = ranker._update(np.array([0]))
     seen = played._see(np.array([0]))
     episodes = played._play(seen, np.array([0]), 1)
     assert ascend(twin, seen, episodes, 0.5) == pytest.approx((figures["loss"], figures["entropy"]), abs=1e-5)
-    assert not all(torch.equal(one, other) for one, other in
-                   zip(twin.parameters(), played._network.parameters(), strict=True))  # fmt: skip
+    assert not all(map(torch.equal, twin.parameters(), played._network.parameters()))
     for name, parameter in twin.named_parameters():
         np.testing.assert_allclose(ranker._weights()[name], parameter.detach(), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("options", [{}, {"return_only": True}])
 def test_one_update_per_episode_is_the_gradient_of_automatic_differentiation(options: dict[str, Any]) -> None:
-    covered: dict[str, Any] = {"judgments": np.eye(5, dtype=np.int8), "subtopic_ids": tuple("abcde")}
-    topics = TopicSet([judged_topic(5, width=3, **covered)], name="one")
     ranker = MdpDiv(MdpDivConfig(hidden_size=3, horizon=4, learning_rate=0.5, update="episode", **options))
-    ranker.prepare(topics, 3)
+    ranker.prepare(alone(judged_topic(5, width=3, subtopics=5, judgments=np.eye(5))), 3)
     twin, first = copy.deepcopy(ranker), ranker._weights()
     figures, expected = ranker._update(np.array([0])), PolicyGradient._update(twin, np.array([0]))
     assert {**figures, "entropy": 0} == pytest.approx({**expected, "entropy": 0}, rel=1e-4)
@@ -159,7 +142,6 @@ def test_one_update_per_episode_is_the_gradient_of_automatic_differentiation(opt
 
 
 def test_each_rank_is_learned_at_the_weights_that_the_one_before_left() -> None:
-    """`ascend`, against a step for the gradient of each rank on its own."""
     policy, topics = RecurrentPolicy(3, 2), Inputs(torch.rand(1, 3), torch.rand(1, 4, 3))
     policy.initialise(torch.Generator().manual_seed(0))
     twin, actions = copy.deepcopy(policy), np.array([[[2, 0, 3]]])

@@ -1,5 +1,3 @@
-"""MDP-DIV with pruning: same policy on fewer candidates, in training and, where asked for, in ranking."""
-
 from __future__ import annotations
 
 from typing import Any

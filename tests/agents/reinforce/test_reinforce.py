@@ -1,5 +1,3 @@
-"""The policy of relations and directions: numpy and torch agree, it moves with candidates, it learns what transfers."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_topics import partial_topic, small_topic
+from small_topics import partial_topic, refused, small_topic
 
 from srd_agents.networks.directions import ranked_so_far
 from srd_agents.networks.policy import acting
@@ -36,9 +34,7 @@ def a_policy(seed: int = 0) -> RelationsAndDirections:
     return network
 
 
-def scores_along(
-    network: RelationsAndDirections, inputs: PolicyInputs, rankings: IntArray
-) -> list[np.ndarray[Any, Any]]:
+def scores_along(network: RelationsAndDirections, inputs: PolicyInputs, rankings: IntArray) -> list[Any]:
     standing = Standing(acting(network), inputs, rankings.shape[1])
     found = []
     for chosen in np.moveaxis(rankings, 2, 0):
@@ -49,7 +45,6 @@ def scores_along(
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_what_acts_scores_as_what_learns(alone: bool) -> None:
-    """In numpy rank by rank, in torch all ranks at once, on topics padded to each other."""
     topics = [partial_topic(seed, n, WIDTH) for seed, n in enumerate((12, 8, 12, 9))]
     network, inputs = a_policy(), InputsOfSet(topics).of(np.arange(4))
     rng = np.random.default_rng(1)
@@ -98,8 +93,7 @@ def test_what_ranks_is_chosen_and_set_without_training() -> None:
         ranker._policy = None
         found[count] = value.mean(ranker)
     assert max(found.values()) == best
-    with pytest.raises(ValueError, match="unknown option of ranking of ranker 'reinforce': 'epochs'"):
-        ranker.ranking_with(epochs=3)
+    refused(lambda: ranker.ranking_with(epochs=3), "unknown option of ranking of ranker 'reinforce': 'epochs'")
 
 
 def test_directions_learn_what_relations_cannot_see() -> None:

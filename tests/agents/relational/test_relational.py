@@ -1,5 +1,3 @@
-"""The relational ranker: what it must not depend on, and that it learns."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -13,16 +11,12 @@ from hypothesis import given, settings
 from small_topics import bare_topic, partial_topic, refused, seeds
 
 from srd_agents.registry import make_ranker
+from srd_agents.relational import ranker as module
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import (
-    Pretrained,
-    PretrainedConfig,
     Related,
     checked_weights,
-    offered_share,
-    pretrained_weights,
     rank_topics,
-    read_weights,
     relations_of,
     unit_vectors,
     weight_shapes,
@@ -82,7 +76,6 @@ def test_lengths_shifts_scales_and_empty_dimensions_change_nothing(seed: int) ->
 
 
 def test_what_ranks_scores_as_what_learns() -> None:
-    """Rank by rank in numpy, all ranks at once in torch."""
     relations, weights = relations_of([partial_topic(i, 20) for i in range(4)]), some_weights()
     network, related = RelationalNetwork(8, 6), Related(weights, relations, 3)
     network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
@@ -95,17 +88,14 @@ def test_what_ranks_scores_as_what_learns() -> None:
 
 def test_no_array_is_as_large_as_all_pairs() -> None:
     relations = relations_of([partial_topic(0, 700, width=8)])
-    ranked = Ranked(relations, offered_share(np.ones((1, 700), np.bool_)))
+    ranked = Ranked(relations, module.offered_share(np.ones((1, 700), np.bool_)))
     arrays = [*relations, *[value for value in vars(ranked).values() if isinstance(value, np.ndarray)]]
     assert max(array.size for array in arrays) <= 700 * 2 * ANCHORS
 
 
-def test_midranks_share_the_ranks_of_equal_scores() -> None:
+def test_equal_scores_share_ranks_and_are_standardised_to_zero() -> None:
     given = np.array([[3, 1, 3, 2], [4, 3, 2, 1]], np.float32)
     assert midranks(given).tolist() == [[0.5, 3, 0.5, 2], [0, 1, 2, 3]]
-
-
-def test_what_is_alike_is_standardised_to_zero() -> None:
     alike = np.full((1, 5), 0.1) + 1e-17
     assert not standardised(alike).any()
     assert standardised(np.array([[0.0, 2.0]])).tolist() == [[-1, 1]]
@@ -133,7 +123,7 @@ def test_novelty_prefers_what_is_unlike_all_chosen(seed: int) -> None:
     rng = np.random.default_rng(seed)
     vectors = rng.normal(size=(2, 12, 24)).astype(np.float32)
     topics = [bare_topic(12, str(i), doc_vectors=each) for i, each in enumerate(vectors)]
-    ranker = Pretrained(PretrainedConfig(novelty=0.5))
+    ranker = module.Pretrained(module.PretrainedConfig(novelty=0.5))
     cosines = unit_vectors(vectors) @ unit_vectors(vectors).swapaxes(1, 2)
     for topic, alike, ranking in zip(topics, cosines, ranker.rank_batch(topics, 6), strict=True):
         related = Related(ranker.weights, relations_of([topic]))
@@ -149,25 +139,21 @@ def test_novelty_prefers_what_is_unlike_all_chosen(seed: int) -> None:
     check_ranker(ranker, topics)
 
 
-def test_weights_that_do_not_fit_are_refused() -> None:
-    arrays = pretrained_weights()
+def test_weights_and_files_of_weights_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "seed-3.npz"
+    np.savez(path, **dict(module.pretrained_weights()))
+    ranker = make_ranker("relational-pretrained", checkpoint=str(path))
+    np.testing.assert_array_equal(ranker.rank(partial_topic(1), 9), module.Pretrained().rank(partial_topic(1), 9))
+    path.write_bytes(b"no archive")
+    refused(lambda: module.read_weights(path), "expected one that `make pretrain` wrote")
+    np.savez(path, out=np.array([{}], dtype=object))
+    refused(lambda: module.read_weights(path), "expected one that `make pretrain` wrote")
+    message = "weights of ranker 'relational-pretrained': no file at"
+    refused(lambda: module.read_weights(tmp_path / "absent.npz"), message, FileNotFoundError)
+    arrays = module.pretrained_weights()
     for given_, message in (
         ({"bias": arrays["bias"]}, r"context has shape None, expected"),
         ({**arrays, "static": np.zeros((3, 4), np.float32)}, r"static has shape \(3, 4\), expected"),
         ({**arrays, "out": np.full_like(arrays["out"], np.nan)}, "out has values that are not finite numbers"),
     ):
-        with pytest.raises(ValueError, match=message):
-            checked_weights(given_)
-
-
-def test_files_of_weights_are_checked(tmp_path: Path) -> None:
-    path = tmp_path / "seed-3.npz"
-    np.savez(path, **dict(pretrained_weights()))
-    ranker = make_ranker("relational-pretrained", checkpoint=str(path))
-    np.testing.assert_array_equal(ranker.rank(partial_topic(1), 9), Pretrained().rank(partial_topic(1), 9))
-    path.write_bytes(b"no archive")
-    refused(lambda: read_weights(path), "expected one that `make pretrain` wrote")
-    np.savez(path, out=np.array([{}], dtype=object))
-    refused(lambda: read_weights(path), "expected one that `make pretrain` wrote")
-    with pytest.raises(FileNotFoundError, match="weights of ranker 'relational-pretrained': no file at"):
-        read_weights(tmp_path / "absent.npz")
+        refused(lambda given=given_: checked_weights(given), message)

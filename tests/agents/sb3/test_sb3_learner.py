@@ -1,5 +1,3 @@
-"""Ranker maskable-ppo: what it learns, and that it leaves the global generators alone."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -14,21 +12,13 @@ from srd_gym.data.synthetic import generate
 
 pytest.importorskip("sb3_contrib")
 
-SMALL: dict[str, Any] = {
-    "hidden_size": 8,
-    "batch_topics": 4,
-    "rollouts": 2,
-    "batch_size": 20,
-    "n_epochs": 2,
-    "horizon": 5,
-}
-TRAIN = generate("serp", n_topics=10, seed=1, candidates=(4, 8), width=6)
-VALIDATION = generate("serp", n_topics=14, seed=1, candidates=(4, 8), width=6)[10:]
+SMALL: dict[str, Any] = {"hidden_size": 8, "batch_topics": 4, "rollouts": 2, "batch_size": 20, "n_epochs": 2}
+TOPICS = generate("serp", n_topics=14, seed=1, candidates=(4, 8), width=6)
 
 
 def test_training_leaves_the_global_generators_alone() -> None:
     before = np.random.get_state()[1].copy(), torch.get_rng_state()  # type: ignore[index,union-attr] # noqa: NPY002
-    make_ranker("maskable-ppo", **SMALL, epochs=2).fit(TRAIN, VALIDATION, seed=4)
+    make_ranker("maskable-ppo", **SMALL, horizon=5, epochs=2).fit(TOPICS[:10], TOPICS[10:], seed=4)
     assert np.array_equal(np.random.get_state()[1], before[0])  # type: ignore[index] # noqa: NPY002
     assert torch.equal(torch.get_rng_state(), before[1])
 

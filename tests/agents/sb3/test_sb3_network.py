@@ -1,5 +1,3 @@
-"""The network behind the SB3 policies: its laws, and its figures on cases small enough to work out by hand."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -48,15 +46,9 @@ def test_permuting_candidates_permutes_the_scores_and_leaves_the_value(seed: int
 
 def test_padding_changes_nothing() -> None:
     topics, ranking = states(1)
-    network = made()
-    with_more = Inputs(
-        topics.queries,
-        torch.cat([topics.documents, torch.zeros(3, 4, WIDTH)], 1),
-        torch.cat([topics.present, torch.zeros(3, 4, dtype=torch.bool)], 1),
-        torch.cat([topics.features, torch.zeros(3, 4, 3)], 1),
-    )
-    longer = network(with_more, ranking)
-    shorter = network(topics, ranking)
+    network, parts = made(), (topics.documents, topics.present, topics.features)
+    wider = [torch.cat([part, torch.zeros(3, 4, *part.shape[2:], dtype=part.dtype)], 1) for part in parts]
+    longer, shorter = network(Inputs(topics.queries, *wider), ranking), network(topics, ranking)
     torch.testing.assert_close(longer.scores[:, :N], shorter.scores)
     torch.testing.assert_close(longer.value, shorter.value)
 
@@ -64,9 +56,8 @@ def test_padding_changes_nothing() -> None:
 def test_states_that_share_a_topic_are_judged_as_if_alone() -> None:
     topics, ranking = states(3, batch=2)
     which = torch.tensor([1, 0, 1])
-    together = made()(topics, ranking[which], which)
     picked = Inputs(*[part[which] for part in topics if part is not None])
-    alone = made()(picked, ranking[which])
+    together, alone = made()(topics, ranking[which], which), made()(picked, ranking[which])
     torch.testing.assert_close(together.scores, alone.scores)
     torch.testing.assert_close(together.value, alone.value)
 

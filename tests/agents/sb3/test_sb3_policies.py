@@ -1,5 +1,3 @@
-"""Our policies inside Stable-Baselines3 and sb3-contrib: they fit, mask, repeat, and say what is wrong."""
-
 from __future__ import annotations
 
 import warnings
@@ -73,7 +71,7 @@ def test_full_and_compact_observations_say_the_same() -> None:
             judged = [
                 m.policy.features_extractor(m.policy.obs_to_tensor(o)[0]) for m, o in ((model, seen), (twin, also))
             ]
-            torch.testing.assert_close(judged[0], judged[1], rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(*judged, rtol=1e-4, atol=1e-5)
             action = int(np.flatnonzero(full.action_masks())[-1])
             seen, also = full.step(action)[0], compact.step(action)[0]
 
@@ -112,8 +110,7 @@ def test_forgotten_masks_are_said_and_do_no_harm() -> None:
             action, _ = model.predict(seen)
         assert told[0].filename == __file__
         seen, *_ = env.step(action)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         model.predict(env.reset()[0], action_masks=env.action_masks())
 
 
@@ -155,15 +152,12 @@ NARROW = generate("serp", n_topics=3, seed=0, candidates=(9, 9), width=5)
 WIDE = generate("serp", n_topics=12, seed=3, candidates=(6, 9), width=16)
 
 
-@pytest.mark.parametrize(
-    ("topics", "arguments", "message"),
-    [
-        (TOPICS, {"max_candidates": 12}, r"shape \(12,\).* please use \(9,\).*max_candidates.*SB3Ranker"),
-        (TOPICS, {"horizon": 3}, r"shape \(3,\).* please use \(4,\)"),
-        (NARROW, {}, r"shape \(9, 5\).* please use \(9, 8\)"),
-        (TOPICS, {"observation": "compact"}, r"other keys or shapes \('topic'\).*observation=.* sets the keys"),
-    ],
-)
+@pytest.mark.parametrize(("topics", "arguments", "message"), [
+    (TOPICS, {"max_candidates": 12}, r"shape \(12,\).* please use \(9,\).*max_candidates.*SB3Ranker"),
+    (TOPICS, {"horizon": 3}, r"shape \(3,\).* please use \(4,\)"),
+    (NARROW, {}, r"shape \(9, 5\).* please use \(9, 8\)"),
+    (TOPICS, {"observation": "compact"}, r"other keys or shapes \('topic'\).*observation=.* sets the keys"),
+])  # fmt: skip
 def test_an_observation_of_another_size_is_refused(topics: TopicSet, arguments: Any, message: str) -> None:
     seen = env_of(topics, **arguments).reset(seed=0)[0]
     refused(lambda: model_of("PPO", env_of()).predict(seen), message)
@@ -177,40 +171,29 @@ def looked_up(topics: TopicSet) -> dict[str, Any]:
     return {"features_extractor_kwargs": {"topics": topics}}
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: policy_for(sb3.SAC), ValueError, r"no policy of ours fits SAC: .*Discrete.*use MaskablePPO, PPO, A2C"),
-        (lambda: policy_for(contrib.QRDQN), ValueError, "no policy of ours fits QRDQN"),
-        (lambda: policy_for(contrib.RecurrentPPO), ValueError, "fits RecurrentPPO: .*'MultiInputLstmPolicy'"),
-        (lambda: policy_arguments(flat()), ValueError, "expected the Dict observation of SRD-v0.*got a Box"),
-        (lambda: pointer(flat()), ValueError, "expected the Dict observation of SRD-v0"),
-        (
-            lambda: policy_arguments(gym.wrappers.FilterObservation(env_of(), ["documents", "ranking"])),
-            ValueError,
-            "without query, retrieval_scores, action_mask",
-        ),
-        (lambda: policy_arguments(gym.make("CartPole-v1")), TypeError, "expected SRD-v0"),
-        (lambda: pointer(env_of(), net_arch=[64]), TypeError, "multiple values for keyword argument 'net_arch'"),
-        (
-            lambda: pointer(env_of(observation="compact")),
-            ValueError,
-            r"compact observations hold no vectors.*policy_arguments",
-        ),
-        (
-            lambda: pointer(env_of(observation="compact"), **looked_up(TOPICS[:5])),
-            ValueError,
-            "which of 12 topics .*given TopicArrays",
-        ),
-        (lambda: pointer(env_of(), **looked_up(WIDE)), ValueError, r"vectors have width 8, but those .* have 16"),
-    ],
-)
-def test_what_does_not_fit_is_refused(call: Any, error: Any, message: str) -> None:
-    refused(call, message, error)
-
-
 def flat() -> Any:
     return gym.wrappers.FlattenObservation(env_of())
+
+
+def parts() -> Any:
+    return gym.wrappers.FilterObservation(env_of(), ["documents", "ranking"])
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: policy_for(sb3.SAC), r"no policy of ours fits SAC: .*Discrete.*use MaskablePPO, PPO, A2C"),
+    (lambda: policy_for(contrib.QRDQN), "no policy of ours fits QRDQN"),
+    (lambda: policy_for(contrib.RecurrentPPO), "fits RecurrentPPO: .*'MultiInputLstmPolicy'"),
+    (lambda: policy_arguments(flat()), "expected the Dict observation of SRD-v0.*got a Box"),
+    (lambda: pointer(flat()), "expected the Dict observation of SRD-v0"),
+    (lambda: policy_arguments(parts()), "without query, retrieval_scores, action_mask"),
+    (lambda: policy_arguments(gym.make("CartPole-v1")), "^expected SRD-v0"),
+    (lambda: pointer(env_of(), net_arch=[64]), "multiple values for keyword argument 'net_arch'"),
+    (lambda: pointer(env_of(observation="compact")), "compact observations hold no vectors.*policy_arguments"),
+    (lambda: pointer(env_of(observation="compact"), **looked_up(TOPICS[:5])), "which of 12 topics .*given TopicArr"),
+    (lambda: pointer(env_of(), **looked_up(WIDE)), "vectors have width 8, but those .* have 16"),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused(call: Any, message: str) -> None:
+    refused(call, message, TypeError if message.startswith(("^expected", "multiple")) else ValueError)
 
 
 def test_a_vec_env_of_mixed_topic_sets() -> None:
@@ -220,13 +203,13 @@ def test_a_vec_env_of_mixed_topic_sets() -> None:
     def vector(sets: list[TopicSet], **arguments: Any) -> DummyVecEnv:
         return DummyVecEnv([lambda topics=topics: env_of(topics, **arguments) for topics in sets])
 
-    with pytest.raises(ValueError, match=r"rank different topic sets: .*one lookup cannot serve"):
-        policy_arguments(vector([TOPICS, others], observation="compact"))
+    mixed = vector([TOPICS, others], observation="compact")
+    refused(lambda: policy_arguments(mixed), "rank different topic sets: .*one lookup cannot serve")
     assert policy_arguments(vector([TOPICS, same], observation="compact"))["features_extractor_kwargs"]["topics"]
     # With full observations the policy needs no lookup: sets of one shape go together, and no more.
     assert policy_arguments(vector([TOPICS, others]))["features_extractor_kwargs"]["topics"] is None
-    with pytest.raises(ValueError, match=r"different spaces: .*candidates=9, .*candidates=12, .*max_candidates"):
-        policy_arguments(vector([TOPICS, generate("serp", n_topics=3, seed=0, candidates=(12, 12), width=8)]))
+    larger = vector([TOPICS, generate("serp", n_topics=3, seed=0, candidates=(12, 12), width=8)])
+    refused(lambda: policy_arguments(larger), "different spaces: .*candidates=9, .*candidates=12, .*max_candidates")
 
 
 def test_a_replay_of_compact_observations_is_small() -> None:

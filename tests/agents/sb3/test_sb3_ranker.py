@@ -1,5 +1,3 @@
-"""Trained SB3 models as rankers, from memory, from our folders and from SB3's zip files."""
-
 from __future__ import annotations
 
 import base64
@@ -56,7 +54,6 @@ def test_every_model_is_a_ranker(name: str, ours: bool) -> None:
 @pytest.mark.parametrize("ours", [True, False], ids=["ours", "stock"])
 @pytest.mark.parametrize("name", ["MaskablePPO", "PPO", "DQN"])
 def test_it_ranks_as_the_model_acts(name: str, ours: bool) -> None:
-    """Greedily with masks, on the environment's own observations."""
     model = model_of(name, ours=ours)
     ranker = SB3Ranker(model)
     env = SelectionEnv(TOPICS, horizon=4)
@@ -84,8 +81,8 @@ def test_our_policies_fit_into_a_folder_without_pickles(tmp_path: Path) -> None:
     again = load_ranker(tmp_path)
     for topic in [*TOPICS, *LARGE]:
         np.testing.assert_array_equal(again.rank(topic, 10), ranker.rank(topic, 10))
-    with pytest.raises(ValueError, match=r"this PPO has a stock one \(MultiInputActorCriticPolicy\).*model.save"):
-        SB3Ranker(model_of("PPO", ours=False)).save(tmp_path)
+    stock = SB3Ranker(model_of("PPO", ours=False))
+    refused(lambda: stock.save(tmp_path), r"this PPO has a stock one \(MultiInputActorCriticPolicy\).*model.save")
 
 
 def test_a_folder_ranks_without_stable_baselines3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,8 +94,8 @@ def test_a_folder_ranks_without_stable_baselines3(tmp_path: Path, monkeypatch: p
         monkeypatch.setitem(sys.modules, name, None)
     assert len(load_ranker(tmp_path).rank(TOPICS[0], 3)) == 3
     learner: Any = make_ranker("maskable-ppo", epochs=1)
-    with pytest.raises(ImportError, match=r'training maskable-ppo needs sb3_contrib: pip install "srd-gym\[sb3\]"'):
-        learner.fit(TOPICS)
+    message = r'training maskable-ppo needs sb3_contrib: pip install "srd-gym\[sb3\]"'
+    refused(lambda: learner.fit(TOPICS), message, ImportError)
 
 
 @pytest.mark.parametrize("ours", [True, False], ids=["ours", "stock"])
@@ -108,8 +105,8 @@ def test_a_zip_file_is_read_only_where_the_user_says_so(ours: bool, tmp_path: Pa
     model.save(path)
     expected = SB3Ranker(model).rank_batch(TOPICS, 4)
     refused(lambda: SB3Ranker.from_zip(path), r"holds pickles: reading it can run any code.*trust=True")
-    with pytest.raises(ValueError, match=r"unknown SB3 algorithm 'MaskedPPO'\. Did you mean MaskablePPO"):
-        SB3Ranker.from_zip(path, algorithm="MaskedPPO", trust=True)
+    message = r"unknown SB3 algorithm 'MaskedPPO'\. Did you mean MaskablePPO"
+    refused(lambda: SB3Ranker.from_zip(path, algorithm="MaskedPPO", trust=True), message)
     refused(lambda: SB3Ranker.from_zip(tmp_path / "none.zip", trust=True), "SB3 model: no file at", FileNotFoundError)
     row = make_ranker("sb3", path=str(path), trust=True)  # as a benchmark builds it
     check_ranker(row, list(TOPICS))
@@ -119,8 +116,8 @@ def test_a_zip_file_is_read_only_where_the_user_says_so(ours: bool, tmp_path: Pa
 
 
 def test_the_row_without_a_file_says_what_it_needs() -> None:
-    with pytest.raises(ValueError, match="ranker 'sb3' needs the zip file of a trained model: path=FILE"):
-        make_ranker("sb3", trust=True).rank(TOPICS[0], 3)
+    message = "ranker 'sb3' needs the zip file of a trained model: path=FILE"
+    refused(lambda: make_ranker("sb3", trust=True).rank(TOPICS[0], 3), message)
     refused(lambda: make_ranker("sb3", path="model.zip"), r"can run any code in it.*trust=True in Python, --trust")
 
 
@@ -176,22 +173,17 @@ def test_the_attack_is_real(attack: Attack) -> None:
 @pytest.mark.parametrize("config", [{"trust": True}, {}], ids=["claims trust", "as written by hand"])
 def test_no_model_folder_runs_code(attack: Attack, config: dict[str, Any]) -> None:
     attack.write_config(**config)
-    refused = pytest.raises(ValueError, match=r"names ranker 'sb3', which can run any code.*must not name it")
-    with refused:
-        load_ranker(attack.folder)
-    with refused:
-        diversify(None, np.eye(8), 3, ranker=attack.folder)
-    with refused:
-        FrameRanker(attack.folder)
+    for use in (load_ranker, FrameRanker, lambda folder: diversify(None, np.eye(8), 3, ranker=folder)):
+        message = "names ranker 'sb3', which can run any code.*must not name it"
+        refused(lambda use=use: use(attack.folder), message)
     assert not attack.ran.exists()
 
 
 def test_no_pruning_description_runs_code(attack: Attack, tmp_path: Path) -> None:
-    """Not in an environment, and not in a genuine folder whose pruning names the attack's."""
     for named in (str(attack.folder), "sb3"):
         for when in ("reset", "step"):
-            with pytest.raises(ValueError, match="can run any code"):
-                SelectionEnv(TOPICS, pruning=ByRanker(named, 0.5, when=when)).reset(seed=0)
+            pruning = ByRanker(named, 0.5, when=when)
+            refused(lambda given=pruning: SelectionEnv(TOPICS, pruning=given).reset(seed=0), "can run any code")
     named = tmp_path / "named"
     write_heuristic(named, RANKERS.find("mmr"), {}, 8, {})
     learner = make_ranker("mdp-div-batched", epochs=1, prune_ranking=True, pruning=f"ranker:0.5:reset:{named}")
@@ -224,19 +216,15 @@ def test_the_commands_run_code_only_when_told_to(
 
 
 def test_models_that_cannot_rank() -> None:
-    with pytest.raises(ValueError, match="a stock policy on compact observations has seen topics by their index only"):
-        SB3Ranker(model_of("PPO", ours=False, observation="compact"))
-    stock = SB3Ranker(model_of("PPO", ours=False))
-    with pytest.raises(
-        ValueError, match=r"built for at most 9 candidates with vectors of width 8, .* has 15 of width 8"
-    ):
-        stock.rank(LARGE[0], 4)
+    compact = model_of("PPO", ours=False, observation="compact")
+    refused(lambda: SB3Ranker(compact), "a stock policy on compact observations has seen topics by their index only")
+    ours, stock = (SB3Ranker(model_of("PPO", ours=each)) for each in (True, False))
+    message = "built for at most 9 candidates with vectors of width 8, .* has 15 of width 8"
+    refused(lambda: stock.rank(LARGE[0], 4), message)
     wide = generate("serp", n_topics=1, seed=0, candidates=(5, 5), width=16)[0]
-    for ours, message in ((True, "of width 8, but topic .* has 16"), (False, "has 5 of width 16")):
-        with pytest.raises(ValueError, match=message):
-            SB3Ranker(model_of("PPO", ours=ours)).rank(wide, 4)
+    refused(lambda: ours.rank(wide, 4), "of width 8, but topic .* has 16")
+    refused(lambda: stock.rank(wide, 4), "has 5 of width 16")
     env = SelectionEnv(TOPICS, horizon=4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         recurrent = contrib.RecurrentPPO("MultiInputLstmPolicy", env, n_steps=8, batch_size=8)
     refused(lambda: SB3Ranker(recurrent), r"unknown SB3 algorithm 'RecurrentPPO'.*Only their policies say")

@@ -1,5 +1,3 @@
-"""DESA: pairs in context by their definition, masks, permutations of documents and subtopics."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -14,11 +12,11 @@ from small_topics import judged_topic, refused, small_topic
 from srd_agents import make_ranker
 from srd_agents.supervised.desa.network import context_gains, list_pairwise_loss, pair_weights
 from srd_gym.measures import Reference, measure
+from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
 
 def alpha_dcg(judgments: Any, ranking: list[int]) -> float:
-    """The definition: Clarke et al. 2008, with alpha 0.5."""
     seen, total = np.zeros(judgments.shape[1]), 0.0
     for rank, document in enumerate(ranking, start=1):
         total += float((judgments[document] * 0.5**seen).sum()) / log2(1 + rank)
@@ -61,34 +59,27 @@ def trained() -> Any:
 def topics() -> list[Topic]:
     rng = np.random.default_rng(2)
     sizes = [(9, 3), (5, 1), (12, 6), (7, 2)]
-    vectors = [rng.normal(size=(s, 5)).astype(np.float32) for _, s in sizes]
-    return [
-        judged_topic(n, index, 5, s, query_id=f"q{index}", subtopic_vectors=vectors[index])
-        for index, (n, s) in enumerate(sizes)
-    ]
+    return [judged_topic(n, n, 5, s, subtopic_vectors=rng.normal(size=(s, 5))) for n, s in sizes]
 
 
-def scores_of(ranker: Any, some: list[Topic]) -> Any:
-    return ranker._scores([ranker._parts(topic) for topic in some])
+def scores_of(ranker: Any, topic: Topic) -> Any:
+    return ranker._scores([ranker._parts(topic)])[0]
 
 
-def test_padding_changes_no_score(trained: Any) -> None:
-    together = scores_of(trained, topics())
-    assert np.isfinite(together).all()
-    for row, topic in zip(together, topics(), strict=True):
-        np.testing.assert_allclose(row[: topic.n_candidates], scores_of(trained, [topic])[0], atol=1e-5)
+def test_topics_are_ranked_as_beside_others_of_more_documents_and_subtopics(trained: Any) -> None:
+    check_ranker(trained, topics())
 
 
 def test_permuted_documents_have_permuted_scores_and_permuted_subtopics_the_same(trained: Any) -> None:
     topic = replace(topics()[2], retrieval_scores=None)
-    rng, plain = np.random.default_rng(3), scores_of(trained, [topic])[0]
+    rng, plain = np.random.default_rng(3), scores_of(trained, topic)
     documents, subtopics = rng.permutation(12), rng.permutation(6)
-    np.testing.assert_allclose(scores_of(trained, [topic.take(documents)])[0], plain[documents], atol=1e-5)
+    np.testing.assert_allclose(scores_of(trained, topic.take(documents)), plain[documents], atol=1e-5)
     vectors: Any = topic.subtopic_vectors
     moved = replace(topic, subtopic_vectors=vectors[subtopics], judgments=None, pool=None)
-    np.testing.assert_allclose(scores_of(trained, [moved])[0], plain, atol=1e-5)
+    np.testing.assert_allclose(scores_of(trained, moved), plain, atol=1e-5)
     other = replace(topic, subtopic_vectors=vectors[::-1] * 3 + 1)
-    assert np.abs(scores_of(trained, [other])[0] - plain).max() > 1e-3
+    assert np.abs(scores_of(trained, other) - plain).max() > 1e-3
 
 
 def test_without_subtopics_the_query_stands_for_them(trained: Any) -> None:
@@ -96,12 +87,12 @@ def test_without_subtopics_the_query_stands_for_them(trained: Any) -> None:
     query: Any = topic.query_vector
     as_query = replace(topic, subtopic_vectors=np.tile(query, (3, 1)))
     without = replace(topic, subtopic_vectors=None)
-    np.testing.assert_allclose(scores_of(trained, [as_query]), scores_of(trained, [without]), atol=1e-5)
+    np.testing.assert_allclose(scores_of(trained, as_query), scores_of(trained, without), atol=1e-5)
     neither = replace(without, query_vector=None)
-    assert np.isfinite(scores_of(trained, [neither])).all()
+    assert np.isfinite(scores_of(trained, neither)).all()
     blind: Any = make_ranker("desa", width=16, heads=2, feed_forward=16, epochs=1, subtopics=False)
     blind.fit([without])
-    np.testing.assert_array_equal(scores_of(blind, [topic]), scores_of(blind, [without]))
+    np.testing.assert_array_equal(scores_of(blind, topic), scores_of(blind, without))
 
 
 def test_options_that_cannot_be_are_refused() -> None:

@@ -1,5 +1,3 @@
-"""Relevance columns, relations of documents, and words."""
-
 from __future__ import annotations
 
 import math
@@ -11,11 +9,7 @@ from small_topics import judged_topic
 
 from srd_agents.networks.features import relevance_columns
 from srd_agents.supervised.linear import features
-from srd_agents.supervised.linear.features import (
-    Distances,
-    WordDirections,
-    Words,
-)
+from srd_agents.supervised.linear.features import Distances, WordDirections, Words
 from srd_gym.topic import Topic
 
 TEXTS = ("jaguar cars, fast cars", "jaguar cats", "jaguar: Cars and CATS", "")

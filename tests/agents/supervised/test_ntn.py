@@ -1,5 +1,3 @@
-"""NTN-DIV: formulas, losses, samples, learning, speed-relevant shapes."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -12,13 +10,11 @@ from hypothesis import strategies as st
 from small_topics import judged_topic
 
 from srd_agents.networks.features import relevance_features
-from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.registry import make_ranker
 from srd_agents.supervised.ntn_div.agent import pieces
 from srd_agents.supervised.ntn_div.network import NtnNetwork, candidates_on_offer, margin_loss, ranking_log_likelihood
 from srd_agents.supervised.ntn_div.scoring import TensorScorer
 from srd_agents.supervised.samples import Sampler
-from srd_gym.protocols import SequentialScorer
-from srd_gym.pruning import ByRanker
 from srd_gym.topic import Topic, TopicSet
 
 NINE = judged_topic(9, 0, 4, 4)
@@ -26,7 +22,6 @@ POOLINGS: Any = ["max", "min", "mean"]
 
 
 def network(pooling: Any, slices: int, width: int = 4, seed: int = 0) -> NtnNetwork:
-    """A network with all weights drawn."""
     made = NtnNetwork(width, slices, pooling, 4)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -42,7 +37,6 @@ def scorer_of(net: NtnNetwork) -> TensorScorer:
 
 
 def by_formula(net: NtnNetwork, one: Topic, selected: list[int]) -> np.ndarray[Any, Any]:
-    """The paper's formula, loop by loop."""
     values = {name: tensor.detach().double().numpy() for name, tensor in net.state_dict().items()}
     points = (one.doc_vectors.astype(np.float64) - values["shift"]) / values["scale"]
     pool = {"max": np.max, "min": np.min, "mean": np.mean}[net.pooling]
@@ -119,14 +113,3 @@ def test_samples_are_what_they_say(seed: int, n: int) -> None:
     judgments = one.judgments
     for row in rankings[:good]:
         assert sorted(judgments[row].tolist()) == sorted(judgments[rankings[0]].tolist())
-
-
-def test_a_trained_one_prunes(tmp_path: Any) -> None:
-    topics = TopicSet([NINE, judged_topic(9, 1, 4, 4)], name="two")
-    make_ranker("ntn-div", epochs=1, slices=2).fit(topics, seed=4, out=tmp_path)  # type: ignore[attr-defined]
-    loaded: Any = load_ranker(tmp_path)
-    assert isinstance(loaded, SequentialScorer)
-    strategy: Any = ByRanker(tmp_path, 0.5, when="step")
-    one = judged_topic(7, 2, 4, 4)
-    scores = strategy.resolved.score(one, np.array([1]), np.ones(one.n_candidates, bool))
-    np.testing.assert_array_equal(scores, loaded.score(one, np.array([1]), np.ones(one.n_candidates, bool)))

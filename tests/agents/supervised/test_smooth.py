@@ -1,5 +1,3 @@
-"""DALETOR and MO4SRD: smooth measures against the true ones and finite differences; learning."""
-
 from __future__ import annotations
 
 import math

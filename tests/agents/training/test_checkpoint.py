@@ -1,5 +1,3 @@
-"""Torch state through safetensors and back, and what is refused."""
-
 from __future__ import annotations
 
 import copy
@@ -19,12 +17,6 @@ from srd_agents.training import checkpoint  # noqa: E402 - only where torch is t
 from srd_agents.training.options import read_arrays, read_tree, write_arrays, write_tree  # noqa: E402
 from srd_gym.data import generate  # noqa: E402
 
-OPTIMIZERS: dict[str, Any] = {
-    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.001),
-    "adam": lambda parameters: torch.optim.Adam(parameters, lr=0.01, amsgrad=True),
-    "adagrad": lambda parameters: torch.optim.Adagrad(parameters, lr=0.01),
-}
-
 
 def network(width: int = 3, seed: int = 0) -> Any:
     made = torch.nn.Sequential(torch.nn.Linear(width, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
@@ -33,35 +25,6 @@ def network(width: int = 3, seed: int = 0) -> Any:
         for parameter in made.parameters():
             parameter.copy_(torch.rand(parameter.shape, generator=generator))
     return made
-
-
-def train(net: Any, optimizer: Any, generator: Any, steps: int) -> None:
-    for _ in range(steps):
-        optimizer.zero_grad()
-        net(torch.randn((5, 3), generator=generator)).square().mean().backward()
-        optimizer.step()
-
-
-@pytest.mark.parametrize("name", list(OPTIMIZERS))
-def test_training_goes_on_bitwise_after_a_round_trip(tmp_path: Path, name: str) -> None:
-    net, generator = network(), torch.Generator().manual_seed(1)
-    optimizer = OPTIMIZERS[name](net.parameters())
-    train(net, optimizer, generator, 3)
-    tree = {"net": checkpoint.module_arrays(net), "optimizer": checkpoint.optimizer_tree(optimizer)}
-    tree |= {"generator": checkpoint.generator_state(generator), "best": None, "seen": 3}
-    write_tree(tmp_path / "state.safetensors", tree)
-    train(net, optimizer, generator, 4)
-
-    other, other_generator = network(seed=9), torch.Generator()
-    other_optimizer = OPTIMIZERS[name](other.parameters())
-    state = read_tree(tmp_path / "state.safetensors", "state")
-    checkpoint.load_module(other, state["net"])
-    checkpoint.load_optimizer(other_optimizer, state["optimizer"])
-    checkpoint.load_generator(other_generator, state["generator"])
-    assert (state["best"], state["seen"]) == (None, 3)
-    train(other, other_optimizer, other_generator, 4)
-    for key, tensor in net.state_dict().items():
-        assert torch.equal(tensor, other.state_dict()[key]), key
 
 
 def test_arrays_are_copies_and_loading_keeps_the_tensors() -> None:
@@ -77,9 +40,10 @@ def test_arrays_are_copies_and_loading_keeps_the_tensors() -> None:
 
 
 def state_of_adam() -> dict[str, Any]:
-    """After a step over the six arrays of `network`."""
     net = network()
-    train(net, optimizer := torch.optim.Adam(net.parameters(), fused=True), torch.Generator(), 1)
+    optimizer = torch.optim.Adam(net.parameters(), fused=True)
+    net(torch.ones(5, 3)).square().mean().backward()
+    optimizer.step()
     return copy.deepcopy(checkpoint.optimizer_tree(optimizer))
 
 
@@ -161,7 +125,7 @@ def test_no_header_length_is_taken_for_a_pickle(tmp_path: Path) -> None:
     assert {b"\x80", b"PK"} <= starts
 
 
-def test_trees_keep_shapes_dtypes_and_values(tmp_path: Path) -> None:
+def test_trees_keep_shapes_dtypes_and_values_or_are_refused(tmp_path: Path) -> None:
     tree = {
         "a": {"scalar": np.array(3, dtype=np.float32), "empty": np.zeros((0, 4)), "flags": np.array([True, False])},
         "transposed": np.arange(6, dtype=np.int64).reshape(2, 3).T,
@@ -177,9 +141,6 @@ def test_trees_keep_shapes_dtypes_and_values(tmp_path: Path) -> None:
         assert back["a"][name].dtype == wanted.dtype
         assert back["a"][name].shape == wanted.shape
     np.testing.assert_array_equal(back["transposed"], tree["transposed"])
-
-
-def test_trees_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     refused(lambda: write_tree(tmp_path / "t", {"a": float("nan")}), "not JSON compliant")
     write_arrays(tmp_path / "t", {"x": np.zeros(1)}, {})
     refused(lambda: read_tree(tmp_path / "t", "state"), "not a training state of this version")

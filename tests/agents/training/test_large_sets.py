@@ -1,5 +1,3 @@
-"""Learners on topics whose vectors stay on disk: the same weights, little memory."""
-
 from __future__ import annotations
 
 import tracemalloc

@@ -1,5 +1,3 @@
-"""The training loop and the model folders, shown on a small learner without torch."""
-
 from __future__ import annotations
 
 import json
@@ -13,6 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ TRAIN, VALIDATION = TOPICS[:10], TOPICS[10:]
 
 
 def barren(topics: TopicSet) -> TopicSet:
-    """The same without a relevant candidate in the first and the third topic."""
     none = [replace(topic, judgments=np.zeros_like(topic.judgments)) for topic in topics]
     return topics.replace(none[i] if i in (0, 2) else topic for i, topic in enumerate(topics))
 
@@ -235,7 +233,7 @@ def test_resume_refuses_another_run(tmp_path: Path) -> None:
     refused(resumed, "is a pickle, which can run code")
 
 
-def test_topics_without_relevant_candidates_are_left_out_with_a_notice() -> None:
+def test_topics_without_relevant_candidates_are_left_out_and_bad_ones_refused() -> None:
     left_out = sorted([TRAIN[0].query_id, TRAIN[2].query_id])
     told = "2 of 6 training topics have no relevant candidate and are left out of training: "
     with pytest.warns(UserWarning, match=told + ", ".join(left_out)):
@@ -243,9 +241,6 @@ def test_topics_without_relevant_candidates_are_left_out_with_a_notice() -> None
     assert history.excluded == left_out
     assert history.records[0]["topics"] == 4
     refused(lambda: learner().fit(barren(TRAIN[:1])), "none of the 1 training topics has a relevant candidate")
-
-
-def test_bad_topics_are_refused() -> None:
     narrow = generate("tiny", n_topics=2, width=3)
     refused(lambda: learner().fit(TRAIN, narrow), r"training vectors have width \d+, validation vectors 3")
     refused(lambda: learner().fit(TRAIN, TRAIN[:1]), "1 queries are in training and in validation")
@@ -339,36 +334,25 @@ def test_fit_and_validation_take_names_files_and_lists(tmp_path: Path) -> None:
 
 
 def test_fit_trains_with_one_thread_of_torch_and_puts_their_number_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for torch, so that the count of this process stays as it is."""
-
-    class Torch:
-        threads = 5
-
-        def get_num_threads(self) -> int:
-            return self.threads
-
-        def set_num_threads(self, count: int) -> None:
-            self.threads = count
-
-    torch = Torch()
+    counts, seen = [5], list[int]()  # of a stand-in for torch, so that the count of this process stays as it is
+    torch: Any = SimpleNamespace(get_num_threads=lambda: counts[-1], set_num_threads=counts.append)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    seen: list[int] = []
 
     class Watched(NoisyLinear):
         def _prepare(self, topics: TopicSet, seed: int) -> None:
             super()._prepare(topics, seed)
-            seen.append(torch.threads)
+            seen.append(counts[-1])
 
         def _update(self, batch: IntArray) -> Mapping[str, float]:
-            seen.append(torch.threads)
+            seen.append(counts[-1])
             if len(seen) > 8:
                 raise RuntimeError("enough")
             return super()._update(batch)
 
     Watched(NoisyLinearConfig(epochs=1)).fit(TRAIN)
-    assert (set(seen), torch.threads) == ({1}, 5)
+    assert (set(seen), counts[-1]) == ({1}, 5)
     refused(lambda: Watched(NoisyLinearConfig(epochs=9)).fit(TRAIN, threads=3), "enough", RuntimeError)
-    assert (set(seen), torch.threads) == ({1, 3}, 5)
+    assert (set(seen), counts[-1]) == ({1, 3}, 5)
 
 
 @pytest.mark.parametrize(("trained", "ranked", "foreign"), [

@@ -1,5 +1,3 @@
-"""What a machine lacks is said before work begins: a device, memory; and vectors that no network can take."""
-
 from __future__ import annotations
 
 import json
@@ -26,7 +24,6 @@ LEARNERS = {name: spec for name, spec in RANKERS.items() if spec.learns}
 
 @pytest.mark.parametrize("name", list(LEARNERS))
 def test_a_device_that_is_not_here_is_refused(name: str) -> None:
-    """By every learner of a torch network."""
     if issubclass(LEARNERS[name].ranker_class, NetworkLearner):
         for device in ("meta", "nowhere", "cuda:99"):
             ranker: Any = make_ranker(name, device=device)
@@ -46,13 +43,14 @@ def test_a_model_trained_elsewhere_ranks_here(tmp_path: Path, name: str) -> None
     assert loaded.rank(TOPICS[0], 5).tolist() == ranker.rank(TOPICS[0], 5).tolist()
 
 
-def test_a_replay_larger_than_memory_is_refused() -> None:
+def test_replays_and_vectors_larger_than_memory_are_refused() -> None:
     ranker: Any = make_ranker("qmix", replay_capacity=10**15)
     refused(lambda: ranker.fit(TOPICS), "ranker 'qmix' needs more memory than there is ")
+    message = "vectors of width 1099511627776 takes over .* make the vectors shorter"
+    refused(lambda: make_ranker("reinforce").check_size(HUGE), message)
 
 
 def _too_large(topic: Topic) -> Topic:
-    """The topic with vectors whose lengths float32 cannot hold."""
     vectors = np.array(topic.doc_vectors)
     vectors[0] = np.sign(vectors[0]) * np.float32(3e38)
     return replace(topic, doc_vectors=vectors)
@@ -89,11 +87,6 @@ def test_the_option_that_asks_for_too_much_is_named(name: str, option: str) -> N
     made: Any = make_ranker(name, **options)
     said = re.escape(f"{option} = {options[option]} smaller")
     refused(lambda: made.check_size(8), f"'{name}' needs more memory than there is: .* {said}")
-
-
-def test_vectors_too_long_for_memory_are_named() -> None:
-    message = "vectors of width 1099511627776 takes over .* make the vectors shorter"
-    refused(lambda: make_ranker("reinforce").check_size(HUGE), message)
 
 
 @pytest.mark.parametrize("name", list(LEARNERS))

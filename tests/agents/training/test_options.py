@@ -1,5 +1,3 @@
-"""Options of rankers: of their type, in their range, and together; each refused by its name where it is not."""
-
 from __future__ import annotations
 
 import contextlib

@@ -1,9 +1,6 @@
-"""What a training run reports: tags for loggers, totals of what was played, and measures that choose nothing."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,13 +65,6 @@ def test_the_history_has_totals_of_what_was_played(kind: type[NoisyLinear], per_
     assert told[-1][0] == (history.records[-1]["steps"] or history.records[-1]["topics"])
 
 
-def test_totals_go_on_where_a_run_is_resumed(tmp_path: Path) -> None:
-    _, whole = fitted(epochs=4)
-    fitted(epochs=2, out=tmp_path)
-    _, history = fitted(epochs=4, out=tmp_path, resume=True)
-    assert [record["steps"] for record in history.records] == [record["steps"] for record in whole.records]
-
-
 def test_more_measures_are_recorded_and_choose_nothing() -> None:
     learner, history = fitted(measures=MEASURES)
     alone, other = fitted()
@@ -87,9 +77,6 @@ def test_more_measures_are_recorded_and_choose_nothing() -> None:
     found = {tag.removeprefix("validation/"): value for tag, value in figures.items() if tag.startswith("validation/")}
     assert found == pytest.approx(expected)
     assert History.of({**vars(history)}, "test") == history
-
-
-def test_measures_without_validation_topics_are_refused() -> None:
     learner = NoisyLinear(NoisyLinearConfig())
     refused(lambda: learner.fit(TRAIN, measures=["NRBP"]), "no measures|pass validation=")
     refused(lambda: learner.fit(TRAIN, VALIDATION, measures=["NRPB"]), "unknown measure 'NRPB'.*NRBP")

@@ -1,5 +1,3 @@
-"""Former names of options and parameters."""
-
 import json
 from pathlib import Path
 from typing import Any
@@ -48,7 +46,6 @@ def test_options_have_their_former_names_too(make: Any) -> None:
     ("reinforce", "alone", 0.25),
 ])  # fmt: skip
 def test_options_of_learners_have_their_former_names_too(ranker: str, former: str, value: float) -> None:
-    """Where the name stands for a value of its own, too."""
     with pytest.warns(DeprecationWarning, match=f"'{former}' is now called '{RENAMED[former]}'"):
         assert getattr(RANKERS[ranker].configure(**{former: value}), RENAMED[former]) == value
 

@@ -1,5 +1,3 @@
-"""Learners whose reward is what users do: they learn, draw users from their own generator, and say who is missing."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Rewards and pruning strategies of the user's own as text, and back."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -71,25 +71,6 @@ def test_rewards_telescope_to_the_measure(seed: int, name: str, horizon: int | N
     assert core.reward_name == bound.name
 
 
-@given(seeds, measures, st.sampled_from([3, None]), st.sampled_from(["step", "end"]), st.booleans())
-def test_one_episode_at_a_time_is_the_batch(seed: int, name: str, horizon: int | None, paid: Any, prunes: bool) -> None:
-    arguments: dict[str, Any] = {"reward": name, "horizon": horizon, "pay": paid, "unlabelled": True}
-    arguments["pruning"] = EvenOnly() if prunes else None
-    batch, single = begun(seed, **arguments), begun(seed, **arguments)
-    generator = np.random.default_rng(seed)
-    while not batch.done.all():
-        actions = generator.integers(0, batch.arrays.max_candidates, batch.n_episodes)
-        result = batch.step(actions)
-        for episode, action in enumerate(actions.tolist()):
-            told = (result.reward[episode], result.invalid[episode], result.done[episode])
-            assert single.step_episode(episode, action) == told
-        for state in STATE:
-            assert_array_equal(getattr(batch, state), getattr(single, state))
-    for episode in range(batch.n_episodes):
-        one = {key: value[episode] for key, value in batch.measures().items()}
-        assert_array_equal(list(single.episode_measures(episode).values()), list(one.values()))
-
-
 @given(seeds, measures)
 def test_permuting_documents_changes_no_reward(seed: int, name: str) -> None:
     topics = random_topics(seed, n=7)

@@ -1,5 +1,3 @@
-"""Users who click: probabilities, identities with measures, seeds, and what is refused."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -28,19 +26,16 @@ models = pytest.mark.parametrize("clicks", MODELS, ids=str)
 
 
 def binary(weights: list[float] | None = None) -> TopicArrays:
-    """One topic of seven documents, each subtopic covered by some of them."""
     rows = [[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]]
     return TopicArrays.of([small_topic(rows, subtopic_weights=weights)])
 
 
 def expectation(arrays: TopicArrays, clicks: Clicks, ranking: list[int]) -> float:
-    """The expected pay of a ranking."""
     bound = clicks.bind(arrays, len(ranking))
     return float(bound.pay(np.zeros(1, np.int64), np.array([ranking]), np.zeros(1, np.int64)).sum())
 
 
 def plain(arrays: TopicArrays, name: str, ranking: list[int]) -> float:
-    """The measure of a ranking as rewards pay it."""
     core = SelectionCore(arrays, reward=name, horizon=len(ranking), normalizer="candidates")
     core.reset([0])
     for candidate in ranking:
@@ -116,15 +111,12 @@ def test_position_based_users_reward_no_novelty() -> None:
     assert other > same  # 5 covers what 0 leaves uncovered
 
 
-def test_bored_users_leave_where_nothing_is_new() -> None:
+def test_users_leave_where_nothing_is_new_to_them_or_relevant() -> None:
     arrays = binary()
     calm, bored = Clicks(expected=True), Clicks(expected=True, boredom=1.0)
     assert expectation(arrays, bored, [0, 3, 5]) == expectation(arrays, calm, [0, 3, 5])
     assert expectation(arrays, bored, [0, 4, 3]) == expectation(arrays, calm, [0, 4])
     assert expectation(arrays, bored, [2, 3]) == 0
-
-
-def test_an_intent_without_relevant_documents_leaves_without_a_click() -> None:
     arrays = TopicArrays.of([small_topic([[1, 0], [1, 0]], subtopic_weights=[1, 3])])
     assert expectation(arrays, Clicks(attraction=1.0, expected=True), [0, 1]) == pytest.approx(0.25, abs=1e-15)
     bound, users, at = Clicks(attraction=1.0).bind(arrays, 2), np.arange(500), np.zeros(500, np.int64)

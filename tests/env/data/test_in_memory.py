@@ -42,7 +42,6 @@ class Frame:
 
 
 def nested(rows: Iterable[tuple[Any, ...]]) -> dict[str, Any]:
-    """Rows as dictionaries of dictionaries."""
     made: dict[str, Any] = {}
     for *keys, last, value in rows:
         inner = made
@@ -122,11 +121,13 @@ def test_what_cannot_be_read_is_explained(
     refused(lambda: read(given), re.escape(said), kind)
 
 
-def test_without_the_library_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_or_dataset_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     for ask in (as_qrels, load_ir_datasets):
         message = r'needs ir_datasets: pip install "srd-gym\[ir\]"'
         refused(lambda ask=ask: ask("ir-datasets:clueweb09/en/trec-web-2009/diversity"), message, ImportError)
+    message = "qrels: ir_datasets cannot read far: All download sources failed"
+    refused(lambda: as_qrels(Offline()), message, OSError)
 
 
 class Offline:
@@ -141,8 +142,3 @@ class Offline:
     def qrels_iter(self) -> Any:
         raise RuntimeError("All download sources failed")
         yield
-
-
-def test_a_dataset_that_cannot_be_fetched_is_named() -> None:
-    message = "qrels: ir_datasets cannot read far: All download sources failed"
-    refused(lambda: as_qrels(Offline()), message, OSError)

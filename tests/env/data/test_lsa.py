@@ -1,5 +1,3 @@
-"""LSA vectors: fitted on some texts, applied to others, saved without pickle."""
-
 from __future__ import annotations
 
 import json

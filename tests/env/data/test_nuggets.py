@@ -1,5 +1,3 @@
-"""Nugget judgments of three formats as topics and qrels, scored by hand; bad lines by file, line and expectation."""
-
 from __future__ import annotations
 
 import gzip
@@ -50,7 +48,6 @@ CRUX = (
 
 
 def table(topics: Any, query_id: str) -> dict[str, list[int]]:
-    """Grades of the pool by document."""
     topic = topics[query_id]
     return dict(zip(topic.pool_ids, topic.pool.tolist(), strict=True))
 

@@ -1,5 +1,3 @@
-"""Parquet: exact round trips, any tool's files, clear refusals, and vectors that stay on disk."""
-
 from __future__ import annotations
 
 import mmap
@@ -167,13 +165,11 @@ def written(tmp_path: Path) -> Path:
 
 
 def changed(name: str, values: Any, kind: pa.DataType = None) -> Any:
-    """What puts other values into a column."""
     column = pa.array(values, kind) if isinstance(values, list) else values
     return lambda table: table.set_column(table.schema.get_field_index(name), name, column)
 
 
 def told(metadata: str) -> Any:
-    """What puts other metadata into a file."""
     return lambda table: table.replace_schema_metadata({"srd_gym": metadata})
 
 
@@ -217,7 +213,6 @@ TOPICS = generate("tiny", n_topics=40, seed=0)
 
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of four row groups."""
     monkeypatch.setattr(parquet, "_GROUP_ROWS", 10)
     path = tmp_path / "topics.parquet"
     write_topics(path, TOPICS)

@@ -1,5 +1,3 @@
-"""What readers of files refuse, and how they say it: file, place, what was expected and what came."""
-
 from __future__ import annotations
 
 import pickle

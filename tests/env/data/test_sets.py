@@ -1,5 +1,3 @@
-"""Sets by name or path, and published ones: MDP-DIV's files, DU-DIV, folds; no order of theirs gives labels away."""
-
 from __future__ import annotations
 
 import gzip
@@ -180,7 +178,7 @@ def words() -> TopicSet:
     return load_topics("words")
 
 
-def test_words_are_forty_queries_with_results_to_read_none_twice(words: TopicSet) -> None:
+def test_words_are_forty_judged_queries_with_results_in_an_order_like_an_engines(words: TopicSet) -> None:
     assert len(words) == 40
     assert (words.name, words.vector_width, words.marks) == ("words", 64, ("transductive",))
     assert load_topics("words") is words
@@ -191,9 +189,6 @@ def test_words_are_forty_queries_with_results_to_read_none_twice(words: TopicSet
         title, snippet = text.split("\n")
         assert 5 <= len(title) <= 90
         assert snippet.endswith((".", "!", "?")), snippet
-
-
-def test_words_are_judged_and_in_an_order_like_an_engines(words: TopicSet) -> None:
     for topic in words:
         judgments, vectors = topic.judgments, topic.doc_vectors
         assert 30 <= topic.n_candidates <= 40

@@ -1,5 +1,3 @@
-"""What stands in for documents of judged topics: simulated vectors."""
-
 from __future__ import annotations
 
 from dataclasses import replace

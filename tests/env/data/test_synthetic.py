@@ -1,5 +1,3 @@
-"""Generated topics: what they are like, what they depend on, and what is refused."""
-
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,3 @@
-"""Collections of texts: the plain files and AMBIENT's, the first stages over them, and what they tell and refuse."""
-
 from __future__ import annotations
 
 import importlib.util

@@ -1,5 +1,3 @@
-"""TREC files: the official tool's reading of them, malformed ones, and topic sets made of the real ones."""
-
 from __future__ import annotations
 
 import gzip
@@ -58,7 +56,7 @@ def test_a_run_without_a_judged_document_is_told(tmp_path: Path) -> None:
         evaluate_run(read_qrels(put(tmp_path / "qrels", "1 1 a 0\n1 2 z 1\n")), run, ["alpha_nDCG@5"])
 
 
-def test_several_files_are_parts_and_share_no_query(tmp_path: Path) -> None:
+def test_several_and_packed_files_are_read_and_share_no_query(tmp_path: Path) -> None:
     one, two = put(tmp_path / "one", "1 1 a 1\n"), put(tmp_path / "two", "2 1 a 1\n")
     assert list(read_qrels([one, two]).topics) == ["1", "2"]
     again = put(tmp_path / "again", "3 1 b 1\n1 2 b 1\n")
@@ -66,9 +64,6 @@ def test_several_files_are_parts_and_share_no_query(tmp_path: Path) -> None:
     runs = [put(tmp_path / f"run{i}", f"{i % 2} Q0 d 1 1.0 x\n") for i in range(3)]
     refused(lambda: read_run(runs), r"run: query '0' is in both .*run0 and .*run2")
     refused(lambda: read_run([]), "no file given")
-
-
-def test_gzip_is_read_and_a_mark_of_byte_order_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "q.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf1 1 a 1\r\n" + b"1 2 a 1\n"))
     assert read_qrels(tmp_path / "q.gz").topics["1"].subtopic_ids == ("1", "2")
 

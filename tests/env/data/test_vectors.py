@@ -1,5 +1,3 @@
-"""Vectors from files of every format, and their meeting with topics."""
-
 from __future__ import annotations
 
 import gzip
@@ -35,25 +33,7 @@ def test_every_format_gives_the_same_table(form: str, tmp_path: Path) -> None:
     refused(lambda: table.rows(["x"]), r"has no vector for id 'x'")
 
 
-def test_bad_tables_are_refused() -> None:
-    message = r"f, row 1: NaN, infinity.* \(id 'b'"
-    refused(lambda: VectorTable(["a", "b"], np.array([[1.0], [np.nan]]), source="f"), message)
-    refused(lambda: VectorTable(["a", "b"], np.ones((3, 1)), source="f"), "2 ids but 3 vectors")
-    message = r"expected a matrix of numbers \[n, F\], got shape \(3,\)"
-    refused(lambda: VectorTable(["a", "b", "c"], np.ones(3), source="f"), message)
-
-
-def test_pickles_are_refused(tmp_path: Path) -> None:
-    objects = np.array([{"a": 1}], dtype=object)
-    np.savez(tmp_path / "v.npz", ids=objects, vectors=np.ones((1, 1)))
-    message = r"v\.npz: not a whole .* \(Object arrays cannot be loaded when allow_pickle=False"
-    refused(lambda: read_vectors(tmp_path / "v.npz"), message)
-    np.save(tmp_path / "v.npy", objects)
-    (tmp_path / "v.ids").write_text("a\n")
-    refused(lambda: read_vectors(tmp_path / "v.npy"), r"v\.npy: .*Python objects.*; save the vectors as")
-
-
-def test_files_of_another_form_say_what_is_missing(tmp_path: Path) -> None:
+def test_bad_tables_pickles_and_files_of_another_form_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "lonely.npy", VECTORS)
     refused(lambda: read_vectors(tmp_path / "lonely.npy"), r"lonely\.npy needs its ids, one per line, in .*lonely\.ids")
     np.savez(tmp_path / "x.npz", names=np.array(IDS), vectors=VECTORS)
@@ -66,6 +46,18 @@ def test_files_of_another_form_say_what_is_missing(tmp_path: Path) -> None:
     refused(lambda: read_vectors(tmp_path / "z.parquet"), r"lacks the column vector; it has id, vec; save the vectors")
     pq.write_table(pa.table({"id": ["a", "b"], "vector": [[1.0], [1.0, 2.0]]}), tmp_path / "w.parquet")
     refused(lambda: read_vectors(tmp_path / "w.parquet"), r"row 1: 2 numbers, but 1 before \(id 'b'")
+    objects = np.array([{"a": 1}], dtype=object)
+    np.savez(tmp_path / "v.npz", ids=objects, vectors=np.ones((1, 1)))
+    message = r"v\.npz: not a whole .* \(Object arrays cannot be loaded when allow_pickle=False"
+    refused(lambda: read_vectors(tmp_path / "v.npz"), message)
+    np.save(tmp_path / "v.npy", objects)
+    (tmp_path / "v.ids").write_text("a\n")
+    refused(lambda: read_vectors(tmp_path / "v.npy"), r"v\.npy: .*Python objects.*; save the vectors as")
+    message = r"f, row 1: NaN, infinity.* \(id 'b'"
+    refused(lambda: VectorTable(["a", "b"], np.array([[1.0], [np.nan]]), source="f"), message)
+    refused(lambda: VectorTable(["a", "b"], np.ones((3, 1)), source="f"), "2 ids but 3 vectors")
+    message = r"expected a matrix of numbers \[n, F\], got shape \(3,\)"
+    refused(lambda: VectorTable(["a", "b", "c"], np.ones(3), source="f"), message)
 
 
 # JSON objects as streams

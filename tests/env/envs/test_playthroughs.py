@@ -60,7 +60,6 @@ def written(value: Any) -> str:
 
 
 def playthrough(arguments: dict[str, Any], query_id: str, actions: list[int]) -> str:
-    """An episode as text: everything that the environment says."""
     env = gym.make("SRD-v0", topics=TOPICS, render_mode="ansi", **arguments)
     lines = [f"arguments: {arguments}", f"spaces: {env.observation_space}", f"        {env.action_space}", ""]
     observation, info = env.reset(seed=0, options={"query_id": query_id})

@@ -1,5 +1,3 @@
-"""`scoring_v0` and its batched twin: PettingZoo's tests, the laws, and what bad input is told."""
-
 from __future__ import annotations
 
 import inspect
@@ -209,17 +207,7 @@ def test_render_shows_scores_and_coverage() -> None:
     assert lines[-1].endswith(f"  return alpha_nDCG@10 = {env.measures['alpha_nDCG@10']:.4f}")
 
 
-def test_reset_refuses_what_nearly_asks_for_a_topic_and_scores_are_named() -> None:
-    env = scoring_v0.parallel_env(TOPICS)
-    assert env.reset(options={"options": 1})[0]  # PettingZoo's own tests do that
-    for key in ("qid", "queryid"):
-        refused(lambda key=key: env.reset(options={key: "x"}), f"unknown reset option '{key}'. Did you mean query_id")
-    for wrong in (1.5, "1", None):
-        given: dict[str, Any] = {**dict.fromkeys(env.agents, 1), env.agents[1]: wrong}
-        refused(lambda given=given: env.step(given), "score of doc_1 must be an integer from 0 to 29, got", TypeError)
-
-
-def test_wrong_actions_and_scores_are_answered() -> None:
+def test_wrong_actions_scores_and_reset_options_are_answered() -> None:
     env = scoring_v0.parallel_env(TOPICS, n_scores=4)
     refused(lambda: env.step({}), "call reset", ResetNeeded)
     env.reset(options={"query_id": TOPICS.query_ids[0]})
@@ -236,6 +224,13 @@ def test_wrong_actions_and_scores_are_answered() -> None:
     refused(lambda: core.rank([0], [[1, 2, 3]]), r"expected scores of shape \(1, 6\)")
     refused(lambda: core.rank([0], [[0.5] * 6]), "scores must be integers", TypeError)
     refused(lambda: random.rank([0], np.zeros((1, 6), int)), "needs a generator")
+    env = scoring_v0.parallel_env(TOPICS)
+    assert env.reset(options={"options": 1})[0]  # PettingZoo's own tests do that
+    for key in ("qid", "queryid"):
+        refused(lambda key=key: env.reset(options={key: "x"}), f"unknown reset option '{key}'. Did you mean query_id")
+    for wrong in (1.5, "1", None):
+        given: dict[str, Any] = {**dict.fromkeys(env.agents, 1), env.agents[1]: wrong}
+        refused(lambda given=given: env.step(given), "score of doc_1 must be an integer from 0 to 29, got", TypeError)
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [

@@ -43,7 +43,14 @@ ARGUMENTS: list[dict[str, Any]] = [
 ]
 
 
-REWARDS = ["alpha_DCG", "ERR_IA@5", "NRBP", "alpha_nDCG(normalizer='candidates')@3", measure("StRecall")]
+REWARDS = [
+    "alpha_DCG",
+    "ERR_IA@5",
+    "NRBP",
+    "alpha_nDCG(normalizer=candidates)@3",
+    measure("StRecall"),
+    "VRisk(beta=0.5)",
+]
 MEASURES = ["ERR_IA@5", "alpha_DCG@10", "Dsharp_nDCG", "MAP_IA"]
 
 
@@ -130,13 +137,6 @@ def test_unknown_and_bad_arguments_are_answered(arguments: dict[str, Any], error
         refused(lambda: SelectionCore(**arguments), message, error)
 
 
-def test_environments_read_files_and_their_cores_do_not() -> None:
-    for make in (SelectionEnv, SelectionVectorEnv, scoring_v0.parallel_env):
-        refused(lambda make=make: make("nowhere.parquet"), r"nowhere\.parquet", FileNotFoundError)
-    for core in (SelectionCore, ScoringCore):
-        refused(lambda core=core: core("words"), "got 'words' .*srd_gym.load_topics reads names", TypeError)
-
-
 def test_an_observation_is_the_topic_without_labels() -> None:
     topics = random_topics(8)
     env = gym.make("SRD-v0", topics=topics, max_candidates=11)
@@ -187,7 +187,7 @@ def test_topics_come_in_a_seeded_shuffle_once_an_epoch() -> None:
     assert epoch(7, asked=True) == first, "asking for a topic leaves the epoch where it is"
 
 
-def test_bad_reset_options_and_actions_are_refused() -> None:
+def test_bad_options_and_actions_and_what_is_out_of_order_are_refused() -> None:
     env = SelectionEnv(random_topics(0, count=12, n=3))
     unknown = r"unknown query id in topic set 'random': 'q12'.*Did you mean"
     refused(lambda: env.reset(options={"query_id": "q12"}), unknown)
@@ -197,9 +197,6 @@ def test_bad_reset_options_and_actions_are_refused() -> None:
     hidden = np.ma.masked_array(0, mask=True)  # type: ignore[no-untyped-call]
     for action in (0.5, "0", None, np.array([0]), True, np.True_, np.array(True), hidden):
         refused(lambda action=action: env.step(action), "an action is one integer", TypeError)
-
-
-def test_what_is_out_of_order_is_refused() -> None:
     env = SelectionEnv(random_topics(0, n=2), render_mode="ansi")
     for call in (lambda: env.step(0), env.snapshot, env.render):
         refused(call, r"call reset\(\) first", ResetNeeded)
@@ -212,7 +209,7 @@ def test_what_is_out_of_order_is_refused() -> None:
     assert env.step(1)[2] is True
 
 
-def test_topics_may_be_a_set_arrays_a_path_or_a_name(tmp_path: Path) -> None:
+def test_topics_may_be_a_set_arrays_a_path_or_a_name_for_environments_not_for_cores(tmp_path: Path) -> None:
     topics = random_topics(0)
     path = tmp_path / "topics.parquet"
     write_topics(path, topics)
@@ -227,6 +224,10 @@ def test_topics_may_be_a_set_arrays_a_path_or_a_name(tmp_path: Path) -> None:
     env = gym.make("SRD-v0", topics=topics)
     assert env.spec.kwargs["topics"] is topics
     assert gym.make(env.spec).unwrapped.core.arrays is env.unwrapped.core.arrays
+    for make in (SelectionEnv, SelectionVectorEnv, scoring_v0.parallel_env):
+        refused(lambda make=make: make("nowhere.parquet"), r"nowhere\.parquet", FileNotFoundError)
+    for core in (SelectionCore, ScoringCore):
+        refused(lambda core=core: core("words"), "got 'words' .*srd_gym.load_topics reads names", TypeError)
 
 
 def test_arguments_survive_in_the_spec() -> None:

@@ -15,6 +15,7 @@ from small_topics import FirstRankOnly, random_topics, refused, seeds
 
 from srd_gym import Clicks
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
+from srd_gym.measures import MEASURES
 from srd_gym.testing import _require_equal, check_vector_env
 
 MODES = list(AutoresetMode)
@@ -23,7 +24,7 @@ USERS = [Clicks(boredom=0.5, reveal_intent=True), Clicks(model="dbn"), Clicks(mo
 arguments = st.fixed_dictionaries(
     {
         "horizon": st.sampled_from([1, 3, None]),
-        "reward": st.sampled_from(["alpha_DCG", "alpha_nDCG", "Dsharp_nDCG", FirstRankOnly(), *USERS]),
+        "reward": st.sampled_from([*MEASURES, FirstRankOnly(), *USERS]),
         "observation": st.sampled_from(["full", "compact"]),
         "mask_dtype": st.sampled_from(["int8", "bool"]),
         "pay": st.sampled_from(["step", "end"]),

@@ -1,5 +1,3 @@
-"""Laws of the measures, and a scalar reference written from the definitions, without the additive form."""
-
 from __future__ import annotations
 
 import math

@@ -1,5 +1,3 @@
-"""Measures by their notation, and evaluation of whole sets: what counts, what is missing, and the official tool."""
-
 from __future__ import annotations
 
 import json
@@ -93,12 +91,7 @@ def test_the_pool_is_the_default_where_every_topic_has_one() -> None:
         bound.terms[0].weights[0, 0] = 2.0
 
 
-def test_a_reference_needs_judgments() -> None:
-    refused(lambda: Reference.of(small_topic(), "pool"), r"topic '1' has no pool .*use normalizer='candidates'")
-    refused(lambda: Reference.of(bare_topic(), "candidates"), "topic '1' has no judgments")
-
-
-def test_binding_and_scoring_check_their_shapes() -> None:
+def test_binding_and_scoring_check_judgments_and_shapes() -> None:
     bound = measure("alpha_nDCG").bind([Reference([[1, 0], [0, 1]])], 2)
     rows = Reference([[1, 0], [0, 1]]).pool
     refused(lambda: Reference([[1], [0]], ["a"]), "expected one id for each of 2 pool documents, got 1")
@@ -113,6 +106,8 @@ def test_binding_and_scoring_check_their_shapes() -> None:
     refused(lambda: bound.score_rankings([[2]], rows[None], 0), message)
     message = "rankings hold candidate indices, expected integers, got float64"
     refused(lambda: bound.score_rankings([[0.0]], rows[None], 0), message, TypeError)
+    refused(lambda: Reference.of(small_topic(), "pool"), r"topic '1' has no pool .*use normalizer='candidates'")
+    refused(lambda: Reference.of(bare_topic(), "candidates"), "topic '1' has no judgments")
 
 
 # Evaluation of whole sets
@@ -149,7 +144,6 @@ def pooled(topics: TopicSet, generator: np.random.Generator) -> TopicSet:
 
 
 def some_run(topics: TopicSet, generator: np.random.Generator) -> Run:
-    """Rankings of all but the first topic, of candidates, documents of the pool and others."""
     rankings = {"elsewhere": ("a",)}
     for topic in topics[1:]:
         ids = [*dict.fromkeys(topic.doc_ids + (topic.pool_ids or ())), "unknown"]
@@ -198,13 +192,9 @@ def test_a_missing_ranking_counts_0_and_an_unjudged_one_nothing(trec: tuple[Qrel
     assert found.mean(present_only=True)["StRecall@3"] == pytest.approx(1 / 2)
 
 
-def test_measures_keep_the_names_they_were_asked_for(trec: tuple[Qrels, Run]) -> None:
-    found = evaluate_run(*trec, ["st-recall@3", measure("alpha-ndcg@3")])
-    assert list(found.measures) == ["st-recall@3", "alpha_nDCG@3"]
-    assert list(evaluate_run(*trec, "P_IA@2").measures) == ["P_IA@2"]
-
-
-def test_what_cannot_be_scored_is_refused(trec: tuple[Qrels, Run]) -> None:
+def test_measures_keep_the_names_they_were_asked_for_and_what_cannot_be_scored_is_refused(
+    trec: tuple[Qrels, Run],
+) -> None:
     qrels, run = trec
     other = Run(rankings={"9": run.rankings["9"]}, scores={"9": run.scores["9"]})
     message = r"no query of the run is judged \(the run has '9', .* the qrels have '1'"
@@ -216,6 +206,9 @@ def test_what_cannot_be_scored_is_refused(trec: tuple[Qrels, Run]) -> None:
     refused(lambda: evaluate_run(*trec, candidates), "TREC files have no candidates")
     bare = alone(small_topic())
     refused(lambda: evaluate(bare, {"1": [0]}, ["StRecall@1"], "pool"), "topic '1' has no pool")
+    found = evaluate_run(*trec, ["st-recall@3", measure("alpha-ndcg@3")])
+    assert list(found.measures) == ["st-recall@3", "alpha_nDCG@3"]
+    assert list(evaluate_run(*trec, "P_IA@2").measures) == ["P_IA@2"]
 
 
 def topics() -> TopicSet:

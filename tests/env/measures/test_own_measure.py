@@ -1,5 +1,3 @@
-"""A measure of the user's own, as docs/extending.md shows it: all that a measure does, without registration."""
-
 from __future__ import annotations
 
 import copy
@@ -74,13 +72,6 @@ def test_it_scores_rewards_and_is_told(own: Any, registered: bool) -> None:
         paid += float(reward)
     assert list(info["measures"]) == [name, "Early@2", "StRecall@10"]
     assert [info["measures"][name], result.per_topic[info["query_id"]][name]] == pytest.approx([paid] * 2)
-
-    vector: Any = gym.make_vec("SRD-v0", num_envs=2, topics=TOPICS, reward=what, measures=(short,))
-    _, infos = vector.reset(seed=0, options={"query_id": info["query_id"]})
-    for _ in range(6):
-        *_, infos = vector.step(infos["action_mask"].argmax(axis=1))
-    assert infos["measures"][name].tolist() == pytest.approx([paid] * 2)
-    assert "Early@2" in infos["measures"]
 
     joint = scoring_v0.parallel_env(topics=TOPICS, reward=what, measures=(short,), n_scores=6)
     joint.reset(options={"query_id": info["query_id"]})

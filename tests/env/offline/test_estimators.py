@@ -1,5 +1,3 @@
-"""Estimators of a ranker's value: exact on all lists, against the simulator's truth, and against other code."""
-
 from __future__ import annotations
 
 import json
@@ -30,7 +28,6 @@ def logged(epsilon: float, users: Clicks = CASCADE, episodes: int = 500, seed: i
 
 
 def truth(users: Clicks, epsilon: float, depth: int, topics: TopicSet = TOPICS) -> float:
-    """The expected clicks on a list of the evaluated policy, over all its lists."""
     bound = replace(users, expected=True).bind(TopicArrays.of(topics), depth)
     size = topics.max_candidates
     lists = np.array(list(permutations(range(size), depth)))
@@ -48,7 +45,6 @@ UNBIASED = [("ips", CASCADE), ("ips", PBM), ("cascade-dr", CASCADE), ("cascade-d
 @pytest.mark.parametrize(("name", "users"), UNBIASED)
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])
 def test_the_expectation_over_all_lists_is_the_value(name: str, users: Clicks, epsilon: float) -> None:
-    """Every list of one topic once, weighed by its propensity, with expected clicks."""
     topics, depth, logger = TopicSet([judged_topic(5, 1)], name="one"), 3, EpsilonPolicy(0.6)
     ranker = Own(lambda topic, k: np.array([2, 0, 4, 1, 3])[:k])
     positions = np.array(list(permutations(range(5), depth)))

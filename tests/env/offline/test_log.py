@@ -1,5 +1,3 @@
-"""Logs on disk: read back, gone on with, and refused."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -32,7 +30,7 @@ def logged(tmp_path: Path) -> Path:
     return tmp_path / "log.parquet"
 
 
-def test_a_log_is_read_back(logged: Path) -> None:
+def test_a_log_is_read_back_and_begins_alike_whatever_follows(logged: Path) -> None:
     log, made = read_log(logged, TOPICS), next(parts())()
     for name in ("topic_index", "shown", "propensities", "slot_propensities", "clicks", "orders", "policy"):
         assert_array_equal(getattr(log, name), getattr(made, name), err_msg=name)
@@ -40,6 +38,8 @@ def test_a_log_is_read_back(logged: Path) -> None:
     assert log.clicks.any()
     ranking = pq.read_table(logged)["ranking_propensity"].to_numpy()
     assert_array_equal(ranking, made.propensities.prod(axis=1))
+    few, more = next(parts(10))(), next(parts(50))()
+    assert_array_equal(few.topic_index, more.topic_index[:10])
 
 
 def test_an_interrupted_log_goes_on_to_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,11 +66,6 @@ def test_an_interrupted_log_goes_on_to_the_same_file(tmp_path: Path, monkeypatch
     refused(lambda: write_log(again, parts(), HEADER | {"epsilon": 0.1}, told.append), "epsilon was 0.4, now 0.1")
 
 
-def test_the_first_episodes_do_not_depend_on_how_many_follow() -> None:
-    few, more = next(parts(10))(), next(parts(50))()
-    assert_array_equal(few.topic_index, more.topic_index[:10])
-
-
 def changed(logged: Path, name: str, value: Any) -> None:
     table = pq.read_table(logged)
     column = table[name].to_pylist()
@@ -92,7 +87,7 @@ def test_a_log_that_cannot_be_is_refused(logged: Path, name: str, value: Any, me
     refused(lambda: read_log(logged, TOPICS), message)
 
 
-def test_files_that_are_no_logs_are_refused(logged: Path, tmp_path: Path) -> None:
+def test_files_that_are_no_logs_and_topics_without_judgments_are_refused(logged: Path, tmp_path: Path) -> None:
     table = pq.read_table(logged)
     pq.write_table(table.drop_columns(["propensities"]), tmp_path / "bare.parquet")
     refused(lambda: read_log(tmp_path / "bare.parquet", TOPICS), "lacks the column propensities")
@@ -101,8 +96,5 @@ def test_files_that_are_no_logs_are_refused(logged: Path, tmp_path: Path) -> Non
     logged.write_bytes(logged.read_bytes()[:-200])
     refused(lambda: read_log(logged, TOPICS), "not a whole Parquet file")
     refused(lambda: read_log(tmp_path / "none.parquet", TOPICS), "none.parquet", FileNotFoundError)
-
-
-def test_only_judged_topics_are_logged() -> None:
     topics = TopicSet([small_topic(), bare_topic(2, "bare")], name="half")
     refused(lambda: next(parts(1, topics)), "topic 'bare' has no judgments")

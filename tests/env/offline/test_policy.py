@@ -1,5 +1,3 @@
-"""The exploring policy: its probabilities against enumeration and against its own draws."""
-
 from __future__ import annotations
 
 from itertools import permutations
@@ -38,20 +36,14 @@ def test_draws_follow_the_probabilities() -> None:
     assert (np.sort(shown, axis=1)[:, :-1] != np.sort(shown, axis=1)[:, 1:]).all()
 
 
-def test_short_topics_leave_ranks_empty_and_are_shown_whole() -> None:
+def test_short_topics_are_shown_whole_and_what_is_out_of_reach_has_no_chance() -> None:
     policy = EpsilonPolicy(0.5, within=1)
     reach = policy.reach(np.array([2, 9]), 3)
     assert reach.tolist() == [2, 3]  # as many as there are ranks to fill
     shown = policy.sample(reach, 3, np.random.default_rng(0))
     assert (shown[0, 2], shown[1, 2] >= 0) == (-1, True)
     assert policy.propensities(shown, reach)[0, 2] == 1
-
-
-def test_a_document_out_of_reach_has_no_chance() -> None:
     chances = EpsilonPolicy(0.5, within=3).propensities(np.array([[0, 5, 1]]), np.array([3]))
     assert chances[0, 1] == 0
-
-
-def test_policies_that_cannot_be_are_refused() -> None:
     refused(lambda: EpsilonPolicy(1.5), "epsilon must be between 0 and 1")
     refused(lambda: EpsilonPolicy(0.1, 0), "within must be at least 1")

@@ -1,5 +1,3 @@
-"""Pruning strategies: their laws in simulator and environments, their notation and distances, and what they refuse."""
-
 from __future__ import annotations
 
 import copy
@@ -120,7 +118,6 @@ def test_environments_single_and_vector_and_snapshots_are_pruned_alike(pruning: 
 
 
 def line(*places: float) -> TopicSet:
-    """Documents on a line."""
     return alone(small_topic(np.ones((len(places), 1)), doc_vectors=np.outer(places, [1, 0, 0])))
 
 
@@ -146,7 +143,6 @@ def test_knn_is_what_a_loop_would_do(seed: int, fraction: float, metric: Any) ->
 
 
 def left_after(core: SelectionCore, *actions: int) -> list[int]:
-    """The candidates that are on offer after an episode's first steps."""
     core.reset([0])
     for action in actions:
         core.step([action])

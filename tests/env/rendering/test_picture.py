@@ -1,5 +1,3 @@
-"""Pictures of episodes: what they show, how they are offered, and that nothing of it touches the episode."""
-
 from __future__ import annotations
 
 import copy
@@ -57,7 +55,6 @@ def test_the_map_keeps_distances_in_the_plane_does_not_change_and_needs_few_docu
 
 
 def frames(topic: Topic = JUDGED, **options: Any) -> list[np.ndarray]:
-    """The pictures of an episode in candidate order."""
     env = gym.make("SRD-v0", topics=alone(topic), render_mode="rgb_array", disable_env_checker=True, **options)
     env.reset(seed=0)
     shown = [env.render()]

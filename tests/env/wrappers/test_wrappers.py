@@ -1,5 +1,3 @@
-"""Wrappers that lay observations out as other libraries want them: laws, checkers, contents, and what they refuse."""
-
 from __future__ import annotations
 
 import re
@@ -103,7 +101,7 @@ def test_a_flat_observation_is_laid_out_as_it_says() -> None:
     assert_array_equal(made("TianshouObservation").reset(seed=1)[0]["obs"], env.reset(seed=1)[0][:-n])
 
 
-def test_lookup_completes_compact_observations() -> None:
+def test_lookup_completes_compact_observations_alone() -> None:
     full = SelectionVectorEnv(TOPICS, num_envs=3)
     compact = SelectionVectorEnv(TOPICS, num_envs=3, observation="compact")
     for source in (compact, made("compact"), TOPICS, srd_gym.load_topics(TOPICS)):
@@ -114,9 +112,6 @@ def test_lookup_completes_compact_observations() -> None:
             assert_array_equal(completed[name], part)
     one, _ = made("compact").reset(seed=5)
     assert_array_equal(lookup(one, known)["documents"], expected["documents"][0])
-
-
-def test_lookup_refuses_what_it_cannot_look_up() -> None:
     observation, _ = made("nothing").reset(seed=0)
     known, other = tables(TOPICS), gym.make("CartPole-v1")
     message = r"expected a compact observation, with 'topic', got \['action_mask', 'doc"

@@ -51,7 +51,7 @@ def test_ranking_is_the_argmax_of_the_trained_policy_at_every_rank(name: str) ->
             assert logits[ranking[rank]] >= logits[ranking[rank:]].max() - 1e-5
 
 
-def test_order_features_by_hand() -> None:
+def test_order_features_mean_and_deviation_by_hand() -> None:
     topic, lone = bare_topic(3, retrieval_scores=[6, 3, 2]), bare_topic(1, "2", retrieval_scores=[2])
     np.testing.assert_allclose(order_features(topic), [[1, 1, 1], [0.5, 0.5, 0.25], [0, 1 / 3, 0]])
     assert not order_features(replace(topic, retrieval_scores=None)).any()
@@ -59,6 +59,12 @@ def test_order_features_by_hand() -> None:
     assert order_features(equal)[:, 2].tolist() == [0, 0, 0]
     padded = padded_order_features(TopicArrays(TopicSet([topic, lone], name="two")))
     np.testing.assert_array_equal(padded[1], [[1, 1, 0], [0, 0, 0], [0, 0, 0]])
+    one, other = bare_topic(2, doc_vectors=[[0, 1], [2, 1]]), bare_topic(1, "2", doc_vectors=[[4, 1]])
+    topics = TopicSet([one, other], name="hand")
+    mean, deviation = mean_and_deviation(topics)
+    assert mean.tolist() == [2.0, 1.0]
+    assert deviation == pytest.approx(np.sqrt((8 / 3 + 0) / 2))
+    assert mean_and_deviation(topics[1:]) == (pytest.approx([4.0, 1.0]), 1.0)
 
 
 @pytest.mark.parametrize("rollouts", [1, 3])
@@ -84,15 +90,6 @@ def test_vectors_are_not_copied_for_training_on_the_cpu() -> None:
     one = tensors.batch(np.array([4])).documents
     assert one.data_ptr() == core.arrays.topics[4].require_vectors("test").ctypes.data
     assert one.shape == (1, 10, 7)
-
-
-def test_mean_and_deviation_by_hand() -> None:
-    one, other = bare_topic(2, doc_vectors=[[0, 1], [2, 1]]), bare_topic(1, "2", doc_vectors=[[4, 1]])
-    topics = TopicSet([one, other], name="hand")
-    mean, deviation = mean_and_deviation(topics)
-    assert mean.tolist() == [2.0, 1.0]
-    assert deviation == pytest.approx(np.sqrt((8 / 3 + 0) / 2))
-    assert mean_and_deviation(topics[1:]) == (pytest.approx([4.0, 1.0]), 1.0)
 
 
 def test_ties_go_to_the_first_candidate_and_constant_vectors_keep_the_order() -> None:

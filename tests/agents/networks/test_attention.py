@@ -20,7 +20,8 @@ def test_attend_is_softmax_of_scaled_products_over_the_real_documents() -> None:
         torch.testing.assert_close(out[0, :, part], torch.softmax(logits, dim=1) @ value[:, part])
 
 
-def test_first_weights_fill_the_range_of_their_inputs() -> None:
-    network = SelfAttention(5, 8, 2)
+def test_first_weights_fill_the_range_of_their_inputs_and_draw_nothing_global() -> None:
+    before, network = torch.get_rng_state(), SelfAttention(5, 8, 2)
     initialise(network, torch.Generator().manual_seed(1))
+    assert torch.equal(before, torch.get_rng_state())
     assert 0.8 / math.sqrt(5) < float(network.mixed.weight.detach().abs().max()) <= 1 / math.sqrt(5)

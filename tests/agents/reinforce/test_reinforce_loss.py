@@ -83,7 +83,7 @@ def test_the_gradient_is_that_of_the_papers_equations(topics: int, rollouts: int
             assert -gradient[index].item() == pytest.approx((objective(up) - objective(down)) / 2e-5, abs=1e-6)
 
 
-def test_a_shift_and_a_scale_are_those_of_the_vectors() -> None:
+def test_vectors_are_shifted_and_scaled_and_no_query_is_the_middle_state() -> None:
     weights, queries, documents, actions, _ = random_case(8, 2, 2)
     shift, scale = np.array([0.3, -1.0, 2.0, 0.1]), 1.7
     taken = torch.from_numpy(actions).view(2, 2, -1)
@@ -94,9 +94,6 @@ def test_a_shift_and_a_scale_are_those_of_the_vectors() -> None:
     as_is = Inputs(torch.from_numpy(queries), torch.from_numpy(documents))
     found, expected = (each.logits(one, taken).softmax(-1) for each, one in ((shifted, as_is), (plain, moved)))
     np.testing.assert_allclose(found.detach(), expected.detach(), rtol=1e-12)
-
-
-def test_a_missing_query_gives_the_middle_state() -> None:
     network = network_with(random_case(1, 1, 1)[0])
     network.shift.fill_(2.0)
     _, initial = network.begin(Inputs(torch.zeros(2, 4).double(), torch.zeros(2, 3, 4).double()))

@@ -115,12 +115,6 @@ def test_a_zip_file_is_read_only_where_the_user_says_so(ours: bool, tmp_path: Pa
             np.testing.assert_array_equal(one, other)
 
 
-def test_the_row_without_a_file_says_what_it_needs() -> None:
-    message = "ranker 'sb3' needs the zip file of a trained model: path=FILE"
-    refused(lambda: make_ranker("sb3", trust=True).rank(TOPICS[0], 3), message)
-    refused(lambda: make_ranker("sb3", path="model.zip"), r"can run any code in it.*trust=True in Python, --trust")
-
-
 class Attack:
     """A zip file that runs code when SB3 reads it, and a model folder that names it and claims to be trusted."""
 
@@ -228,3 +222,6 @@ def test_models_that_cannot_rank() -> None:
     with warnings.catch_warnings(action="ignore"):
         recurrent = contrib.RecurrentPPO("MultiInputLstmPolicy", env, n_steps=8, batch_size=8)
     refused(lambda: SB3Ranker(recurrent), r"unknown SB3 algorithm 'RecurrentPPO'.*Only their policies say")
+    message = "ranker 'sb3' needs the zip file of a trained model: path=FILE"
+    refused(lambda: make_ranker("sb3", trust=True).rank(TOPICS[0], 3), message)
+    refused(lambda: make_ranker("sb3", path="model.zip"), r"can run any code in it.*trust=True in Python, --trust")

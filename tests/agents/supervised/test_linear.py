@@ -212,7 +212,7 @@ def test_gradient_is_finite_differences(name: str) -> None:
         assert gradient[place] == pytest.approx(slope, abs=1e-4)
 
 
-def test_word_coverage_by_hand() -> None:
+def test_word_coverage_and_loss_augmented_cover_by_hand() -> None:
     words = WordCoverage.of(("aa aa bb", "bb", "cc aa", ""), max_words=2)
     assert words.n_words == 2  # aa and bb are used most
     assert words.covers[:, :2].tolist() == [[True, True], [False, True], [True, False], [False, False]]
@@ -222,6 +222,9 @@ def test_word_coverage_by_hand() -> None:
     wanted = np.zeros(len(BINS) * len(LEVELS))
     wanted[half], wanted[len(BINS) + half] = 1.0, 0.5
     np.testing.assert_array_equal(words.covered_by(np.array([0, 1])), wanted)
+    words, weights = WordCoverage.of(("aa", "bb", "cc"), 10), np.zeros(len(COVERAGE_NAMES))
+    covers = np.array([[True, False], [False, True], [False, False]])
+    assert greedy_cover(words, weights, np.array([0.7, 0.3]), covers, 3).tolist() == [2, 1, 0]
 
 
 @given(seed=st.integers(0, 300))
@@ -234,12 +237,6 @@ def test_greedy_cover_is_within_1_minus_1_by_e_of_the_best_set(seed: int) -> Non
     assert weights @ words.covered_by(chosen) >= (1 - 1 / math.e) * max(sets) - 1e-6
     first = [weights @ words.covered_by(np.array([d])) for d in range(6)]
     assert first[int(chosen[0])] == pytest.approx(max(first), rel=1e-5)
-
-
-def test_loss_augmented_cover_avoids_subtopics() -> None:
-    words, weights = WordCoverage.of(("aa", "bb", "cc"), 10), np.zeros(len(COVERAGE_NAMES))
-    covers = np.array([[True, False], [False, True], [False, False]])
-    assert greedy_cover(words, weights, np.array([0.7, 0.3]), covers, 3).tolist() == [2, 1, 0]
 
 
 @pytest.mark.parametrize("name", [*PLACKETT_LUCE, *SVMS])
@@ -264,18 +261,15 @@ def test_svm_div_without_words() -> None:
     refused(lambda: ranker.fit([without]), message)
 
 
-def test_shortage_of_bad_rankings_is_told() -> None:
+def test_refusals_and_shortage_of_bad_rankings() -> None:
+    refused(lambda: make_ranker("listmle").weights_by_name, "is not trained")  # type: ignore[attr-defined]
+    columns: Any = make_ranker("r-ltr", columns=("BM52",))
+    refused(lambda: columns.fit(TOYS), r"unknown feature column of topic 'toy0': 'BM52'. Did you mean BM25\?")
+    measure: Any = make_ranker("structsvm", measure="alpha_nDCGG")
+    refused(lambda: measure.fit(TOYS), "unknown measure")
     easy = replace(toy(9), query_id="easy", judgments=np.ones((12, 3), np.int8))
     ranker: Any = make_ranker("pamm", epochs=1, columns=("BM25",))
     told = "1 of 7 topics, easy among them, have fewer than 20 random rankings of at most 0.8 of the ideal's alpha_nDCG"
     with pytest.warns(UserWarning, match=told):
         ranker.fit(TopicSet([easy, *TOYS], name="mixed"), seed=0)
     refused(lambda: ranker.fit([easy]), "'pamm': no random ranking of 1 topics is as bad as negative_below=0.8.*raise")
-
-
-def test_refusals() -> None:
-    refused(lambda: make_ranker("listmle").weights_by_name, "is not trained")  # type: ignore[attr-defined]
-    columns: Any = make_ranker("r-ltr", columns=("BM52",))
-    refused(lambda: columns.fit(TOYS), r"unknown feature column of topic 'toy0': 'BM52'. Did you mean BM25\?")
-    measure: Any = make_ranker("structsvm", measure="alpha_nDCGG")
-    refused(lambda: measure.fit(TOYS), "unknown measure")

@@ -103,14 +103,6 @@ def test_the_loop_trains_what_is_no_learner(tmp_path: Path) -> None:
     assert more.count.item() == 2 * len(TRAIN)
 
 
-def test_a_learner_without_a_name_goes_by_its_class(tmp_path: Path) -> None:
-    methods = {key: value for key, value in vars(NoisyLinear).items() if key not in ("name", "__dict__", "__weakref__")}
-    nameless: Any = type("Nameless", (Learner,), methods)
-    made = nameless(NoisyLinearConfig(epochs=1))
-    made.fit(TRAIN, out=tmp_path)
-    assert made.name == nameless.load(tmp_path).name == "noisy_linear:Nameless"
-
-
 def test_the_best_weights_are_kept_or_the_last_without_validation() -> None:
     toy = learner(epochs=8, rate=3.0)
     history = toy.fit(TRAIN, VALIDATION, seed=3)
@@ -149,7 +141,7 @@ def test_resuming_goes_on_with_more_epochs(tmp_path: Path) -> None:
     assert (tmp_path / "model.safetensors").read_bytes() == before
 
 
-def test_a_time_budget_ends_the_run_and_can_be_raised(tmp_path: Path) -> None:
+def test_a_time_budget_ends_the_run_can_be_raised_and_still_validates(tmp_path: Path) -> None:
     toy = learner(epochs=100_000, patience=0)
     history = toy.fit(TRAIN, VALIDATION, seed=3, out=tmp_path, time_budget=0.1)
     assert history.stopped_by == "time_budget"
@@ -158,8 +150,6 @@ def test_a_time_budget_ends_the_run_and_can_be_raised(tmp_path: Path) -> None:
     more = learner(epochs=100_000, patience=0).fit(TRAIN, VALIDATION, seed=3, **budget)
     assert len(more.records) > len(history.records) - 1
 
-
-def test_a_budget_cut_within_the_first_epoch_still_validates() -> None:
     class Slow(NoisyLinear):
         def _update(self, batch: IntArray) -> Mapping[str, float]:
             time.sleep(0.1)
@@ -248,7 +238,7 @@ def test_topics_without_relevant_candidates_are_left_out_and_bad_ones_refused() 
     refused(lambda: learner(validation_measure="alpha_nDCGG").fit(TRAIN, VALIDATION), "unknown measure")
 
 
-def test_what_a_folder_holds(tmp_path: Path) -> None:
+def test_what_a_folder_holds_and_a_learner_without_a_name_goes_by_its_class(tmp_path: Path) -> None:
     toy = learner()
     refused(lambda: toy.save(tmp_path), "no weights to save")
     toy.fit(TRAIN, seed=8)
@@ -256,6 +246,11 @@ def test_what_a_folder_holds(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "config.json").read_text())
     assert {"schema_version", "ranker", "config", "vector_width", "seed", "versions", "metadata"} <= content.keys()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
+    methods = {key: value for key, value in vars(NoisyLinear).items() if key not in ("name", "__dict__", "__weakref__")}
+    nameless: Any = type("Nameless", (Learner,), methods)
+    made = nameless(NoisyLinearConfig(epochs=1))
+    made.fit(TRAIN, out=tmp_path)
+    assert made.name == nameless.load(tmp_path).name == "noisy_linear:Nameless"
 
 
 @pytest.mark.parametrize(("file", "content", "message"), [

@@ -85,29 +85,19 @@ def test_the_passive_checker_is_silent_and_off_for_shared_documents() -> None:
 
 
 @given(seeds, st.sampled_from(REWARDS), st.sampled_from([3, None]), st.sampled_from([None, "candidates"]))
-def test_the_environment_is_the_core_and_its_measures_are_those_of_an_evaluation(
-    seed: int, what: Any, horizon: int | None, normalizer: Any
-) -> None:
+def test_rewards_and_measures_are_those_of_an_evaluation(seed: int, what: Any, horizon: Any, normalizer: Any) -> None:
     topics = random_topics(seed)
     arguments: dict[str, Any] = {"reward": what, "horizon": horizon, "normalizer": normalizer, "measures": MEASURES}
-    env, core = gym.make("SRD-v0", topics=topics, **arguments), SelectionCore(topics, **arguments)
+    env = gym.make("SRD-v0", topics=topics, **arguments)
     generator = np.random.default_rng(seed)
     _, info = env.reset(seed=seed)
-    query_id = info["query_id"]
-    core.reset([topics.position(query_id)])
-    paid, terminated = 0.0, False
+    query_id, paid, terminated = info["query_id"], 0.0, False
     while not terminated:
-        action = int(generator.integers(0, topics.max_candidates))
-        result = core.step([action])
-        observation, reward, terminated, _, info = env.step(np.int64(action))
-        assert (reward, terminated) == (result.reward[0], result.done[0])
-        assert info["invalid_action"] is bool(result.invalid[0])
-        assert_array_equal(observation["ranking"], core.ranking[0])
-        assert_array_equal(observation["action_mask"], core.allowed[0])
+        observation, reward, terminated, _, info = env.step(generator.integers(0, topics.max_candidates))
         paid += float(reward)
     assert info["return"] == paid
     assert info["measures"][env.unwrapped.core.reward_name] == pytest.approx(paid, rel=1e-12)
-    found = evaluate(topics, {query_id: core.ranking[0]}, list(info["measures"]), normalizer)
+    found = evaluate(topics, {query_id: observation["ranking"]}, list(info["measures"]), normalizer)
     assert info["measures"] == pytest.approx(found.per_topic[query_id], rel=1e-12)
     assert {"ERR_IA@5", "alpha_DCG@10", "MAP_IA"} <= set(info["measures"])
     assert all(type(value) is float for value in info["measures"].values())

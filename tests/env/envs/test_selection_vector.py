@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from own_parts import Early
 from small_topics import FirstRankOnly, random_topics, refused, seeds
 
 from srd_gym import Clicks
@@ -24,7 +25,7 @@ USERS = [Clicks(boredom=0.5, reveal_intent=True), Clicks(model="dbn"), Clicks(mo
 arguments = st.fixed_dictionaries(
     {
         "horizon": st.sampled_from([1, 3, None]),
-        "reward": st.sampled_from([*MEASURES, FirstRankOnly(), *USERS]),
+        "reward": st.sampled_from([*MEASURES, FirstRankOnly(), Early(), *USERS]),
         "observation": st.sampled_from(["full", "compact"]),
         "mask_dtype": st.sampled_from(["int8", "bool"]),
         "pay": st.sampled_from(["step", "end"]),

@@ -118,15 +118,7 @@ def test_clipping_cuts_weights_and_the_interval_is_seeded() -> None:
     assert whole == again
 
 
-def test_a_log_without_support_is_told() -> None:
-    log = logged(0.0)
-    assert unsupported(log, FORWARDS) == 0
-    assert unsupported(log, OTHER) == 1
-    found = evaluate_offline(log, OTHER, resamples=50)
-    assert (found["ips"].value, found["ips"].effective, found["ips"].mean_weight) == (0, 0, 0)
-
-
-def test_what_a_log_does_not_tell_is_refused() -> None:
+def test_a_log_without_support_is_told_and_what_it_does_not_tell_is_refused() -> None:
     log = logged(0.5, episodes=9)
     foreign = replace(log, slot_propensities=None, policy=None, orders=None)
     assert list(evaluate_offline(foreign, OTHER, resamples=10)) == ["ips", "snips", "cascade-dr"]
@@ -135,3 +127,8 @@ def test_what_a_log_does_not_tell_is_refused() -> None:
     refused(lambda: evaluate_offline(log, OTHER, estimators=["ipw"]), "Did you mean ips")
     refused(lambda: evaluate_offline(log, OTHER, clip=-1.0), "clip must be")
     refused(lambda: evaluate_offline(log, OTHER, epsilon=2.0), "epsilon must be between 0 and 1")
+    log = logged(0.0)
+    assert unsupported(log, FORWARDS) == 0
+    assert unsupported(log, OTHER) == 1
+    found = evaluate_offline(log, OTHER, resamples=50)
+    assert (found["ips"].value, found["ips"].effective, found["ips"].mean_weight) == (0, 0, 0)

@@ -149,18 +149,15 @@ def left_after(core: SelectionCore, *actions: int) -> list[int]:
     return np.flatnonzero(core.allowed[0]).tolist()
 
 
-def test_of_two_equally_near_the_later_goes_and_a_wasted_rank_drops_nothing() -> None:
+def test_the_later_of_two_goes_wasted_ranks_drop_nothing_and_chains_drop_in_turn() -> None:
     core = SelectionCore(line(0, 1, 2, 3, 10, 11, 12, 20, 30, 31, 45), horizon=3, pruning=KNN(k=1))
     assert left_after(core, 5) == left_after(core, 5, 5) == [0, 1, 2, 3, 4, 7, 8, 9, 10]
+    for pruning in (Chain((KNN(k=1), KNN(k=1))), KNN(k=2)):
+        core = SelectionCore(line(0, 1, 3, 6, 10, 15, 21), horizon=3, pruning=pruning)
+        assert left_after(core, 0) == [3, 4, 5, 6]
 
 
-def test_by_ranker_at_reset_keeps_the_rankers_first_half() -> None:
-    core = SelectionCore(line(5, 4, 3, 2, 1, 0, 9), horizon=2, pruning=ByRanker(ById(), 0.5))
-    assert left_after(core) == [0, 1, 6]  # 3.5 rounded down
-    assert left_after(core, 0) == [1, 6]
-
-
-def test_by_ranker_at_each_step_prunes_once_and_is_asked_once() -> None:
+def test_by_ranker_keeps_the_first_half_at_reset_or_is_asked_once_at_a_step() -> None:
     asked = []
 
     class Counting(ById):
@@ -172,6 +169,9 @@ def test_by_ranker_at_each_step_prunes_once_and_is_asked_once() -> None:
     assert left_after(core, 0) == [4, 5, 6, 7]
     assert left_after(core, 0, 7, 6) == [4, 5]
     assert asked == [1, 1], "once an episode"
+    core = SelectionCore(line(5, 4, 3, 2, 1, 0, 9), horizon=2, pruning=ByRanker(ById(), 0.5))
+    assert left_after(core) == [0, 1, 6]  # 3.5 rounded down
+    assert left_after(core, 0) == [1, 6]
 
 
 def load_by_id(name: str) -> ById:
@@ -197,12 +197,6 @@ def test_by_ranker_takes_registry_names() -> None:
     refused(lambda: SelectionCore(topics, pruning=unable), r"needs `score` .*which random lacks", TypeError)
     strategy = ByRanker(ById(), 0.5)
     assert copy.deepcopy(strategy).ranker is strategy.ranker, "specifications copy a strategy without its ranker"
-
-
-def test_a_chain_drops_what_each_of_its_parts_drops_in_turn() -> None:
-    for pruning in (Chain((KNN(k=1), KNN(k=1))), KNN(k=2)):
-        core = SelectionCore(line(0, 1, 3, 6, 10, 15, 21), horizon=3, pruning=pruning)
-        assert left_after(core, 0) == [3, 4, 5, 6]
 
 
 def test_arrays_share_one_table_of_neighbours() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from own_parts import Early
@@ -25,7 +25,6 @@ USERS = [Clicks(boredom=0.5, reveal_intent=True), Clicks(model="dbn"), Clicks(mo
 arguments = st.fixed_dictionaries(
     {
         "horizon": st.sampled_from([1, 3, None]),
-        "reward": st.sampled_from([*MEASURES, FirstRankOnly(), Early(), *USERS]),
         "observation": st.sampled_from(["full", "compact"]),
         "mask_dtype": st.sampled_from(["int8", "bool"]),
         "pay": st.sampled_from(["step", "end"]),
@@ -35,13 +34,15 @@ arguments = st.fixed_dictionaries(
 )
 
 
-@given(seeds, modes, arguments, st.integers(1, 5), st.booleans())
+@pytest.mark.parametrize("reward", [*MEASURES, FirstRankOnly(), Early(), *USERS], ids=str)
+@given(seed=seeds, mode=modes, how=arguments, episodes=st.integers(1, 5), unlabelled=st.booleans())
+@settings(max_examples=5)
 def test_it_is_sync_vector_env_bit_for_bit(
-    seed: int, mode: AutoresetMode, given_arguments: dict[str, Any], episodes: int, unlabelled: bool
+    reward: Any, seed: int, mode: AutoresetMode, how: dict[str, Any], episodes: int, unlabelled: bool
 ) -> None:
-    topics = random_topics(seed, unlabelled=unlabelled)
-    vector = SelectionVectorEnv(topics, num_envs=episodes, autoreset_mode=mode, **given_arguments)
-    check_vector_env(vector, lambda: SelectionEnv(topics, **given_arguments), seed=seed, steps=14)
+    topics, how = random_topics(seed, unlabelled=unlabelled), how | {"reward": reward}
+    vector = SelectionVectorEnv(topics, num_envs=episodes, autoreset_mode=mode, **how)
+    check_vector_env(vector, lambda: SelectionEnv(topics, **how), seed=seed, steps=14)
 
 
 @given(seeds, st.lists(st.sampled_from(["q0", "q1", "q4", None]), min_size=4, max_size=4), st.integers(1, 15))

@@ -49,7 +49,7 @@ Cell = tuple[Place, TopicSet]
 Table = dict[str, dict[Place, dict[str, list[float]]]]
 """By ranker, place and query: MEASURE with each first stage and kind of vectors."""
 Rank = Callable[[Topic, int], IntArray]
-"""The first k of a topic."""
+"""Ranks the first k documents of a topic."""
 
 
 def either(few: Rank, many: Rank) -> Rank:

@@ -272,7 +272,7 @@ def about(query: str | None, name: str) -> str:
     more than four words, such as a sentence, would outweigh the names and make them alike.
 
     Raises:
-        TypeError: a query that is no text.
+        TypeError: the query is not text.
     """
     if not isinstance(query, str | None):
         raise TypeError(f"query_text must be text, got {query!r} ({type(query).__name__})")

@@ -92,7 +92,7 @@ def _ends(one: Compared) -> list[list[float]]:
 
 
 def _point(one: Compared, number: int) -> dict[str, Any]:
-    """How a ranker's point looks."""
+    """Style of a ranker's point."""
     return {**look(number), "capsize": 2, "linestyle": "none", "label": one.rows[0]}
 
 

@@ -5,6 +5,8 @@ which, the popular ones more often. Then the vectors: topic direction + directio
 scaled to length 1, so that a vector's length says nothing about the labels. Last the retrieval order: a noisy view of
 how relevant a document is. docs/synthetic.md shows what each number was set to, and why.
 
+No matrix product takes part: those round differently by kind of processor, and a topic has the same bits on each.
+
 Shapes: N candidates, S subtopics, F vector width, C catalogue size, M distinct documents (N without near-duplicates).
 """
 
@@ -154,7 +156,7 @@ def _topic(config: SyntheticConfig, shared: FloatArray | None, query_id: str, rn
     topic_direction = directions(rng, 1, config.width)
     vectors = _draw_vectors(config, rng, judgments, strength, aspects, topic_direction[0])
     source, vectors = _repeated(config, rng, vectors, n)
-    order, scores = _retrieved(config, rng, (strength * (judgments @ popularity))[source])
+    order, scores = _retrieved(config, rng, (strength * (judgments * popularity).sum(axis=1))[source])
     asked = topic_direction + np.float32(config.query_subtopic_weight) * to_unit_length(aspects.sum(axis=0))
     query = to_unit_length(asked + noise_like(rng, topic_direction, config.noise / 2))
     titles = config.topic_weight * topic_direction + aspects
@@ -215,7 +217,8 @@ def _draw_vectors(
     off_topic = np.flatnonzero(strength == 0)
     on_topic = np.where(strength == 0, config.off_topic_weight, config.topic_weight).astype(np.float32)
     vectors = on_topic[:, None] * topic_direction
-    vectors += (judgments * strength[:, None]).astype(np.float32) @ aspects
+    for share, aspect in zip((judgments * strength[:, None]).T.astype(np.float32), aspects, strict=True):
+        vectors += share[:, None] * aspect
     if off_topic.size:
         matters = directions(rng, 2 + off_topic.size // 8, aspects.shape[1])
         vectors[off_topic] += matters[rng.integers(len(matters), size=(2, off_topic.size))].sum(axis=0)

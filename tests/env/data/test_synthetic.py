@@ -3,6 +3,9 @@ from __future__ import annotations
 import ast
 import inspect
 import itertools
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -34,6 +37,15 @@ def test_presets_are_like_the_sets_that_they_stand_for(preset: str, count: int, 
     made = ([topic.n_candidates for topic in topics], subtopics, np.mean(subtopics), covered[covered > 0].mean(), share)
     for (least, most), values in zip(bounds, made, strict=True):
         assert least <= np.min(values) <= np.max(values) <= most
+
+
+def test_topics_are_the_same_on_every_kind_of_processor() -> None:
+    """OPENBLAS_CORETYPE chooses the matrix products of one kind; they differ in their last bits."""
+    code = "from srd_gym.data.synthetic import PRESETS, generate\n"
+    code += "print([generate(preset, n_topics=3).fingerprint for preset in PRESETS])"
+    environments = [{**os.environ, "OPENBLAS_CORETYPE": kind} for kind in ("PRESCOTT", "HASWELL", "SKYLAKEX")]
+    commands = [subprocess.run([sys.executable, "-c", code], env=each, stdout=-1, check=True) for each in environments]
+    assert len({command.stdout for command in commands}) == 1
 
 
 def test_retrieval_order_is_correlated_with_relevance_as_much_as_asked() -> None:

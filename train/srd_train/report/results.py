@@ -188,8 +188,7 @@ def differences(records: Sequence[Record], stored: Sequence[Record]) -> Iterator
         prints = [one["topic_set"]["fingerprint"] for one in (other, record)]
         if prints[0] != prints[1]:
             moved.add(name)
-            drawn = ", or drawn on another kind of processor" if "simulated" in record["topic_set"]["marks"] else ""
-            yield f"{name}: fingerprint {prints[1]}, stored {prints[0]}: these are other topics{drawn}"
+            yield f"{name}: fingerprint {prints[1]}, stored {prints[0]}: these are other topics"
         elif record["per_topic"] != other["per_topic"]:
             topics = sum(scores != other["per_topic"].get(topic) for topic, scores in record["per_topic"].items())
             means = [next(iter(one["measures"].items())) for one in (record, other)]

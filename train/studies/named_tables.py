@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from srd_train.experiment.recipe import RankerEntry, Recipe
 from srd_train.experiment.sources import TopicsEntry
@@ -25,31 +25,39 @@ AVERAGED = ("AMBIENT", "key-points", "perspectives", "medical-questions")
 
 
 def tables_of(tables: Sequence[ResultTable]) -> str:
-    """A table for each collection and kind of vectors, a row for each list, from stored scores."""
-    cases: dict[str, list[tuple[str, ResultTable]]] = {}
+    """A table for each collection, a row for each list, from stored scores; p is adjusted by kind of vectors."""
+    cases: dict[str, dict[str, dict[str, ResultTable]]] = {}
     for table in tables:
         collection, vectors, title = table.topics.split(", ", 2)
-        cases.setdefault(f"{collection}, {vectors}", []).append((title, table))
+        cases.setdefault(collection, {}).setdefault(vectors, {})[title] = table
     parts = []
-    for case, own in cases.items():
-        before = own[0][1].scores[MEASURE][ORDER]
-        rows = [["initial ranking", *[f"{before.mean():.3f}"] * len(SHOWN), "-"]]
-        every = {(title, name): table.scores[MEASURE].get(name) for title, table in own for name in RANKERS}
-        found = {place: scores for place, scores in every.items() if scores is not None}
-        p_values = dict(zip(found, holm([paired_test((scores, before)) for scores in found.values()]), strict=True))
-        for title, _ in own:
-            places = [(title, name) for name in SHOWN]
-            cells = [_cell(found[one], before, p_values[one]) if one in found else "-" for one in places]
-            rows.append([title, *cells, " ".join(difference((found[places[0]], before)))])
-        parts.append(f"**{case} vectors, {own[0][1].tested} queries**")
-        parts.append(markdown(("names", *SHOWN, f"{SHOWN[0]} less the initial ranking"), rows))
+    for collection, by_vectors in cases.items():
+        first, *_ = by_vectors.values()
+        columns = [column for vectors, own in by_vectors.items() for column in _columns(vectors, own)]
+        heads, *rows = zip(["names", "initial ranking", *first], *columns, strict=True)
+        parts.append(f"**{collection}, {next(iter(first.values())).tested} queries**")
+        parts.append(markdown(heads, rows))
     return "\n\n".join(parts)
+
+
+def _columns(vectors: str, tables: Mapping[str, ResultTable]) -> list[list[str]]:
+    """The columns of one kind of vectors: a head, the initial ranking, then each list."""
+    before = next(iter(tables.values())).scores[MEASURE][ORDER]
+    every = {(title, name): table.scores[MEASURE].get(name) for title, table in tables.items() for name in RANKERS}
+    found = {place: scores for place, scores in every.items() if scores is not None}
+    p_values = dict(zip(found, holm([paired_test((scores, before)) for scores in found.values()]), strict=True))
+    columns = []
+    for name in SHOWN:
+        places = [(title, name) for title in tables]
+        cells = [_cell(found[one], before, p_values[one]) if one in found else "-" for one in places]
+        columns.append([f"{name}, {vectors}", f"{before.mean():.3f}", *cells])
+    gains = [" ".join(difference((found[title, SHOWN[0]], before))) for title in tables]
+    return [*columns, [f"{SHOWN[0]} less the initial ranking", "-", *gains]]
 
 
 def part_of(tables: Sequence[ResultTable]) -> str:
     """The part of the page that is made from stored scores."""
-    made = origin(tables, NAME).replace(f"srd benchmark {NAME}", f"make {NAME}")
-    return f"{tables_of(tables)}\n\n{made}"
+    return f"{tables_of(tables)}\n\n{origin(tables, f'make {NAME}', versions=False)}"
 
 
 def _cell(scores: Scores, before: Scores, p_value: float) -> str:

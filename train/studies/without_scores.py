@@ -18,7 +18,6 @@ import numpy as np
 from srd_agents.heuristic.representative import Representative
 from srd_agents.pipeline.safe import few_stand_out
 from srd_agents.registry import make_ranker
-from srd_agents.training.options import versions
 from srd_gym.data import LsaVectorizer, load_ambient, load_texts, load_trec
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.measures import evaluate
@@ -184,7 +183,7 @@ def left_out(
 
 
 def chosen_table(table: Table, names: Sequence[str], first: Sequence[str], default: str) -> str:
-    """Means of all rules, and of the rule chosen without the collection; how far the default is from what is simplest.
+    """Means of all rules, how far the default is from what is simplest, and where the other collections choose another.
 
     Args:
         table: of "random" and the rules.
@@ -196,7 +195,7 @@ def chosen_table(table: Table, names: Sequence[str], first: Sequence[str], defau
     means = {name: {place: float(own.mean()) for place, own in places.items()} for name, places in scores.items()}
     picked = left_out(means, names, first)
     columns = ["random", *names]
-    heads = ["candidates", "queries", *columns, "chosen without it", "comes to"]
+    heads = ["candidates", "queries", *columns]
     heads += [f"`safe`'s rule less {other}" for other in ("random", *([" or ".join(first)] if first else []))]
     rows = []
     for place in means["random"]:
@@ -207,15 +206,16 @@ def chosen_table(table: Table, names: Sequence[str], first: Sequence[str], defau
                 ", ".join(place),
                 str(len(scores["random"][place])),
                 *(f"{means[name][place]:.3f}" for name in columns),
-                picked[place],
-                f"{means[picked[place]][place]:.3f}",
                 *(" ".join(difference((scores[default][place], scores[other][place]))) for other in others),
             ]
         )
     of_all = [f"{over_collections(means[name]):.3f}" for name in columns]
-    out = over_collections({place: means[name][place] for place, name in picked.items()})
-    rows.append(["mean of the collections", "", *of_all, "", f"{out:.3f}", *[""] * (len(heads) - len(columns) - 4)])
-    return markdown(heads, rows)
+    rows.append(["mean of the collections", "", *of_all, *[""] * (len(heads) - len(columns) - 2)])
+    others = [
+        f"{', '.join(place)}: {name}, {means[name][place]:.3f}" for place, name in picked.items() if name != default
+    ]
+    chosen = f"Whichever collection is left out, the others choose {default}{', but for ' if others else ''}"
+    return f"{markdown(heads, rows)}\n\n{chosen}{'; '.join(others)}."
 
 
 def scores_table(table: Table) -> str:
@@ -244,7 +244,6 @@ def part_of(found: Iterator[Cell]) -> str:
         add(alone, place, bare, RANDOM | DOCUMENTS_ALONE)
         if topics.has_retrieval_order:
             add(with_scores, place, topics, WITH_SCORES)
-    software = ", ".join(f"{name} {number}" for name, number in versions().items())
     return "\n\n".join(
         [
             "**No scores, a query vector**",
@@ -253,7 +252,7 @@ def part_of(found: Iterator[Cell]) -> str:
             chosen_table(alone, list(DOCUMENTS_ALONE), [], "representative"),
             "**With scores, less their order**",
             scores_table(with_scores),
-            f"Made by `make {NAME}` at commit {commit()} ({software}).",
+            f"Made by `make {NAME}` at commit {commit()}.",
         ]
     )
 

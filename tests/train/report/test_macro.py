@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from made_results import recipe, record, table_of
+from made_results import cells, recipe, record, table_of
 from scipy import stats
 
 from srd_train.experiment.sources import TopicsEntry
-from srd_train.report.macro import collection_cells, macro_cells, macro_tables
-from srd_train.report.tables import ResultTable
+from srd_train.report.macro import collection_cells, macro_cells, macro_tables, recipe_part
+from srd_train.report.tables import ResultTable, complete_tables
 
 ENTRIES = (
     TopicsEntry(name="small, A", source="words", average="all", collection="small"),
@@ -52,8 +53,9 @@ def test_topics_then_collections_are_averaged() -> None:
     assert by_collection["oracle"] == ["oracle", "1.000", "1.000"], "it competes with nobody"
     assert by_collection["mmr"][2] == "0.600 (+0.100 [+0.100, +0.100])"
     heads, rows = macro_cells(found)
-    assert [head for head in heads if head.startswith("less ")] == ["less random", "less mmr"]
-    assert [row[:3] for row in rows] == [["random", "0.400", "-"], ["mmr", "0.500", "+0.100"], ["oracle", "1.000", "-"]]
+    assert heads[2::2] == ["less random [95% interval]", "less mmr [95% interval]"]
+    means = [[row[0], row[1], row[2].split()[0]] for row in rows]
+    assert means == [["random", "0.400", "-"], ["mmr", "0.500", "+0.100"], ["oracle", "1.000", "-"]]
 
 
 def test_intervals_and_tests_are_over_topics_within_collections() -> None:
@@ -62,10 +64,35 @@ def test_intervals_and_tests_are_over_topics_within_collections() -> None:
     reach = stats.t.ppf(0.975, 2) * 0.1 / math.sqrt(3) / 2
     p_value = 2 * stats.t.sf(0.1 / (0.1 / math.sqrt(3) / 2), 2)
     interval = f"[{0.1 - reach:+.3f}, {0.1 + reach:+.3f}]"
-    assert macro_cells(found)[1][1] == ["mmr", "0.500", "+0.100", interval, f"{p_value:.3f}", "-", "-", "-"]
+    assert macro_cells(found)[1][1] == ["mmr", "0.500", f"+0.100 {interval}", f"{p_value:.3f}", "-", "-"]
 
 
 def test_a_ranker_equal_to_the_reference_differs_by_nothing() -> None:
     same = [replace(one, scores={m: {**s, "mmr": s["random"]} for m, s in one.scores.items()}) for one in tables()]
     cells = macro_cells(macro_tables(same, RECIPE)[0])[1][1]
-    assert cells[2:5] == ["+0.000", "[+0.000, +0.000]", "1.000"]
+    assert cells[2:4] == ["+0.000 [+0.000, +0.000]", "1.000"]
+
+
+def test_sets_with_the_same_rows_share_a_table() -> None:
+    sets = [{**record()["topic_set"], "name": f"made, {name}", "fingerprint": name * 16} for name in "abc"]
+    names = [one["name"] for one in sets]
+    records = [one for each in sets for one in [*cells("mmr", 0.5, topic_set=each), *cells("msd", 0.6, topic_set=each)]]
+    entries = tuple(TopicsEntry(name=name, source="words") for name in names)
+    described = recipe("mmr", "msd", topics=entries, reference="mmr")
+
+    def part(*shown: str, **options: Any) -> str:
+        own = [one for one in records if one["topic_set"]["name"] in shown]
+        return recipe_part(complete_tables(own, described)[0], described, **options)
+
+    two, three = part(*names[:2]), part(*names)
+    assert "| ranker | a (12) | b (12) | c (12) |" in three
+    assert "| msd | 0.6100 ▲ | 0.6100 ▲ | 0.6100 ▲ |" in three
+    assert [page.count("| p against mmr |") for page in (two, three)] == [2, 1]
+    assert "by topic set" not in two
+    note = "Simulated vectors were drawn from the judgments"
+    assert two.count(note) == 1, "below the first table"
+    assert "python 3)." in three
+    brief = part(*names, left_out={"wins / ties / losses"}, legend="The legend is elsewhere.")
+    assert "wins / ties / losses |" in three
+    assert "wins" not in brief
+    assert brief.endswith("The legend is elsewhere.\n\nMade by `srd benchmark r`, cells at commit abc.")

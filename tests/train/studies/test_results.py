@@ -25,7 +25,7 @@ from studies.results.figure import draw_costs, draw_gains
 from studies.results.lint import faults as prose_faults
 from studies.results.made import decision, gains, remade
 from studies.results.run import DOCS
-from studies.results.stored import Stored, shorter
+from studies.results.stored import Stored
 
 MEASURE = "alpha_nDCG@5"
 
@@ -91,10 +91,17 @@ def test_tables_of_comparisons(stored: Stored) -> None:
     assert first.startswith("| all | `learner` | `mmr` | 0.6")
     assert first.endswith("| above |")
     assert second.endswith("| - (`hasty` has 4) |")
-    line = ["scores", "[it](it.md)", "smoke", "made", "learner", "", "mmr", "we, on others"]
-    cells_of = [cell.strip() for cell in decision([line], stored).splitlines()[2].split("|")[1:-1]]
+
+
+def test_a_decision_keeps_what_is_written_and_makes_the_rest(stored: Stored) -> None:
+    lines, head = [["smoke", "made", "learner", "", "mmr"]], "| a | b | c | d | e | f |\n| --- | --- | --- |"
+    made = decision(lines, stored, f"{head}\n| scores | [it](it.md) | we, on others | +9 | +9 | 9 |")
+    cells_of = [cell.strip() for cell in made.splitlines()[2].split("|")[1:-1]]
     assert cells_of[:4] == ["scores", "[it](it.md)", "we, on others", "-"]
     assert cells_of[4].startswith("**+0.11")
+    assert "9 |" not in made
+    assert decision(lines, stored, made) == made
+    refused(lambda: decision(lines, stored, head), "a decision has 0 rows, and lines for 1; expected one each")
 
 
 @pytest.mark.parametrize(("draw", "lines"), [
@@ -113,23 +120,20 @@ def test_a_picture_has_a_point_a_ranker(stored: Stored, tmp_path: Path, draw: An
 def learned(tmp_path: Path) -> Stored:
     """Scores of rows with 100 and 1,000 judged lists, 400 and 2,000 clicked ones, and of two without training."""
     history = {"measure": MEASURE, "records": []}
-    means = {("judged", 100): 0.7, ("judged", 1000): 0.9, ("clicked", 400): 0.8, ("clicked", 2000): 0.95}
+    means = {("judgments", 100): 0.7, ("judgments", 1000): 0.9, ("clicks", 400): 0.8, ("clicks", 2000): 0.95}
     records = [*cells("mmr", 0.5), *cells("order", 0.4)]
     for (name, lists), mean in means.items():
         costs = {"environment_episodes": lists, "environment_steps": 5 * lists}
-        records += cells(f"{name} {lists}", mean - 0.0109, 5, history=history, **costs)
+        records += cells(f"net, {name}, {lists:,} lists", mean - 0.0109, 5, history=history, **costs)
     (tmp_path / "learned").mkdir()
     write_scores(tmp_path / "learned" / "smoke.parquet", records)
     return Stored(tmp_path / "learned")
 
 
-CURVES = [
-    *(["net, judgments", "smoke", "made", f"judged {lists}"] for lists in (1000, 100)),
-    ["net, clicks", "smoke", "made", "clicked *"],
-]
+CURVES = [["smoke", "made", f"net, {name}"] for name in ("judgments, 1,000 lists", "judgments, 100 lists", "clicks, *")]
 
 
-def test_lists_are_worth_those_of_the_first_label_with_the_same_score(learned: Stored) -> None:
+def test_lists_are_worth_those_of_the_first_curve_with_the_same_score(learned: Stored) -> None:
     head, _, *rows = worth(CURVES, learned).splitlines()
     assert head.endswith("as many lists of net, judgments [95%] |")
     assert [row.split(" | ")[2] for row in rows] == ["400", "2,000"]
@@ -139,23 +143,23 @@ def test_lists_are_worth_those_of_the_first_label_with_the_same_score(learned: S
 
 
 def test_the_fewest_lists_to_nine_tenths(learned: Stored) -> None:
-    rows = reach([*CURVES, ["order", "smoke", "made", "order"]], learned).splitlines()[2:]
+    rows = reach([*CURVES, ["smoke", "made", "order"]], learned).splitlines()[2:]
     assert [re.sub(r" \[.*?\]", "", row).split(" | ")[1:] for row in rows] == [
         ["net, judgments", "100, 1,000", "0.900", "1,000", "5,000 |"],
         ["net, clicks", "400, 2,000", "0.950", "2,000", "10,000 |"],
         ["order", "0", "0.410", "-", "- |"],
     ]
-    refused(lambda: reach([["net", "smoke", "made", "clicker *"]], learned), "unknown row of made 'clicker \\*'")
-    again = [["net", "smoke", "made", name] for name in ("mmr", "order")]
-    refused(lambda: reach(again, learned), "two rows show the same number of lists on made; give each its label")
+    refused(lambda: reach([["smoke", "made", "clicker *"]], learned), "unknown row of made 'clicker \\*'")
+    again = [["smoke", "made", "mmr"]] * 2
+    refused(lambda: reach(again, learned), "mmr: two rows show the same number of lists on made")
 
 
-def test_curves_have_a_line_a_label(learned: Stored, tmp_path: Path) -> None:
-    lines = [*CURVES, ["MMR", "smoke", "made", "mmr"]]
+def test_pictures_have_a_line_a_curve(learned: Stored, tmp_path: Path) -> None:
+    lines = [*CURVES, ["smoke", "made", "mmr"]]
     for name in ("one.svg", "two.svg"):
         draw_curves(lines, learned, tmp_path / name)
     text = (tmp_path / "one.svg").read_text()
-    assert all(f">{label}<" in text for label in ("net, judgments", "net, clicks", "MMR", "made", "1,000"))
+    assert all(f">{label}<" in text for label in ("net, judgments", "net, clicks", "mmr", "made", "1,000"))
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 
@@ -196,8 +200,14 @@ all; smoke; serp; mdp-div-batched; mmr
 <!-- end -->
 
 <!-- curves: curves.svg
-reinforce, judgments; smoke; serp; reinforce
+smoke; serp; reinforce
 -->
+<!-- end -->
+
+<!-- decision: smoke; serp; reinforce; retrieval-order; mmr -->
+| you have | use | by | over the order | over MMR | cost |
+| --- | --- | --- | ---: | ---: | ---: |
+| topics | it | nobody | | | |
 <!-- end -->
 
 <!-- stale: -->
@@ -256,6 +266,8 @@ def flipped(path: Path, ranker: str) -> None:
     (lambda docs: flipped(docs / "results" / "smoke.parquet", "reinforce"), "smoke.md is not what the scores say"),
     (lambda docs: changed(docs / "gains.svg", "<path", "<path class='moved'"), "gains.svg is not what the scores say"),
     (lambda docs: changed(docs / "curves.svg", "<path", "<path class='moved'"), "curves.svg is not what the scores"),
+    (lambda docs: changed(docs / "results.md", "nobody | **+0.1", "nobody | **+0.2"), "is not what the scores say"),
+    (lambda docs: changed(docs / "results.md", "topics | it", "topics | MMR is better"), "a comparison by hand"),
     (lambda docs: (docs / "new.md").write_text("MMR is above `reinforce`."), "a comparison by hand"),
     (lambda docs: (docs.parent / "CHANGELOG.md").write_text("- MMR 0.91."), "CHANGELOG.md: a decimal by hand"),
     (lambda docs: (docs / "new.md").write_text("<!-- x: begin -->\nMMR wins\n<!-- x: end -->"), "no command makes"),
@@ -264,7 +276,7 @@ def flipped(path: Path, ranker: str) -> None:
     (lambda docs: (docs / "results" / "bare.md").write_text("# Bare"), "results/bare.md has no scores beside it"),
     (lambda docs: (docs / "results" / "smoke.md").unlink(), "results/smoke.parquet has no page beside it"),
 ], ids=["verb", "sign", "number", "number of a table", "another row", "rows swapped", "score", "picture", "curves",
-        "by hand",
+        "decision", "words of a decision", "by hand",
         "changelog", "marks of nobody", "unknown part", "fields", "no scores", "no page"])  # fmt: skip
 def test_attacks_are_found(docs: Path, study: Srd, attack: Callable[[Path], object], said: str) -> None:
     attack(docs)
@@ -291,16 +303,3 @@ def test_a_page_without_marks_becomes_one_with_them(stored: Stored) -> None:
 
 def test_the_documentation_says_what_the_scores_say() -> None:
     assert check.faults(DOCS) == []
-
-
-def test_pages_leave_out_columns_and_repeated_notes_alone() -> None:
-    note = "Reads the judgments, so an upper bound and not a competitor: oracle."
-    rows = "| ranker | mean | wins / ties / losses | episodes | steps |\n| --- | ---: | ---: | ---: | ---: |\n"
-    table = f"**one**\n\n{rows}| mmr | 0.5 | 1 / 2 / 3 | - | 7 |\n\n{note}"
-    short = "| ranker | mean | steps |\n| --- | ---: | ---: |\n| mmr | 0.5 | 7 |"
-    legend = "Interval: 95% of the mean, over topics and seeds. p: of a test."
-    made = shorter(f"about\n\n{table}\n\n{table} More.\n\n{legend}\n\nMade by a command.")
-    assert made.split("\n\n") == [
-        *("about", "**one**", short, note, "**one**", short, "More."),
-        *("[How to read the columns](../results.md#how-to-read-them).", "Made by a command."),
-    ]

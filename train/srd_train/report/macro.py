@@ -11,13 +11,13 @@ Shapes: S seeds, T topics of a collection.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from srd_train.experiment.recipe import Recipe
-from srd_train.report.markup import as_markdown, difference, markdown, p_text
+from srd_train.report.markup import SIGNS, as_markdown, difference, markdown, mean_text, p_text
 from srd_train.report.significance import Scores, adjusted_tests
 from srd_train.report.sizes import sizes_markdown, sizes_of
 from srd_train.report.tables import ResultTable
@@ -101,35 +101,56 @@ def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], recipe: 
     )
 
 
-def recipe_part(tables: Sequence[ResultTable], recipe: Recipe) -> str:
+def recipe_part(
+    tables: Sequence[ResultTable], recipe: Recipe, *, left_out: Collection[str] = (), legend: str | None = None
+) -> str:
     """The part of a page that a benchmark makes: what the recipe says of itself, its tables and their origin.
 
     The tables are learning curves, macro-averages with the means of their sets, then the other sets. Of a learning
-    curve only the largest size has a table of its own; scores of the others are in the file of scores.
+    curve only the largest size has a table of its own, of three sets or more with the same rows only the first; scores
+    of the others are in the file of scores.
 
     Args:
         tables: of `complete_tables`.
         recipe: says which average and collection a topic set is part of.
+        left_out: heads of columns that the page does not show.
+        legend: instead of the whole one, and of versions, for a page beside others that say both.
     """
     averages = macro_tables(tables, recipe)
     within = [table.topics for one in averages for several in one.collections.values() for table in several]
     made = {table.topics for table in tables}
     within += [name for one in sizes_of(recipe) for name in [name for name in one.topics.values() if name in made][:-1]]
     apart = [table for table in tables if table.topics not in within]
+    rows = {tuple(row.ranker for row in table.rows) for table in apart}
     parts = [recipe.about.strip(), sizes_markdown(tables, recipe), macro_markdown(averages)]
-    parts += [*map(set_markdown, averages), as_markdown(apart) if apart else "", origin(tables, recipe.name)]
-    return "\n\n".join(filter(None, parts))
+    parts += [set_markdown(one) for one in averages if any(len(several) > 1 for several in one.collections.values())]
+    if len(apart) > 2 and len(rows) == 1:
+        parts.append(sweep_markdown(apart))
+        del apart[1:]
+    parts.append(as_markdown(apart, legend=legend, left_out=left_out))
+    return "\n\n".join(filter(None, [*parts, origin(tables, f"srd benchmark {recipe.name}", versions=legend is None)]))
 
 
-def origin(tables: Sequence[ResultTable], name: str) -> str:
+def sweep_markdown(tables: Sequence[ResultTable]) -> str:
+    """One table of several topic sets with the same rows: means by the first measure, a column a set."""
+    measure = tables[0].measures[0]
+    heads = [f"{table.topics.rpartition(', ')[2]} ({table.tested})" for table in tables]
+    rows = [
+        [row[0].ranker, *(f"{mean_text(one, measure)} {SIGNS[one.verdict]}".rstrip() for one in row)]
+        for row in zip(*(table.rows for table in tables), strict=True)
+    ]
+    return f"**{measure} by topic set (test topics)**\n\n{markdown(['ranker', *heads], rows)}"
+
+
+def origin(tables: Sequence[ResultTable], command: str, *, versions: bool = True) -> str:
     """The command that makes tables, and the commits and versions that made their cells."""
-    commits = sorted({commit for table in tables for commit in table.commits})
+    commits = ", ".join(sorted({commit for table in tables for commit in table.commits}))
     software: dict[str, set[str]] = {}
     for record in (record for table in tables for record in table.records):
         for package, number in record["versions"].items():
             software.setdefault(package, set()).add(number)
     numbers = ", ".join(f"{package} {' and '.join(sorted(several))}" for package, several in software.items())
-    return f"Made by `srd benchmark {name}`, cells at commit {', '.join(commits)} ({numbers})."
+    return f"Made by `{command}`, cells at commit {commits}{f' ({numbers})' if versions else ''}."
 
 
 def macro_markdown(tables: Sequence[MacroTable]) -> str:
@@ -162,14 +183,15 @@ def macro_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:
     rows = [[ranker, f"{np.mean([values.mean() for values in own]):.3f}"] for ranker, own in table.scores.items()]
     p_values = adjusted_tests(table.tested, table.references)
     for reference in table.references:
-        heads += [f"less {reference}", "95% interval", "p"]
+        heads += [f"less {reference} [95% interval]", "p"]
         for row in rows:
             p_value = p_values.get(frozenset((row[0], reference)))
             if row[0] in table.competitors and row[0] != reference:
                 text = "-" if p_value is None else p_text(p_value)
-                row += [*difference(*zip(table.scores[row[0]], table.scores[reference], strict=True)), text]
+                pairs = zip(table.scores[row[0]], table.scores[reference], strict=True)
+                row += [" ".join(difference(*pairs)), text]
             else:
-                row += ["-", "-", "-"]
+                row += ["-", "-"]
     return heads, rows
 
 

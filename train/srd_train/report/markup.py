@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -64,9 +64,6 @@ def columns(table: ResultTable) -> list[Column]:
     """The columns of which any row has a value; the first names the ranker, the others hold numbers."""
     first, *others = table.measures
 
-    def shown_mean(row: Row) -> str:
-        return f"{row.means[first]:.4f}" + (f" {FEW}" if row.too_few_seeds else "")
-
     def shown_spread(row: Row) -> str:
         return f"{row.seed_spread[first]:.4f} ({len(row.seeds)})"
 
@@ -81,7 +78,7 @@ def columns(table: ResultTable) -> list[Column]:
 
     every = [
         Column("ranker", lambda row: row.ranker, lambda row: row.ranker),
-        Column(first, lambda row: row.means[first], shown_mean),
+        Column(first, lambda row: row.means[first], lambda row: mean_text(row, first)),
         _number("published", lambda row: table.published.get(row.ranker), "{:.4f}".format),
         _interval("95% interval", first),
         Column("sd over seeds", lambda row: row.seed_spread[first], shown_spread),
@@ -92,6 +89,11 @@ def columns(table: ResultTable) -> list[Column]:
     for name in others:
         every += [_mean(name), _interval(f"{name}, 95% interval", name, page_only=True)]
     return _with_values(every, table) + cost_columns(table)
+
+
+def mean_text(row: Row, measure: str) -> str:
+    """A row's mean, marked where its seeds are too few."""
+    return f"{row.means[measure]:.4f}" + (f" {FEW}" if row.too_few_seeds else "")
 
 
 def cost_columns(table: ResultTable) -> list[Column]:
@@ -188,16 +190,33 @@ _MARKDOWN = re.compile(r"([\\`*\[\]<>|~#&])")
 
 
 def as_markdown(
-    tables: Sequence[ResultTable], problems: Sequence[Problem] = (), *, legend: str | None = None, more: str = ""
+    tables: Sequence[ResultTable],
+    problems: Sequence[Problem] = (),
+    *,
+    legend: str | None = None,
+    more: str = "",
+    left_out: Collection[str] = (),
 ) -> str:
-    """The tables for a Markdown page, with their notes; then more, the legend and the problems."""
-    parts = []
+    """The tables for a Markdown page, then more, the legend and the problems.
+
+    A note of several tables stands below the first.
+
+    Args:
+        tables: of `complete_tables`.
+        problems: of the same.
+        legend: instead of the usual one.
+        more: said before it.
+        left_out: heads of columns that are not shown.
+    """
+    parts, said = [], set[str]()
     for table in tables:
-        heads, rows = plain_cells(table)
+        heads, rows = plain_cells(table, left_out)
+        own = [note for note in notes(table) if note not in said]
+        said.update(own)
         cells = [[_markdown_text(name), *numbers] for name, *numbers in rows]
         parts.append(f"**{_markdown_text(table.title)}**")
         parts.append(markdown([_markdown_text(head) for head in heads], cells))
-        parts.append(_markdown_text(" ".join(notes(table))))
+        parts.append(_markdown_text(" ".join(own)))
     parts += [more, legend_of(tables) if legend is None else legend]
     if problems:
         parts += ["**Problems**", "\n".join(f"- {_markdown_text(str(problem))}" for problem in problems)]
@@ -276,9 +295,9 @@ def _csv_text(rows: Sequence[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-def plain_cells(table: ResultTable) -> tuple[list[str], list[list[str]]]:
+def plain_cells(table: ResultTable, left_out: Collection[str] = ()) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of the terminal and Markdown."""
-    own = [column for column in columns(table) if not column.page_only]
+    own = [column for column in columns(table) if not column.page_only and column.head not in left_out]
     return [column.head for column in own], [[column.text(row) for column in own] for row in table.rows]
 
 

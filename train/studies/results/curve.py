@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Lines = Sequence[Sequence[str]]
-"""LABEL, RECIPE, TOPICS, ROW each, with * for any letters in ROW; rows of one label on one topic set are a curve."""
+"""RECIPE, TOPICS, ROWS each, with * for any letters in ROWS; rows that differ in their lists alone are a curve."""
 ENOUGH = 0.9
 """Mean that `reach` asks for."""
 RESAMPLES = 2000
@@ -57,16 +57,17 @@ class Curve:
 
 
 def curves_of(lines: Lines, stored: Stored) -> list[Curve]:
-    """The curves of a part, in the order of their labels.
+    """The curves of a part, in the order of their rows.
 
     Raises:
-        ValueError: names that are not there, or rows of a label with the same number of lists.
+        ValueError: names that are not there, or rows of a curve with the same number of lists.
     """
     found: dict[tuple[str, str], list[tuple[int, int, Scores, str]]] = {}
-    for label, recipe, topics, name in lines:
+    for recipe, topics, name in lines:
         table = stored.set(recipe, topics)
         rows = [row for row in table.competitors if fnmatchcase(row.ranker, name)]
         for row in rows or [stored.row(recipe, topics, name)]:
+            label = row.ranker.rpartition(", ")[0] if row.ranker.endswith(" lists") else row.ranker
             lists, steps = (int(row.medians.get(f"environment_{key}", 0)) for key in ("episodes", "steps"))
             scores = table.scores[table.measures[0]][row.ranker]
             found.setdefault((label, topics), []).append((lists, steps, scores, table.measures[0]))
@@ -74,7 +75,7 @@ def curves_of(lines: Lines, stored: Stored) -> list[Curve]:
     for (label, topics), points in found.items():
         every, steps_of, scores_of, measures = zip(*sorted(points, key=lambda point: point[0]), strict=True)
         if len(set(every)) < len(every):
-            raise ValueError(f"{label}: two rows show the same number of lists on {topics}; give each its label")
+            raise ValueError(f"{label}: two rows show the same number of lists on {topics}")
         learner, _, reward = label.partition(", ")
         values: dict[str, Any] = {"lists": every, "steps": steps_of, "scores": scores_of, "parts": (learner, reward)}
         curves.append(Curve(label=label, topics=topics, measure=measures[0], **values))
@@ -82,7 +83,7 @@ def curves_of(lines: Lines, stored: Stored) -> list[Curve]:
 
 
 def worth(lines: Lines, stored: Stored) -> str:
-    """A table: numbers of lists of all labels but the first, and how many of the first one's give the same score.
+    """A table: numbers of lists of all curves but the first, and how many of the first one's give the same score.
 
     Between the first one's points the score is a straight line over the logarithm of the lists. Intervals: bootstrap
     over topics and seeds.
@@ -109,7 +110,7 @@ def worth(lines: Lines, stored: Stored) -> str:
 
 
 def reach(lines: Lines, stored: Stored) -> str:
-    """A table: the fewest lists of each label whose mean is `ENOUGH`, or that none is."""
+    """A table: the fewest lists of each curve whose mean is `ENOUGH`, or that none is."""
     rows = []
     for curve in curves_of(lines, stored):
         best = max(range(len(curve.means)), key=curve.means.__getitem__)

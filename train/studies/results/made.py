@@ -6,12 +6,12 @@ compare     RECIPE; TOPICS; ROW; ROW[; MEASURE]      a sentence each
 gains       LABEL; RECIPE; TOPICS; ROW; ROW          a table of the same
 picture     FILE, then lines of gains                a picture of the same
 curves      FILE, then lines of reach                a picture of scores over the lists shown in training
-reach       LABEL; RECIPE; TOPICS; ROW               a table: the fewest lists to a mean of 0.90, by label
-worth       LABEL; RECIPE; TOPICS; ROW               a table: as many lists of the first label, by score
-            (in these three * in ROW stands for any letters: a line names all rows of a label)
+reach       RECIPE; TOPICS; ROWS                     a table: the fewest lists to a mean of 0.90, by curve
+worth       RECIPE; TOPICS; ROWS                     a table: as many lists of the first curve, by score
+            (in these three * in ROWS stands for any letters; rows "NAME, 4,800 lists", ... are the curve NAME)
 costs       FILE, then lines RECIPE; TOPICS; ROW     a picture of gains over a row against the time of training
 sizes       FILE, then a line RECIPE[; ROW]...       a picture of scores by training queries, without these rows
-decision    SITUATION; USE; RECIPE; TOPICS; ROW; ORDER; MMR; WHO CHOSE THE OPTIONS
+decision    RECIPE; TOPICS; ROW; ORDER; MMR          the last three columns of the table below, a line a row
 published   all                                      every figure of a paper, less the reference's, beside ours
 table       RECIPE; TOPICS                           a short table
 pages       all                                      the list of all pages
@@ -66,19 +66,38 @@ def gains(lines: Lines, stored: Stored) -> str:
     )
 
 
-def decision(lines: Lines, stored: Stored) -> str:
-    """Which ranker to use where."""
+def decision(lines: Lines, stored: Stored, table: str) -> str:
+    """Which ranker to use where: a written table whose last three columns are made.
+
+    Args:
+        lines: one for each row of the table.
+        stored: the scores.
+        table: the one that stands on the page.
+    """
+    heads, _, *written = table.splitlines()
+    if len(lines) != len(written):
+        raise ValueError(f"a decision has {len(written)} rows, and lines for {len(lines)}; expected one each")
     rows = []
-    for situation, use, recipe, topics, ranker, order, mmr, chosen in lines:
+    for (recipe, topics, ranker, order, mmr), text in zip(lines, written, strict=True):
         row = stored.row(recipe, topics, ranker)
         fit, rank = (row.medians.get(key, 0.0) for key in ("fit_cpu_seconds", "rank_milliseconds"))
         cost = f"{short(fit)} s, {short(rank)} ms" if row.trained else f"{short(rank)} ms"
         differences = [
             _difference(stored.compared(recipe, topics, ranker, one)) if one else "-" for one in (order, mmr)
         ]
-        rows.append([situation, use, chosen, *differences, cost])
-    heads = ("you have", "use", "who chose the options, on what", "over the initial ranking")
-    return markdown((*heads, "over MMR tuned on validation", "training, per query"), rows, words=3)
+        rows.append([*_cells(text)[:WRITTEN], *differences, cost])
+    return markdown(_cells(heads), rows, words=WRITTEN)
+
+
+def written(part: re.Match[str]) -> str:
+    """What is written by hand in a part of a page: the first columns of a decision."""
+    lines = part[3].splitlines() if part[1] == "decision" else []
+    return "\n\n".join(["", *(cell for line in lines for cell in _cells(line)[:WRITTEN]), ""])
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of a line of a table."""
+    return line.strip("| ").split(" | ")
 
 
 def published(lines: Lines, stored: Stored) -> str:
@@ -129,6 +148,8 @@ def pages(stored: Stored, stale: Sequence[str] = ()) -> str:
     return markdown(("page", "what", "scores"), rows, words=3)
 
 
+WRITTEN = 3
+"""Columns of a decision that are written by hand."""
 PICTURES = {
     "picture": "Differences with their 95% intervals",
     "costs": "Gain of each ranker over MMR against the processor seconds of its training",
@@ -139,17 +160,16 @@ PICTURES = {
 FIELDS = {
     "compare": (4, 5),
     "gains": (5, 6),
-    "decision": (8,),
+    "decision": (5,),
     "published": (1,),
     "table": (2,),
-    "reach": (4,),
-    "worth": (4,),
+    "reach": (3,),
+    "worth": (3,),
 }
 """Numbers of fields that a line of each kind may have."""
 KINDS: Mapping[str, Callable[[Lines, Stored], str]] = {
     "compare": compare,
     "gains": gains,
-    "decision": decision,
     "published": published,
     "table": table,
     "reach": reach,
@@ -178,14 +198,14 @@ def remade(text: str, path: Path, stored: Stored, folder: str = "") -> str:
             new = f"![{PICTURES[kind]}]({folder}{file})"
         elif kind == "pages":
             new = pages(stored, stale_pages(text))
-        elif kind in KINDS:
-            lines = fields(words)
-            for line in lines:
-                if len(line) not in FIELDS[kind]:
-                    raise ValueError(f"{path.name}: {kind} takes {FIELDS[kind][0]} fields, got {'; '.join(line)!r}")
-            new = KINDS[kind](lines, stored).replace("](", f"]({folder}")
+        elif kind in FIELDS:
+            lines = _lines(path, kind, words)
+            if kind == "decision":
+                new = decision(lines, stored, found[3])
+            else:
+                new = KINDS[kind](lines, stored).replace("](", f"]({folder}")
         else:
-            raise ValueError(f"{path.name}: no part is called {kind!r}; expected one of {', '.join(KINDS)}")
+            raise ValueError(f"{path.name}: no part is called {kind!r}; expected one of {', '.join(FIELDS)}")
         return f"<!-- {kind}:{found[0][len(kind) + 6]}{words}-->\n{new}\n<!-- end -->"
 
     def marked(found: re.Match[str]) -> str:
@@ -194,6 +214,15 @@ def remade(text: str, path: Path, stored: Stored, folder: str = "") -> str:
         return f"<!-- {found[1]}: begin -->\n{stored.part(found[1])}\n<!-- {found[1]}: end -->"
 
     return PART.sub(part, MARKED.sub(marked, text))
+
+
+def _lines(path: Path, kind: str, words: str) -> Lines:
+    """The lines of a part of a page, with as many fields as its kind takes."""
+    lines = fields(words)
+    for line in lines:
+        if len(line) not in FIELDS[kind]:
+            raise ValueError(f"{path.name}: {kind} takes {FIELDS[kind][0]} fields, got {'; '.join(line)!r}")
+    return lines
 
 
 def fields(words: str) -> Lines:

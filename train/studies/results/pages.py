@@ -11,7 +11,7 @@ from pathlib import Path
 from studies.results.curve import draw_curves, draw_sizes
 from studies.results.figure import draw_costs, draw_gains
 from studies.results.lint import faults as prose_faults
-from studies.results.made import MARKED, PART, PICTURES, fields, remade, stale_pages
+from studies.results.made import MARKED, PART, PICTURES, fields, remade, stale_pages, written
 from studies.results.stored import Stored
 
 OTHER_PARTS = (
@@ -106,7 +106,7 @@ def _prose(docs: Path, stored: Stored) -> Iterator[str]:
         for mark, _ in MARKED.findall(text):
             if mark not in (*stored.recipes, *OTHER_PARTS):
                 yield f"{name}: no command makes the part {mark!r}"
-        text = PART.sub("\n\n", MARKED.sub("\n\n", text))
+        text = PART.sub(written, MARKED.sub("\n\n", text))
         yield from (f"{name}: {fault}" for fault in prose_faults(text))
     for recipe in stored.recipes:
         about = re.sub(r"\d+\.\d+", "", stored.recipe(recipe).about)  # options, not results

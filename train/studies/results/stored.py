@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from studies.named_tables import NAME, part_of, recipe_of
 
 MARGIN = 0.01
 """Of equivalence."""
+LEGEND = "[How to read the columns](../results.md#how-to-read-them)."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,10 @@ class Stored:
         tables = self.tables(recipe)
         if recipe == NAME:
             return part_of(tables)
-        return shorter(recipe_part(tables, self._recipes[recipe]), paper=recipe.endswith("-paper"))
+        left_out = {"wins / ties / losses", "episodes"}
+        if not recipe.endswith("-paper"):  # papers' tables have these
+            left_out |= {"alpha_nDCG@5", "StRecall@5"}
+        return recipe_part(tables, self._recipes[recipe], left_out=left_out, legend=LEGEND)
 
     def compared(self, recipe: str, topics: str, one: str, other: str, measure: str = "") -> Compared:
         """Two rows on a topic set, or on a macro-average of this name; by the first measure unless one is named."""
@@ -218,48 +221,3 @@ def _within_margin(*pairs: tuple[Scores, Scores]) -> float:
 def few_text(compared: Compared) -> str:
     """Why two rows were not tested."""
     return f"not tested: {compared.few} of the {FEWEST_SEEDS} seeds that a test needs"
-
-
-LEFT_OUT = {"wins / ties / losses", "episodes"}
-"""Columns that `srd benchmark` writes and the pages do not show; the stored scores have them."""
-MEASURES_LEFT_OUT = {"alpha_nDCG@5", "StRecall@5"}
-"""Likewise, but on pages beside a paper's table."""
-_BY_TOPIC_SET = re.compile(r"[^\n]*, by topic set:\n\n\|[^\n]*(?:\n\|[^\n]*)*\n\n")
-_LEGEND = re.compile(r"^Interval: 95% of the mean, over topics and seeds\..*$", re.MULTILINE)
-_REPEATED = (
-    "Simulated vectors were drawn from the judgments: compare learners by them, not texts.",
-    "Reads the judgments, so an upper bound and not a competitor: oracle.",
-)
-"""Notes below every table, which are left below the first."""
-
-
-def shorter(part: str, *, paper: bool = False) -> str:
-    """The part of a page that `recipe_part` makes, without what the page says elsewhere.
-
-    How to read the columns is on results.md. Means by topic set go where every collection is a single set: they are
-    the means by collection.
-    """
-    if " sets)" not in part:
-        part = _BY_TOPIC_SET.sub("", part)
-    for note in _REPEATED:
-        before, found, after = part.partition(note)
-        part = before + found + after.replace(f"{note} ", "").replace(note, "")
-    part = _LEGEND.sub("[How to read the columns](../results.md#how-to-read-them).", part)
-    return re.sub(
-        r"\n{3,}", "\n\n", "\n".join(_narrower(part.split("\n"), LEFT_OUT | (set() if paper else MEASURES_LEFT_OUT)))
-    )
-
-
-def _narrower(lines: list[str], left_out: set[str]) -> list[str]:
-    """The lines, tables among them without the columns that are left out."""
-    made: list[str] = []
-    columns: list[int] = []
-    for line in lines:
-        if not line.startswith("| "):
-            columns = []
-        else:
-            cells = line.strip("| ").split(" | ")
-            columns = columns or [place for place, head in enumerate(cells) if head not in left_out]
-            line = f"| {' | '.join(cells[place] for place in columns)} |"
-        made.append(line)
-    return made

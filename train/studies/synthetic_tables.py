@@ -6,9 +6,10 @@ The real sets are read from the folder that the variable SRD_DATA_DIR names.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from srd_agents.registry import make_ranker
 from srd_gym.data.ambient import load_ambient
@@ -24,6 +25,8 @@ from srd_train.report.markup import markdown, with_parts, write_text
 from srd_train.report.topic_statistics import MEASURE, statistics, statistics_table
 
 PAGE = Path(__file__).parents[2] / "docs" / "synthetic.md"
+LEFT_OUT = ("judged topics", "vectors", "ideal from")
+"""Statistics that the tables of all sets together do not show."""
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """What MMR's lambda is chosen from."""
 
@@ -31,7 +34,7 @@ LAMBDAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 def noise_sweep(topics: TopicSet) -> Iterator[list[str]]:
     """How a random order and MMR (relevance by cosine) fare on simulated vectors of judged topics, noise by noise.
 
-    The topics are cut in two by position: even ones choose MMR's lambda, odd ones are scored. Rows: the set, what a
+    The topics are cut in two by position: even ones choose MMR's lambda, odd ones are scored. Rows: the noise, what a
     random order and MMR come to, and the lambda.
     """
     for noise in NOISE_SWEEP:
@@ -39,7 +42,7 @@ def noise_sweep(topics: TopicSet) -> Iterator[list[str]]:
         chosen_on, scored_on = simulated[::2], simulated[1::2]
         best = max(LAMBDAS, key=partial(_value, chosen_on))
         means = (statistics(scored_on)["values"]["random"], _value(scored_on, best))
-        yield [simulated.name, *(f"{mean:.3f}" for mean in means), f"{best:g}"]
+        yield [f"{noise:g}", *(f"{mean:.3f}" for mean in means), f"{best:g}"]
 
 
 def _value(topics: TopicSet, lambda_: float) -> float:
@@ -61,12 +64,19 @@ def tables() -> dict[str, str]:
     runs = sorted((root / "trec-web").glob("*.indri.run.gz"))
     indri = load_trec(run=runs, qrels=sorted((root / "trec-web").glob("*.qrels.gz")), name="trec-indri")
     real = [statistics(topics) for topics in (du_div, rl4srd, indri, load_ambient(root / "ambient"))]
-    rows = [*noise_sweep(du_div), *noise_sweep(rl4srd)]
+    heads = [f"{topics.name}, {what}" for topics in (du_div, rl4srd) for what in ("random order", "MMR", "its lambda")]
+    rows = [[*one, *other[1:]] for one, other in zip(noise_sweep(du_div), noise_sweep(rl4srd), strict=True)]
     return {
-        "statistics of the presets": markdown(*statistics_table(presets)),
-        "statistics of the real sets": markdown(*statistics_table(real)),
-        "sweep": markdown(("set", "random order", "MMR", "its lambda"), rows),
+        "statistics of the presets": _statistics(presets),
+        "statistics of the real sets": _statistics(real),
+        "sweep": markdown(("noise", *heads), rows),
     }
+
+
+def _statistics(sets: Sequence[dict[str, Any]]) -> str:
+    """A table of statistics."""
+    heads, rows = statistics_table(sets)
+    return markdown(heads, [row for row in rows if row[0] not in LEFT_OUT])
 
 
 if __name__ == "__main__":

@@ -14,4 +14,4 @@ def test_mmr_comes_down_to_a_random_order_with_more_noise() -> None:
     leads = [float(mmr) - float(random) for _, random, mmr, _ in rows]
     assert leads[0] > 0.03
     assert abs(leads[-1]) < 0.02
-    assert rows[0][0] == "judged (simulated, noise 0.5)"
+    assert rows[0][0] == "0.5"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -11,7 +11,16 @@ from golden.make_indri_golden import AT_CUTOFF, WHOLE_LIST
 from small_topics import WIDTH, alone, bare_topic, random_topics, refused, small_topic
 
 from srd_gym.data import write_qrels
-from srd_gym.measures import MEASURES, Reference, default_normalizer, evaluate, evaluate_run, measure, references
+from srd_gym.measures import (
+    MEASURES,
+    Normalizer,
+    Reference,
+    default_normalizer,
+    evaluate,
+    evaluate_run,
+    measure,
+    references,
+)
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import Qrels, Run, TopicQrels, read_qrels, read_run
 
@@ -300,3 +309,10 @@ def test_random_judgments_score_as_in_pyndeval_for_any_parameters(seed: int) -> 
     tool = pyndeval.RelevanceEvaluator(lines, list(OFFICIAL.values()), relevance_level=rel, alpha=alpha, beta=beta)
     theirs = tool.evaluate([("q", doc_id, -float(rank)) for rank, doc_id in enumerate(ranking)])["q"]
     np.testing.assert_allclose(list(ours.values()), [theirs[name] for name in OFFICIAL.values()], rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("normalizer", get_args(Normalizer))
+def test_weights_of_subtopics_count_with_every_ideal(normalizer: Normalizer) -> None:
+    (topic, *_) = (topic for topic in random_topics(0) if topic.subtopic_weights is not None)
+    pooled = replace(topic, pool=topic.judgments, pool_ids=topic.doc_ids)
+    assert Reference.of(pooled, normalizer).weights.tolist() == topic.subtopic_weights.tolist()

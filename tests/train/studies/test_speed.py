@@ -49,7 +49,7 @@ def test_a_published_time_stands_still() -> None:
 
 def test_the_first_round_does_not_count() -> None:
     numbers: Iterator[float] = iter([1.0, 2.0, 3.0])
-    assert raced(LINE | {"seconds": 1}, Work(lambda: next(numbers)), 2)[3] == "2.5x (2 to 3)"
+    assert raced(LINE | {"seconds": 1}, Work(lambda: next(numbers)), 2)[3] == "2.5x [2, 3]"
 
 
 def test_limits_are_of_multiplications_and_of_reading() -> None:

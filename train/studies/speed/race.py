@@ -23,7 +23,7 @@ from srd_agents.training.learner import Learner
 
 Side = Callable[[], float]
 """One round of one side: units per second."""
-HEADS = ["what", "ours", "peer", "ratio (lowest to highest)", "target", "reached", "of the limit"]
+HEADS = ["what", "ours", "peer", "ratio [lowest, highest]", "target", "reached", "of the limit"]
 _DEFAULTS = {"unit": "topics/s", "target": 1}
 """Of a line that does not say them."""
 _SIDE, _BYTES = 1_024, 1 << 28
@@ -79,7 +79,7 @@ def raced(line: dict[str, Any], work: Work, rounds: int) -> list[str]:
         line["what"],
         f"{_short(ours)} {line['unit']}",
         f"{line['peer']}: {_short(peers)} {line['unit']}",
-        f"{_short(ratio)}x ({_short(min(ratios))} to {_short(max(ratios))})",
+        f"{_short(ratio)}x [{_short(min(ratios))}, {_short(max(ratios))}]",
         f"{_short(line['target'])}x",
         "yes" if ratio >= line["target"] else "no",
         "-" if work.limit is None else f"{ours / work.limit:.0%}",

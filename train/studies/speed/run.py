@@ -10,7 +10,6 @@ from typing import Annotated
 
 import tyro
 
-from srd_agents.training.options import versions
 from srd_train.commands.console import Output, SomeFile
 from srd_train.experiment.provenance import commit
 from srd_train.report.markup import markdown, write_page
@@ -78,12 +77,11 @@ class Speed:
         """The limits of the machine, and the command."""
         from studies.speed.race import operations, reading
 
-        software = ", ".join(f"{name} {number}" for name, number in versions().items())
         words = f"--rounds {self.rounds}" + (f" --only {shlex.join(self.only)}" if self.only else "")
         return (
             f"The limits of one core, measured beside the lines: {operations() / 1e9:,.0f} GFLOP/s in products of "
             f"float32 matrices, {reading() / 1e9:.1f} GB/s in reading memory. What a unit needs of them at least is "
             f'counted: products, and one pass over the vectors.\n\nMade by `make speed ARGS="{words}"` at commit '
-            f"{commit()} ({software}; {machine}, processor time of one thread). Figures are medians over rounds in "
+            f"{commit()} ({machine}, processor time of one thread). Figures are medians over rounds in "
             "which both sides took turns."
         )

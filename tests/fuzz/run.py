@@ -133,15 +133,18 @@ def _aligned(cells: Sequence[str]) -> str:
 
 
 def write_markdown(path: Path, tallies: dict[str, Tally], seed: int) -> None:
-    """Put the table between the two marks of a page."""
+    """Put the table between the two marks of a page, without what the line above it says."""
     before, _, rest = path.read_text(encoding="utf-8").partition(_MARK)
     _, _, after = rest.partition(_MARK)
     today = datetime.datetime.now(datetime.UTC).date()
     none = [kind for kind in WORST if not any(tally.ends[kind] for tally in tallies.values())]
     rows = [_HEAD, ["---", *["---:"] * (len(_HEAD) - 1)], *(_cells(name, tally) for name, tally in tallies.items())]
-    shown = [place for place, head in enumerate(_HEAD) if head not in none]
+    each = {tally.cases for tally in tallies.values()}
+    left_out = {*none, "refused", *(["cases"] if len(each) == 1 else [])}
+    shown = [place for place, head in enumerate(_HEAD) if head not in left_out]
     table = "\n".join("| " + " | ".join(row[place] for place in shown) + " |" for row in rows)
-    said = f"Last run on {today}, seed {seed}: {sum(tally.cases for tally in tallies.values()):,} cases."
+    said = f"Last run on {today}, seed {seed}: {sum(tally.cases for tally in tallies.values()):,} cases"
+    said += f", {min(each):,} of each subject." if len(each) == 1 else "."
     said += f" Faults of which there were none: {', '.join(none)}." if none else ""
     path.write_text(f"{before}{_MARK}\n\n{said}\n\n{table}\n\n{_MARK}{after}", encoding="utf-8")
 

@@ -258,7 +258,7 @@ def flipped(path: Path, ranker: str) -> None:
 
 @pytest.mark.parametrize(("attack", "said"), [
     (lambda docs: changed(docs / "results.md", "`reinforce` is above", "`reinforce` is below"), "is not what the"),
-    (lambda docs: changed(docs / "results.md", "difference **+", "difference **-"), "is not what the scores"),
+    (lambda docs: changed(docs / "results.md", ", **+", ", **-"), "is not what the scores"),
     (lambda docs: changed(docs / "results.md", "and 0.8", "and 0.7"), "is not what the scores"),
     (lambda docs: changed(docs / "results" / "smoke.md", "| mmr | 0.8", "| mmr | 0.7"), "is not what the scores"),
     (lambda docs: changed(docs / "results.md", "`reinforce` is above", "`mdp-div-batched` is above"), "is not what"),

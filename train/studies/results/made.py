@@ -43,8 +43,8 @@ def compare(lines: Lines, stored: Stored) -> str:
 def sentence(one: Compared) -> str:
     """Two rows compared, in the words that their tests allow."""
     first, second = (f"`{name}`" for name in one.rows)
-    figures = f"{one.measure} {one.means[0]:.3f} and {one.means[1]:.3f}, difference {_difference(one)}"
-    where = f"{one.topics}, page {one.recipe}"
+    figures = f"{one.means[0]:.3f} and {one.means[1]:.3f}, {_difference(one)}"
+    where = f"{one.topics}, [{one.recipe}](results/{one.recipe}.md)"
     verb = {
         "above": f"{first} is above {second}",
         "below": f"{first} is below {second}",

@@ -80,8 +80,8 @@ class Speed:
         words = f"--rounds {self.rounds}" + (f" --only {shlex.join(self.only)}" if self.only else "")
         return (
             f"The limits of one core, measured beside the lines: {operations() / 1e9:,.0f} GFLOP/s in products of "
-            f"float32 matrices, {reading() / 1e9:.1f} GB/s in reading memory. What a unit needs of them at least is "
-            f'counted: products, and one pass over the vectors.\n\nMade by `make speed ARGS="{words}"` at commit '
+            f"float32 matrices, {reading() / 1e9:.1f} GB/s in reading memory.\n\n"
+            f'Made by `make speed ARGS="{words}"` at commit '
             f"{commit()} ({machine}, processor time of one thread). Figures are medians over rounds in "
             "which both sides took turns."
         )

@@ -220,6 +220,8 @@ def _draw(axes: Axes, shown: Sequence[Curve], learners: Sequence[str], rewards: 
             continue
         learner, reward = (names.index(part) for names, part in zip((learners, rewards), curve.parts, strict=True))
         style = _STYLES[(reward + learner // len(COLOURS)) % len(_STYLES)]
-        axes.plot(curve.lists, curve.means, label=curve.label, linewidth=2, linestyle=style, **look(learner))
+        # Hollow markers tell rewards apart where a curve is one point.
+        shape = {"linestyle": style, "fillstyle": "none" if reward else "full", **look(learner)}
+        axes.plot(curve.lists, curve.means, label=curve.label, linewidth=2, **shape)
         low, high = zip(*map(interval, curve.scores), strict=True)
         axes.fill_between(curve.lists, low, high, alpha=0.12, linewidth=0, color=look(learner)["color"])

@@ -73,7 +73,7 @@ def test_a_ranker_equal_to_the_reference_differs_by_nothing() -> None:
     assert cells[2:4] == ["+0.000 [+0.000, +0.000]", "1.000"]
 
 
-def test_sets_with_the_same_rows_share_a_table() -> None:
+def test_on_a_page_beside_others_sets_with_the_same_rows_share_a_table() -> None:
     sets = [{**record()["topic_set"], "name": f"made, {name}", "fingerprint": name * 16} for name in "abc"]
     names = [one["name"] for one in sets]
     records = [one for each in sets for one in [*cells("mmr", 0.5, topic_set=each), *cells("msd", 0.6, topic_set=each)]]
@@ -84,15 +84,15 @@ def test_sets_with_the_same_rows_share_a_table() -> None:
         own = [one for one in records if one["topic_set"]["name"] in shown]
         return recipe_part(complete_tables(own, described)[0], described, **options)
 
-    two, three = part(*names[:2]), part(*names)
-    assert "| ranker | a (12) | b (12) | c (12) |" in three
-    assert "| msd | 0.6100 ▲ | 0.6100 ▲ | 0.6100 ▲ |" in three
-    assert [page.count("| p against mmr |") for page in (two, three)] == [2, 1]
-    assert "by topic set" not in two
-    note = "Simulated vectors were drawn from the judgments"
-    assert two.count(note) == 1, "below the first table"
-    assert "python 3)." in three
+    whole = part(*names)
     brief = part(*names, left_out={"wins / ties / losses"}, legend="The legend is elsewhere.")
-    assert "wins / ties / losses |" in three
+    two = part(*names[:2], legend="The legend is elsewhere.")
+    assert "| ranker | a (12) | b (12) | c (12) |" in brief
+    assert "| msd | 0.6100 ▲ | 0.6100 ▲ | 0.6100 ▲ |" in brief
+    assert [page.count("| p against mmr |") for page in (whole, brief, two)] == [3, 1, 2]
+    assert "by topic set" not in whole + two
+    assert whole.count("Simulated vectors were drawn from the judgments") == 1, "below the first table"
+    assert "python 3)." in whole
+    assert "wins / ties / losses |" in whole
     assert "wins" not in brief
     assert brief.endswith("The legend is elsewhere.\n\nMade by `srd benchmark r`, cells at commit abc.")

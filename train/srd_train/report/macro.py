@@ -107,14 +107,14 @@ def recipe_part(
     """The part of a page that a benchmark makes: what the recipe says of itself, its tables and their origin.
 
     The tables are learning curves, macro-averages with the means of their sets, then the other sets. Of a learning
-    curve only the largest size has a table of its own, of three sets or more with the same rows only the first; scores
-    of the others are in the file of scores.
+    curve only the largest size has a table of its own; scores of the others are in the file of scores.
 
     Args:
         tables: of `complete_tables`.
         recipe: says which average and collection a topic set is part of.
         left_out: heads of columns that the page does not show.
-        legend: instead of the whole one, and of versions, for a page beside others that say both.
+        legend: instead of the whole one, for a page beside others: it leaves versions out and has, of three sets or
+            more with the same rows, one table of means and a whole one of the first.
     """
     averages = macro_tables(tables, recipe)
     within = [table.topics for one in averages for several in one.collections.values() for table in several]
@@ -124,7 +124,7 @@ def recipe_part(
     rows = {tuple(row.ranker for row in table.rows) for table in apart}
     parts = [recipe.about.strip(), sizes_markdown(tables, recipe), macro_markdown(averages)]
     parts += [set_markdown(one) for one in averages if any(len(several) > 1 for several in one.collections.values())]
-    if len(apart) > 2 and len(rows) == 1:
+    if legend is not None and len(apart) > 2 and len(rows) == 1:
         parts.append(sweep_markdown(apart))
         del apart[1:]
     parts.append(as_markdown(apart, legend=legend, left_out=left_out))

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import multiprocessing
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from made_results import TINY, recipe, recipe_file, timeless
 from run_srd import Srd
 
+from srd_agents.registry import import_own
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
@@ -21,6 +23,25 @@ from srd_train.experiment.lock import locked
 from srd_train.experiment.recipe import RankerEntry, load_recipe
 
 LEARNER = 'ranker = "listmle"\nseeds = [0, 1]\nconfig = { epochs = 3 }'  # without torch, which takes seconds to import
+DYING = """
+import os
+import signal
+
+import numpy as np
+
+
+class Dying:
+    "Kills its process when it first ranks."
+
+    def rank(self, topic, k):
+        return self.rank_batch([topic], k)[0]
+
+    def rank_batch(self, topics, k):
+        if not os.path.exists({killed!r}):
+            open({killed!r}, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return [np.arange(min(k, topic.n_candidates)) for topic in topics]
+"""
 WHOLE = 'source = "synthetic:tiny:15:0"\nfolds = 3'
 
 
@@ -49,26 +70,38 @@ def test_processes_come_to_the_same(finished: tuple[Path, list[dict[str, Any]]],
     assert not multiprocessing.active_children()
 
 
-def test_a_killed_process_loses_its_cell_alone(tmp_path: Path) -> None:
-    many = recipe("random", RankerEntry(ranker="mmr", seeds=(0,)), seeds=tuple(range(10)))
-    killed: list[int | None] = []
-
-    def kill_one(*_: object) -> None:
-        if not killed:
-            child = multiprocessing.active_children()[0]
-            killed.append(child.pid)
-            child.kill()
-
+def test_a_killed_process_loses_its_cell_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed = tmp_path / "killed"
+    (tmp_path / "dying.py").write_text(DYING.format(killed=str(killed)))
+    monkeypatch.syspath_prepend(tmp_path)
+    import_own(["dying:Dying"], trust=True)
+    many = recipe("random", RankerEntry(ranker="dying:Dying", seeds=(0,)), seeds=tuple(range(10)))
     out = tmp_path / "out"
     with pytest.raises(FailedCellsError, match="WorkerDiedError: the process that ran it ended by SIGKILL") as caught:
-        run_benchmark(many, out, engine=processes(2), report=kill_one)
+        run_benchmark(many, out, engine=processes(2), trust=True)
     (failed,) = caught.value.failed
     assert len(caught.value.records) == 3 * 11 - 1
     assert json.loads((out / "failed" / f"{failed['cell']}.json").read_text()) == failed
-    run_benchmark(many, out)
-    run_benchmark(many, tmp_path / "whole")
+    run_benchmark(many, out, trust=True)
+    run_benchmark(many, tmp_path / "whole", trust=True)
     assert written(out) == written(tmp_path / "whole")
     assert not list((out / "failed").iterdir())
+
+
+def test_a_process_that_dies_between_two_cells_is_replaced(tmp_path: Path) -> None:
+    killed: list[object] = []
+
+    def kill_it(*_: object) -> None:
+        if not killed:
+            killed.extend(multiprocessing.active_children())
+            managers = [thread for thread in threading.enumerate() if "ExecutorManager" in type(thread).__name__]
+            killed[0].kill()
+            for manager in managers:  # each ends once it has seen that its process died
+                manager.join(30)
+
+    records = run_benchmark(recipe("random", seeds=(0, 1)), tmp_path, engine=processes(1), report=kill_it)
+    assert len(killed) == 1
+    assert len(records) == 6
 
 
 def test_an_id_that_no_run_can_carry_fails_its_cells(tmp_path: Path) -> None:

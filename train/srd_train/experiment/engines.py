@@ -59,8 +59,13 @@ def processes(jobs: int) -> Engine:
                 results = []
                 while idle and (task := next(waiting, None)) is not None:
                     with _shielded():
-                        running[idle[-1].begin(task)] = (idle[-1], task)
-                        idle.pop()
+                        try:
+                            future = idle[-1].begin(task)
+                        except BrokenProcessPool:
+                            idle.pop().stop()
+                            idle.append(_Worker())
+                            future = idle[-1].begin(task)
+                        running[future] = (idle.pop(), task)
                 if not running:
                     return
                 for ended in wait(running, return_when=FIRST_COMPLETED).done:
@@ -86,7 +91,11 @@ class _Worker:
         self._topics: TopicSet | None = None
 
     def begin(self, task: Task) -> Future[list[CellResult]]:
-        """Run a task; its topics are sent only where they are others than the last task's."""
+        """Run a task; its topics are sent only where they are others than the last task's.
+
+        Raises:
+            BrokenProcessPool: the process ended while it had nothing to do.
+        """
         if self._process is None:
             before = multiprocessing.active_children()
             self._pool.submit(os.getpid)

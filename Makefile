@@ -19,6 +19,10 @@ third_party  = $(CACHE)/third-party-$(1)-$(shell { $(PYTHON) --version; cat test
 
 # One thread a process: pytest runs one process a core, and results must not depend on the number of cores.
 export OMP_NUM_THREADS ?= 1
+# Nor on the kind of processor: matrix products of this one, where the machine has its instructions.
+ifneq ($(shell grep -om1 avx2 /proc/cpuinfo 2>/dev/null),)
+export OPENBLAS_CORETYPE ?= HASWELL
+endif
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 

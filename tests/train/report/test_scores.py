@@ -85,3 +85,19 @@ def test_the_command_says_loudly_what_differs(tmp_path: Path, srd: Srd) -> None:
     records[0]["per_topic"] = {topic: {"alpha_nDCG@5": 0.5} for topic in records[0]["per_topic"]}
     write_scores(stored, records)
     assert "DIFFERS from what is stored: tiny, random, fold 1, seed 0: alpha_nDCG@5" in srd.works(*words).err
+
+
+def test_a_page_s_scores_are_of_one_kind_of_processor(
+    tmp_path: Path, srd: Srd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("srd_train.commands.benchmark.PAGES", tmp_path)
+    words, page = ("benchmark", "words", "--out", tmp_path / "results"), tmp_path / "words.parquet"
+    srd.works(*words, "--scores", page)
+    records = read_scores(page)
+    records[0]["per_topic"] = {topic: dict.fromkeys(scores, 0.5) for topic, scores in records[0]["per_topic"].items()}
+    write_scores(page, records)
+    for kind, told in (("SKYLAKEX", True), ("HASWELL", False)):
+        monkeypatch.setenv("OPENBLAS_CORETYPE", kind)
+        said = srd.works(*words).err
+        assert "DIFFERS from what is stored: words" in said
+        assert ("those scores are of OPENBLAS_CORETYPE=HASWELL" in said) is told

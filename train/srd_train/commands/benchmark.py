@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,8 @@ from srd_train.report.markup import legend_of, write_page, write_text
 from srd_train.report.results import differences, read_scores, write_scores
 from srd_train.report.tables import ResultTable, complete_tables
 
+PAGES = Path(__file__).parents[3] / "docs" / "results"
+"""In a checkout: the pages of results, and their scores."""
 _USAGE = """srd benchmark NAME|FILE.toml [--out DIR] [--fresh] [--jobs N]
                      [--engine local|ray] [--trust] [--markdown FILE]
                      [--latex FILE] [--scores FILE] [--full] [--json]"""
@@ -115,11 +118,14 @@ class Benchmark:
 
     def _differences(self, recipe: Recipe, records: Sequence[Record]) -> list[str]:
         """Topics and scores that are not those stored: in the file to be written, else beside the recipe's page."""
-        beside = Path(__file__).parents[3] / "docs" / "results" / f"{recipe.name}.parquet"
+        beside = PAGES / f"{recipe.name}.parquet"
         path = self.scores if self.scores is not None and self.scores.is_file() else beside
         if not path.is_file() or (path == beside and self.recipe != recipe.name):
             return []
-        return list(differences(records, read_scores(path)))
+        found = list(differences(records, read_scores(path)))
+        if found and path == beside and os.environ.get("OPENBLAS_CORETYPE") != "HASWELL":
+            found.append("those scores are of OPENBLAS_CORETYPE=HASWELL; other processors round differently")
+        return found
 
     def _run_cells(
         self, recipe: Recipe, out: Path, output: Output

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from srd_gym.checks import unknown
+from srd_gym.checks import check_option
 from srd_gym.interrupts import number_of, stopped_by_signals
 from srd_train.commands.console import Output, overview, parsed
 
@@ -185,8 +185,7 @@ def _run(args: list[str], output: Output, tree: Group, prog: str) -> int:
             last = _EPILOGUE if node is TREE else f"More about one: {prog} {next(iter(summaries))} --help"
             overview(f"{prog} COMMAND ...", node.summary, "Commands:", summaries, last, code=0 if args else 2)
         word = args.pop(0)
-        if word not in node.commands:
-            raise unknown("command", f"{prog} {word}", [f"{prog} {name}" for name in node.commands])
+        check_option("command", f"{prog} {word}", [f"{prog} {name}" for name in node.commands])
         node = node.commands[word]
         prog = f"{prog} {word}"
     kind: Any = getattr(importlib.import_module(node.module), node.command)

@@ -14,7 +14,7 @@ import numpy as np
 from srd_agents import diversify
 from srd_agents.heuristic.config import KINDS
 from srd_agents.pipeline.subtopics import texts_of
-from srd_gym.checks import unknown
+from srd_gym.checks import check_option
 from srd_train.commands.console import Output
 
 TOOL = "diversify_results"
@@ -68,8 +68,7 @@ def diversify_results(arguments: Mapping[str, Any]) -> list[int]:
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     for name in given:
-        if name not in ARGUMENTS:
-            raise unknown(f"argument of {TOOL}:", name, ARGUMENTS)
+        check_option(f"argument of {TOOL}:", name, ARGUMENTS)
     vectors = given.get("doc_vectors")
     if "texts" not in given and vectors is None:
         raise ValueError(f"{TOOL} needs the results: give texts or doc_vectors, one a result")
@@ -136,8 +135,7 @@ async def _serve() -> None:
 
     async def called(_: Any, call: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            if call.name != TOOL:
-                raise unknown("tool", call.name, [TOOL])
+            check_option("tool", call.name, [TOOL])
             found = {"indices": await asyncio.to_thread(diversify_results, call.arguments or {})}
         except (ImportError, TypeError, ValueError) as error:
             return types.CallToolResult(content=[types.TextContent(text=str(error))], is_error=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from srd_agents.training.options import Config, Count, Positive, at_least
 from srd_gym import data
-from srd_gym.checks import unknown
+from srd_gym.checks import check_option, unknown
 from srd_gym.data.collection import Retrieve
 from srd_gym.data.notices import tell
 from srd_gym.data.synthetic import PRESETS
@@ -138,9 +138,7 @@ class TopicsEntry(Config):
     def _check_source(self) -> None:
         """Refuse topic sets that do not exist, before hours of work; a file is looked for when it is read."""
         if self.source.startswith(_SYNTHETIC):
-            preset = self.source.removeprefix(_SYNTHETIC).split(":")[0]
-            if preset not in PRESETS:
-                raise unknown(f"synthetic preset in {self.source!r}:", preset, PRESETS)
+            check_option(f"synthetic preset in {self.source!r}:", self.source.split(":")[1], PRESETS)
         elif self.source not in SOURCES and not (Path(self.source).suffix or os.path.exists(self.source)):
             raise unknown("topic set:", self.source, SOURCES, "A file of your own needs its path with its ending.")
 

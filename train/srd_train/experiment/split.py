@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from srd_gym.checks import unknown
+from srd_gym.checks import check_option
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.splits import read_folds
 from srd_gym.showing import short_repr
@@ -78,8 +78,7 @@ def in_parts(topics: TopicSet, parts: Parts, fold: str, folds: Path | None = Non
     """
     every = {name for topic in topics for name in topic.subtopic_ids}
     for name in (*parts.train_subtopics, *parts.test_subtopics):
-        if name not in every:
-            raise unknown(f"subtopic of {topics.name!r}:", name, every)
+        check_option(f"subtopic of {topics.name!r}:", name, every)
     split = _by_shares(topics, parts.shares) if parts.shares else split_topics(topics, fold=fold, folds=folds)
     how, train = dict(split.description), split.train
     if parts.train_queries is not None:

@@ -26,8 +26,10 @@ TEXT_LENGTH = 320
 _GOLDEN = (5**0.5 - 1) / 2
 """Places by the fractions of its multiples: however many of the first are taken, they are evenly spaced."""
 
-Rankings = dict[str, dict[str, dict[int, tuple[str, ...]]]]
-"""Query id -> ranker -> seed -> document ids, best first."""
+Ranked = tuple[str, int, Sequence[str]]
+"""Ranker, seed, and document ids, best first."""
+Rankings = dict[str, list[Ranked]]
+"""Query id -> its lists."""
 
 
 def rankings_of(
@@ -58,19 +60,16 @@ def rankings_of(
     return [entries[place] for place in sorted(entries)], len(ids), problems
 
 
-def _entry(
-    query_id: str, rankings: Mapping[str, Mapping[int, Sequence[str]]], topics: TopicSet | None, table: ResultTable
-) -> dict[str, Any]:
+def _entry(query_id: str, lists: Sequence[Ranked], topics: TopicSet | None, table: ResultTable) -> dict[str, Any]:
     """One topic with its rankings.
 
     Returns:
         `id`, `query`, `candidates`, `subtopics` (pairs of id or text, and candidates that cover it), `docs` (triples of
         id, text, covered subtopics), `lists` (ranker -> seed -> `docs` by index and `gains` in ten-thousandths).
     """
-    lists = [(ranker, seed, ranking) for ranker, seeds in rankings.items() for seed, ranking in seeds.items()]
     ids = list(dict.fromkeys(doc_id for *_, ranking in lists for doc_id in ranking))
     index = {doc_id: i for i, doc_id in enumerate(ids)}
-    topic = None if topics is None else topics[topics.position(query_id)]
+    topic = None if topics is None else topics[query_id]
     place = {} if topic is None else {doc_id: i for i, doc_id in enumerate(topic.doc_ids)}
     entry: dict[str, Any] = {"id": query_id, "docs": [_document(doc_id, topic, place) for doc_id in ids], "lists": {}}
     if topic is not None:
@@ -138,8 +137,8 @@ def _rankings(records: Sequence[Record]) -> tuple[Rankings, list[Problem]]:
             continue
         for query_id, ids in run.rankings.items():
             if query_id in record["per_topic"]:
-                by_ranker = rankings.setdefault(query_id, {})
-                by_ranker.setdefault(record["ranker"], {})[record["seed"]] = ids[: record["depth"]]
+                ranked = (record["ranker"], record["seed"], ids[: record["depth"]])
+                rankings.setdefault(query_id, []).append(ranked)
     return rankings, problems
 
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from srd_agents.training.options import versions
 from srd_gym.checks import unknown
-from srd_gym.data.trec import TopicText, judgment_rows, topic_qrels
+from srd_gym.data.trec import TopicText, judged_fields, topic_qrels
 from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
 from srd_gym.reading import few
 from srd_gym.topic import Topic, TopicSet
@@ -187,19 +185,14 @@ def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[st
             continue
         about_topic = texts.get(query_id)
         about, documents = _texts(about_topic)
-        weights = judged.subtopic_weights
         judged_topics.append(
             Topic(
                 query_id=query_id,
                 query_text=None if about_topic is None else about_topic.query_text,
                 doc_ids=doc_ids,
                 doc_texts=tuple(documents.get(doc_id, "") for doc_id in doc_ids) if documents else None,
-                subtopic_ids=judged.subtopic_ids,
                 subtopic_texts=tuple(about.get(name) or name for name in judged.subtopic_ids),
-                judgments=judgment_rows(judged, doc_ids, judged.subtopic_ids),
-                pool=judged.judgments,
-                pool_ids=judged.doc_ids,
-                subtopic_weights=None if weights is None else weights.astype(np.float32),
+                **judged_fields(judged, doc_ids),
             )
         )
     return TopicSet(judged_topics, name="runs")

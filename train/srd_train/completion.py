@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import os
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 from argcomplete import autocomplete
 from argcomplete.completers import FilesCompleter
 
 from srd_train.cli import TREE, Group, Leaf
-from srd_train.commands.console import option_of
+from srd_train.commands.console import described, option_of
 
 
 def complete() -> None:
@@ -53,10 +52,8 @@ def _fill(parser: ArgumentParser, node: Group | Leaf, words: Sequence[str]) -> N
 
 def _add_options(parser: ArgumentParser, kind: type[Any]) -> None:
     """Add the fields of a dataclass, but for those that the parser has."""
-    hints, annotated = get_type_hints(kind), get_type_hints(kind, include_extras=True)
-    for entry in dataclasses.fields(kind):
-        hint = hints[entry.name]
-        option = option_of(entry.name, getattr(annotated[entry.name], "__metadata__", ()))
+    for entry, hint, about in described(kind):
+        option = option_of(entry.name, about)
         if option in parser._option_string_actions:
             continue
         words = [word for part in (hint, *get_args(hint)) if get_origin(part) is Literal for word in get_args(part)]

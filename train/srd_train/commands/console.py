@@ -168,6 +168,13 @@ def _check_outputs(options: Any) -> None:
             )
 
 
+def described(kind: type[Any]) -> Iterator[tuple[dataclasses.Field[Any], Any, tuple[Any, ...]]]:
+    """The fields of a dataclass, each with its type and what that is annotated with."""
+    plain, annotated = get_type_hints(kind), get_type_hints(kind, include_extras=True)
+    for entry in dataclasses.fields(kind):
+        yield entry, plain[entry.name], getattr(annotated[entry.name], "__metadata__", ())
+
+
 def option_of(name: str, about: Sequence[Any]) -> str:
     """The option of a field, such as "--learning-rate": its name, unless what its type is annotated with gives one."""
     given: list[str] = [one.name for one in about if getattr(one, "name", None)]
@@ -181,13 +188,11 @@ def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
         ValueError: near names are suggested.
     """
     names, lists, seen = {"--help"}, set[str](), set[str]()
-    hints = get_type_hints(kind)
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        about = getattr(hint, "__metadata__", ())
-        option = option_of(name, about)
-        if get_origin(hints[name]) in (tuple, Sequence):
+    for entry, hint, about in described(kind):
+        option = option_of(entry.name, about)
+        if get_origin(hint) in (tuple, Sequence):
             lists.add(option)
-        names |= {option, f"--no-{name}".replace("_", "-")}
+        names |= {option, f"--no-{entry.name}".replace("_", "-")}
         names |= {alias for one in about for alias in getattr(one, "aliases", None) or ()}
     for word in itertools.takewhile(lambda word: word != "--", args):
         option = word.partition("=")[0].rstrip("_").replace("_", "-")
@@ -292,18 +297,16 @@ def _in_words(hint: Any) -> Any:
 
 def _with_helps(kind: type[Options]) -> type[Options]:
     """The same options, as their help should show them: words for values, texts unwrapped, no empty defaults."""
-    hints, helps = get_type_hints(kind, include_extras=True), _field_helps(kind)
-    plain = get_type_hints(kind)
+    helps = _field_helps(kind)
     made: list[tuple[str, Any, Any]] = []
-    for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
-        hint = hints[entry.name]
-        about = list(getattr(hint, "__metadata__", ()))
+    for entry, hint, about in described(kind):
         empty = entry.default is None or entry.default is False or entry.default in ((), "")
         said = "(required)" if entry.default is dataclasses.MISSING else "" if empty else None
         look: dict[str, Any] = {"help": helps.get(entry.name), "help_behavior_hint": said}
         if not any(getattr(one, "metavar", None) for one in about):
-            look["metavar"] = _metavar(plain[entry.name], entry.default)
-        made.append((entry.name, Annotated[hint, tyro.conf.arg(**look)], dataclasses.field(default=entry.default)))
+            look["metavar"] = _metavar(hint, entry.default)
+        look_of = tyro.conf.arg(**look)
+        made.append((entry.name, Annotated[hint, *about, look_of], dataclasses.field(default=entry.default)))
     return dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
 
 

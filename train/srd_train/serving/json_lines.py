@@ -28,6 +28,7 @@ _OF_TOPIC = (
 _LIMITS = ("groups", "max_per_group", "fill", "costs", "budget", "per_cost", "already_shown", "diversity", "relevance")
 OPTIONAL = (*_OF_TOPIC, *_LIMITS)
 """Further keys of a line."""
+_KEYS = (*REQUIRED, *OPTIONAL)
 OnError = Literal["stop", "skip", "record"]
 """Treatment of a line that cannot be ranked: the end, a notice, or an object with its number and the error."""
 _NOTHING: Mapping[str, Any] = dict.fromkeys(_LIMITS)
@@ -64,7 +65,7 @@ def rank_lines(
         ValueError: a line that cannot be ranked, where `on_error` is "stop"; the message gives its number. Lines before
             it are answered. Or a key to pass through that has a meaning here.
     """
-    if taken := [key for key in pass_through if key in (*REQUIRED, *OPTIONAL, "ranking", "line", "error")]:
+    if taken := [key for key in pass_through if key in (*_KEYS, "ranking", "line", "error")]:
         raise ValueError(f"the key {shown(taken[0])} cannot be passed through: it has a meaning here")
     ranker, refused = _LineRanker(model, k, pass_through), 0
     for number, line in enumerate(lines, start=1):
@@ -170,10 +171,8 @@ class _LineRanker:
                 f"no {' and no '.join(missing)}; expected {', '.join(REQUIRED)} and optional {', '.join(OPTIONAL)}"
             )
         for key in given:
-            if key not in (*REQUIRED, *OPTIONAL):
-                raise unknown(
-                    "key", key, (*REQUIRED, *OPTIONAL), "--pass-through KEY lets answers repeat one of yours."
-                )
+            if key not in _KEYS:
+                raise unknown("key", key, _KEYS, "--pass-through KEY lets answers repeat one of yours.")
         return given
 
 

@@ -140,8 +140,12 @@ results: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies results $(ARGS)
 
 # The experiments behind pages of the documentation; ARGS are their options (ARGS=--help).
-pretrain speed: $(READY)
+pretrain: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
+
+# With the matrix products of the machine's own kind.
+speed: $(READY)
+	env -u OPENBLAS_CORETYPE PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
 
 # It reads the real files, below $SRD_DATA_DIR, and writes the page of its name in docs/results.
 named: $(READY)

@@ -52,7 +52,7 @@ def _columns(vectors: str, tables: Mapping[str, ResultTable]) -> list[list[str]]
         cells = [_cell(found[one], before, p_values[one]) if one in found else "-" for one in places]
         columns.append([f"{name}, {vectors}", f"{before.mean():.3f}", *cells])
     gains = [" ".join(difference((found[title, SHOWN[0]], before))) for title in tables]
-    return [*columns, [f"{SHOWN[0]} less the initial ranking", "-", *gains]]
+    return [*columns, [f"gain of {SHOWN[0]}, {vectors}", "-", *gains]]
 
 
 def part_of(tables: Sequence[ResultTable]) -> str:

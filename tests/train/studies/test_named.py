@@ -42,7 +42,7 @@ def test_scores_of_each_list_are_stored_and_shown(tmp_path: Path) -> None:
     assert list(means) == [named_tables.ORDER, named_tables.MMR, *named_tables.RANKERS]
     lines = named_tables.tables_of(stored.tables("named")).split("\n")
     _, head, _, first, none, judges, *_ = filter(None, lines)
-    assert head == "| names | safe, MiniLM | pm2, MiniLM | safe less the initial ranking |"
+    assert head == "| names | safe, MiniLM | pm2, MiniLM | gain of safe, MiniLM |"
     assert first == f"| initial ranking |{f' {means[named_tables.ORDER]:.3f} |' * 2} - |"
     assert none.startswith("| no names | ")
     cells = [cell.split()[0] for cell in judges.split("|")[2:5]]

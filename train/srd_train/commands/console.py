@@ -305,8 +305,8 @@ def _with_helps(kind: type[Options]) -> type[Options]:
         look: dict[str, Any] = {"help": helps.get(entry.name), "help_behavior_hint": said}
         if not any(getattr(one, "metavar", None) for one in about):
             look["metavar"] = _metavar(hint, entry.default)
-        look_of = tyro.conf.arg(**look)
-        made.append((entry.name, Annotated[hint, *about, look_of], dataclasses.field(default=entry.default)))
+        shown_as: Any = Annotated[hint, *about, tyro.conf.arg(**look)]
+        made.append((entry.name, shown_as, dataclasses.field(default=entry.default)))
     return dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
 
 

@@ -90,7 +90,7 @@ def decision(lines: Lines, stored: Stored, table: str) -> str:
 
 
 def written(part: re.Match[str]) -> str:
-    """What is written by hand in a part of a page: the first columns of a decision."""
+    """The words of a part that are written by hand: the first columns of a decision, nothing of other kinds."""
     lines = part[3].splitlines() if part[1] == "decision" else []
     return "\n\n".join(["", *(cell for line in lines for cell in _cells(line)[:WRITTEN]), ""])
 

@@ -26,6 +26,7 @@ from studies.named_tables import NAME, part_of, recipe_of
 MARGIN = 0.01
 """Of equivalence."""
 LEGEND = "[How to read the columns](../results.md#how-to-read-them)."
+"""Of every page of a recipe."""
 
 
 @dataclass(frozen=True, kw_only=True)

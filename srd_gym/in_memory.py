@@ -13,7 +13,8 @@ a dataset of ir_datasets                     its `qrels_iter()`; its `scoreddocs
 text                                         the path of a file, or "ir-datasets:ID"
 ===========================================  ====================================================================
 
-The subtopic is `subtopic_id` (or `subtopic`) where a record has one, else its `iteration`, as ir_measures has it.
+The subtopic is `subtopic_id` (or `subtopic`) where a record has one, else its `iteration`, as ir_measures has it. A
+`rank` beside the score is compared with it, as in files.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from srd_gym.reading import few, shown, shown_text
-from srd_gym.trec_files import Qrels, Run, qrels_from, read_qrels, read_run, run_from
+from srd_gym.trec_files import Order, Qrels, Run, qrels_from, read_qrels, read_run, run_from
 
 PREFIX = "ir-datasets:"
 """Beginning of a text that names a dataset of ir_datasets."""
@@ -36,10 +37,12 @@ _NAMES = {
     "document": ("doc_id", "docno"),
     "judgment": ("relevance", "label", "judgment"),
     "score": ("score",),
+    "rank": ("rank",),
 }
 """Part of a record -> its names in the libraries, the first that is there counts."""
 _QRELS = ("query", "subtopic", "document", "judgment")
-_RUN = ("query", "document", "score")
+_RUN = ("query", "document", "score", "rank")
+_OPTIONAL = ("rank",)
 
 QrelsSource = Qrels | Mapping[str, Any] | Iterable[Any] | str | os.PathLike[str]
 """Sources of qrels."""
@@ -65,21 +68,19 @@ def as_qrels(source: QrelsSource, *, twice: Literal["error", "highest"] = "error
     given = _opened(source)
     if files := _files(given):
         return read_qrels(files, twice=twice)
-    if isinstance(given, Mapping):
-        columns = _transposed(_nested(given), len(_QRELS))
-    else:
-        columns = _columns(given, "qrels", _QRELS)
+    columns = _transposed(_nested(given), "qrels") if isinstance(given, Mapping) else _columns(given, "qrels", _QRELS)
     queries, subtopics, documents, grades = columns
     what = f"qrels: {_called(source)}"
     ids = [_ids(values, what, part) for values, part in zip((queries, subtopics, documents), _QRELS, strict=False)]
     return qrels_from(_called(source), ids[0], ids[1], ids[2], [_grade(value, what) for value in grades], twice)
 
 
-def as_run(source: RunSource) -> Run:
-    """Rankings from files or from what another library holds, in the official order.
+def as_run(source: RunSource, *, order: Order = "score") -> Run:
+    """Rankings from files or from what another library holds, in the order of `srd_gym.data.read_run`.
 
     Args:
         source: see the module; a run is returned as it is, and several paths are parts of one.
+        order: "score", "rank" or "pyndeval", as of `srd_gym.data.read_run`.
 
     Raises:
         ImportError: ir_datasets is named, and not installed.
@@ -91,11 +92,12 @@ def as_run(source: RunSource) -> Run:
         return source
     given = _opened(source)
     if files := _files(given):
-        return read_run(files)
-    columns = _transposed(_ranked(given), len(_RUN)) if isinstance(given, Mapping) else _columns(given, "run", _RUN)
+        return read_run(files, order=order)
+    columns = _transposed(_ranked(given), "run") if isinstance(given, Mapping) else _columns(given, "run", _RUN)
     what = f"run: {_called(source)}"
     queries, documents = (_ids(values, what, part) for values, part in zip(columns[:2], _RUN, strict=False))
-    return run_from(_called(source), queries, documents, [_score(value, what) for value in columns[2]])
+    scores = [0.0 if order == "rank" else _score(value, what) for value in columns[2]]
+    return run_from(_called(source), queries, documents, scores, columns[3] if len(columns) > 3 else None, order)
 
 
 def ir_dataset(name: str) -> Any:
@@ -153,13 +155,13 @@ def _columns(given: Any, what: str, parts: Sequence[str]) -> list[list[Any]]:
     """The parts of all records, a list each."""
     if hasattr(given, "columns"):
         there = [str(name) for name in given.columns]
-        names = [_name(part, there, what) for part in parts]
+        names = _names(parts, there, what)
         rows = [list(given[name]) for name in names]
     else:
         records = _of_dataset(given, what) if hasattr(given, "dataset_id") else given
         first = records[0] if records else None
         there = [name for several in _NAMES.values() for name in several if hasattr(first, name)]
-        names = [_name(part, there, what) for part in parts] if records else []
+        names = _names(parts, there, what) if records else []
         rows = [[getattr(record, name) for record in records] for name in names]
     if not rows or not rows[0]:
         raise ValueError(f"{what}: no record; expected at least one")
@@ -178,15 +180,19 @@ def _of_dataset(dataset: Any, what: str) -> list[Any]:
         raise OSError(f"{what}: ir_datasets cannot read {dataset.dataset_id()}: {shown_text(str(error))}") from error
 
 
-def _name(part: str, there: Sequence[str], what: str) -> str:
-    """The name that a part has among those that are there."""
-    for name in _NAMES[part]:
-        if name in there:
-            return name
-    raise ValueError(
-        f"{what}: no {part}; expected a column or attribute named {' or '.join(_NAMES[part])}, got "
-        f"{few(there, 8) or None}"
-    )
+def _names(parts: Sequence[str], there: Sequence[str], what: str) -> list[str]:
+    """The names that these parts have among those that are there."""
+    names = []
+    for part in parts:
+        name = next((name for name in _NAMES[part] if name in there), None)
+        if name is not None:
+            names.append(name)
+        elif part not in _OPTIONAL:
+            raise ValueError(
+                f"{what}: no {part}; expected a column or attribute named {' or '.join(_NAMES[part])}, got "
+                f"{few(there, 8) or None}"
+            )
+    return names
 
 
 def _nested(given: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
@@ -217,10 +223,10 @@ def _ranked(given: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _transposed(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
+def _transposed(rows: Sequence[tuple[Any, ...]], what: str) -> list[list[Any]]:
     """Records as columns."""
     if not rows:
-        raise ValueError(f"{'qrels' if width == len(_QRELS) else 'run'}: no record; expected at least one")
+        raise ValueError(f"{what}: no record; expected at least one")
     return [list(column) for column in zip(*rows, strict=True)]
 
 

@@ -75,7 +75,7 @@ class Topic:
     judgments: GradeArray | None = None
     """[N, S] int8, stored as given: >= the relevance level (1) covers. None: unlabelled."""
     pool: GradeArray | None = None
-    """[P, S] int8: every judged document of the topic, retrieved or not; the official ideal ranking comes from it."""
+    """[P, S] int8: every judged document of the topic, retrieved or not; the ideal ranking of ndeval comes from it."""
     pool_ids: tuple[str, ...] | None = None
     """Ids of the P pool documents; the ideal ranking breaks ties by them."""
     doc_features: FloatArray | None = None
@@ -299,7 +299,7 @@ class TopicSet(Sequence[Topic]):
 
     @cached_property
     def has_pool(self) -> bool:
-        """Whether some topic is judged and every judged one has a pool, so that the official ideal ranking exists."""
+        """Whether some topic is judged and every judged one has a pool, so that the ideal ranking of ndeval exists."""
         judged = [topic for topic in self._topics if topic.labelled]
         return bool(judged) and all(topic.pool is not None for topic in judged)
 

@@ -1,8 +1,8 @@
 """TREC files: diversity qrels and runs.
 
 All readers take one path or several, plain or packed by gzip, xz or bz2. Several files are parts of one whole, so a
-query in two of them is an error. Fields are separated by ASCII white space, as the official tools separate them; ids
-are text and kept as they stand.
+query in two of them is an error. Fields are separated by ASCII white space, as trec_eval and ndeval separate them; ids
+are text and kept as they are. Lines that begin with "#" are skipped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, groupby
 from os import PathLike as _OsPathLike
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,9 @@ from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray
 
 Paths = PathLike | Iterable[PathLike]
-Order = Literal["score", "rank"]
-"""Order of a run."""
+Order = Literal["score", "rank", "pyndeval"]
+"""Order of a run. "score": by score, equal scores by document id, descending (`trec_eval`, `ndeval -traditional`);
+"rank": by the rank column (`ndeval`); "pyndeval": by score, equal scores by document id, ascending (that wrapper)."""
 
 _FIELDS = re.compile(r"[^ \t\r\f\v]+")
 _END = "\0"
@@ -90,7 +91,7 @@ class Qrels:
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
 class Run:
-    """Rankings by query id, in the official order: score descending, document id ascending where scores are equal."""
+    """Rankings by query id, in the `Order` that they were read in."""
 
     __repr__ = short_repr
 
@@ -115,12 +116,13 @@ def path_list(paths: Paths, what: str) -> list[PathLike]:
 def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") -> Qrels:
     """Diversity judgments from lines "topic subtopic document judgment".
 
-    Qrels of an ad-hoc task, which have 0 in place of a subtopic, are read with a warning.
+    Qrels in which no document is judged for two subtopics are read with a warning: those of an ad-hoc task have zeros,
+    rounds or one value per document in the second column.
 
-    The rules are the official tool's (ndeval, as packaged by pyndeval): a judgment >= 1 is relevant, 0, negative and
-    missing ones are not. Subtopic 0, which the 2009 files use to list documents that were judged for no subtopic, is a
-    subtopic like any other where some document is relevant to it, and is left out where none is (its documents stay in
-    the pool): no measure can tell the difference.
+    The rules are those of ndeval, as packaged by pyndeval: a judgment >= 1 is relevant, 0, negative and missing ones
+    are not. Subtopic 0, which the 2009 files use to list documents that were judged for no subtopic, is a subtopic like
+    any other where some document is relevant to it, and is left out where none is (its documents stay in the pool): no
+    measure can tell the difference.
 
     Args:
         paths: one file or several parts.
@@ -147,13 +149,20 @@ def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") ->
         part.columns += map(part.subtopics.__getitem__, subtopic_ids)
         part.values += map(grades.__getitem__, judgments)
         part.lines += numbers
-    if set().union(*(part.subtopics for part in parts.values())) <= {"0", "Q0"}:
+    return _qrels(parts, few(paths), twice)
+
+
+def _qrels(parts: Mapping[str, _QrelsPart], source: str, twice: str) -> Qrels:
+    """The judgments of all topics, with a warning where they look like those of an ad-hoc task."""
+    qrels = Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
+    if not any(part.several for part in parts.values()):
         warnings.warn(
-            f"qrels: {few(paths)}: all judgments are of subtopic 0, as in qrels of an ad-hoc task, so that each topic "
-            "has one subtopic; give the task's diversity qrels",
-            stacklevel=2,
+            f"qrels: {source}: no document is judged for two subtopics, as in qrels of an ad-hoc task, whose second "
+            "column is 0, a round or one value per document; give the task's diversity qrels, unless subtopics exclude "
+            "one another here",
+            stacklevel=3,
         )
-    return Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
+    return qrels
 
 
 def read_weights(paths: Paths) -> dict[str, dict[str, float]]:
@@ -182,16 +191,16 @@ def read_weights(paths: Paths) -> dict[str, dict[str, float]]:
 
 
 def read_run(paths: Paths, *, order: Order = "score") -> Run:
-    """Rankings from lines "topic Q0 document rank score tag".
+    """Rankings from lines "topic Q0 document rank score tag"; fields after the tag are ignored.
 
-    The order is the official tool's: score descending (compared as float64), document id ascending on ties; the order
-    of lines is ignored. Where the ranks tell of another order, which official tools ignore, a warning counts the
-    queries.
+    The default order is that of `trec_eval` and `ndeval -traditional`: score descending (compared as float64), document
+    id descending where scores are equal; the order of lines is ignored. Where the ranks give another order, a warning
+    counts the queries.
 
     Args:
         paths: one file or several parts.
-        order: "score", or "rank": by the rank column, for runs whose scores mean something else. Scores are then N, N -
-            1, ..., 1.
+        order: "score"; "rank", by the rank column, as `ndeval` without options: scores are not read, and are then N, N
+            - 1, ..., 1; or "pyndeval", whose Python wrapper puts the smaller document id first where scores are equal.
 
     Returns:
         The ranking of each query that has a line.
@@ -212,43 +221,21 @@ def read_run(paths: Paths, *, order: Order = "score") -> Run:
         for number, doc_id, score in zip(numbers, doc_ids, scores, strict=True):
             if doc_id in part:
                 raise _twice(path, number, query_id, doc_id)
-            part[doc_id] = _number(score, path, number, "run", "score")
-    if order == "rank":
-        return _run({query_id: _by_rank(query_id, part, ranks[query_id]) for query_id, part in parts.items()})
-    told = [query_id for query_id, part in parts.items() if _differ(part, ranks[query_id])]
-    if told:
-        warnings.warn(
-            f"run: {few(paths)}: for {len(told):,} of {len(parts):,} queries the scores do not fall with the ranks "
-            f"({few(told)}); they are ordered by score, as in official tools (order='rank' orders by rank)",
-            stacklevel=2,
-        )
-    return _run(parts)
+            part[doc_id] = 0.0 if order == "rank" else _number(score, path, number, "run", "score")
+    return _run(parts, ranks, order, few(paths))
 
 
-def _places(ranks: Sequence[str]) -> NDArray[np.float64] | None:
-    """Ranks as numbers, where they are that and distinct."""
+def _by_rank(doc_ids: Iterable[str], ranks: Sequence[Any]) -> list[str] | None:
+    """Documents in the order of their ranks; None where these are not distinct numbers."""
     try:
         places = np.array(ranks, dtype=np.float64)
-    except ValueError:
+    except (TypeError, ValueError):
         return None
-    return places if np.unique(places).size == places.size else None
-
-
-def _differ(part: Mapping[str, float], ranks: Sequence[str]) -> bool:
-    """Whether some score rises with the rank."""
-    places = _places(ranks)
-    return places is not None and bool((np.diff(np.array(list(part.values()))[np.argsort(places)]) > 0).any())
-
-
-def _by_rank(query_id: str, part: Mapping[str, float], ranks: Sequence[str]) -> dict[str, float]:
-    """Scores that fall with the ranks."""
-    places = _places(ranks)
-    if places is None:
-        raise ValueError(
-            f"run: the ranks of query {shown(query_id)} are not distinct numbers: {few(ranks)}; order by score instead"
-        )
-    doc_ids = list(part)
-    return {doc_ids[row]: float(len(doc_ids) - place) for place, row in enumerate(np.argsort(places).tolist())}
+    if (np.diff(places) > 0).all() and np.isfinite(places[[0, -1]]).all():  # as in nearly every file
+        return list(doc_ids)
+    if not np.isfinite(places).all() or np.unique(places).size < places.size:
+        return None
+    return [doc_id for _, doc_id in sorted(zip(places.tolist(), doc_ids, strict=True))]
 
 
 def qrels_from(
@@ -282,10 +269,17 @@ def qrels_from(
         part.columns.append(part.subtopics[subtopic_id])
         part.values.append(judgment)
         part.lines.append(number)
-    return Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
+    return _qrels(parts, source, twice)
 
 
-def run_from(source: str, query_ids: Sequence[str], doc_ids: Sequence[str], scores: Sequence[float]) -> Run:
+def run_from(
+    source: str,
+    query_ids: Sequence[str],
+    doc_ids: Sequence[str],
+    scores: Sequence[float],
+    ranks: Sequence[Any] | None = None,
+    order: Order = "score",
+) -> Run:
     """Rankings from records, as `read_run` reads them from lines.
 
     Args:
@@ -293,17 +287,23 @@ def run_from(source: str, query_ids: Sequence[str], doc_ids: Sequence[str], scor
         query_ids: of each record; and so are the following.
         doc_ids: text.
         scores: finite numbers.
+        ranks: where records have them.
+        order: as of `read_run`.
 
     Raises:
-        ValueError: a document twice in one ranking.
+        ValueError: a document twice in one ranking, or order="rank" where ranks are not distinct numbers.
     """
+    check_option("order", order, get_args(Order))
     parts: dict[str, dict[str, float]] = {}
+    places: dict[str, list[Any]] = {}
     for number, (query_id, doc_id, score) in enumerate(zip(query_ids, doc_ids, scores, strict=True), start=1):
         part = parts.setdefault(query_id, {})
         if doc_id in part:
             raise _twice(source, number, query_id, doc_id)
         part[doc_id] = score
-    return _run(parts)
+        if ranks is not None:
+            places.setdefault(query_id, []).append(ranks[number - 1])
+    return _run(parts, places, order, source)
 
 
 def _twice(source: PathLike, number: int, query_id: str, doc_id: str) -> ValueError:
@@ -314,13 +314,33 @@ def _twice(source: PathLike, number: int, query_id: str, doc_id: str) -> ValueEr
     )
 
 
-def _run(parts: Mapping[str, dict[str, float]]) -> Run:
-    """Scores of documents by query as a run."""
+def _run(parts: Mapping[str, dict[str, float]], ranks: Mapping[str, Sequence[Any]], order: Order, source: str) -> Run:
+    """Scores of documents by query as a run, with a warning where another order than that of the ranks is taken."""
     run = Run(rankings={}, scores={})
+    told = []
     for query_id, part in parts.items():
-        ordered = sorted(sorted(part), key=part.__getitem__, reverse=True)  # equal scores keep the order of ids
+        places = ranks.get(query_id, ())
+        ranked = _by_rank(part, places) if places else None
+        if order != "rank":
+            ordered = sorted(sorted(part, reverse=order == "score"), key=part.__getitem__, reverse=True)
+            scores = [part[doc_id] for doc_id in ordered]
+        elif ranked is None:
+            fault = f"are not distinct numbers: {few(places)}" if places else "are missing"
+            raise ValueError(f"run: {source}: the ranks of query {shown(query_id)} {fault}; order by score instead")
+        else:
+            ordered, scores = ranked, list(range(len(part), 0, -1))
+        if ranked is not None and ranked != ordered:
+            told.append(query_id)
         run.rankings[query_id] = tuple(ordered)
-        run.scores[query_id] = np.array([part[doc_id] for doc_id in ordered], dtype=np.float64)
+        run.scores[query_id] = np.array(scores, dtype=np.float64)
+    if told:
+        tool = "trec_eval and ndeval -traditional do" if order == "score" else "pyndeval does"
+        warnings.warn(
+            f"run: {source}: for {len(told):,} of {len(parts):,} queries the order is not that of the ranks "
+            f"({few(told)}): scores rise with the rank, or are equal; they are ordered by score and document id, as "
+            f"{tool} (order='rank' orders by rank, as ndeval)",
+            stacklevel=3,
+        )
     return run
 
 
@@ -329,7 +349,7 @@ def write_run(
 ) -> None:
     """Write rankings as a TREC run, whole or not at all.
 
-    Official tools order a run by its scores and break ties by document id, so the score column falls: N, N - 1, ..., 1.
+    Tools order a run by score or by rank, so the score column falls with the rank: N, N - 1, ..., 1.
 
     Args:
         path: the file to write; an existing one is replaced once the new one is complete.
@@ -344,7 +364,7 @@ def write_run(
     check_word("run", "the tag", tag)
     with written_atomically(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
         for query_id, doc_ids in rankings.items() if isinstance(rankings, Mapping) else rankings:
-            check_word("run", "query id", query_id)
+            check_query_id("run", query_id)
             if len(set(doc_ids)) < len(doc_ids):
                 raise ValueError(
                     f"run: a document comes twice for query {shown(query_id)}; a ranking holds each document once"
@@ -371,6 +391,8 @@ class _QrelsPart:
     columns: list[int] = field(default_factory=list)
     values: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
+    several: bool = False
+    """Whether some document is judged for two subtopics; known once finished."""
 
     def finish(self, twice: str) -> TopicQrels:
         """The judgments as a matrix, its subtopics sorted, an irrelevant subtopic 0 left out."""
@@ -385,6 +407,7 @@ class _QrelsPart:
                 f"qrels: {self.path}:{self.lines[again]}: document {shown(doc_id)} is judged twice for subtopic "
                 f"{shown(subtopic_id)} of topic {shown(self.query_id)}; keep one of the lines"
             )
+        self.several = bool((np.bincount(rows[first]) > 1).any())
         judgments = np.zeros((len(self.docs), len(self.subtopics)), dtype=np.int8)
         rising = np.argsort(self.values, kind="stable")  # of several judgments of a pair the last, the highest, stays
         judgments[rows[rising], columns[rising]] = np.array(self.values)[rising]
@@ -415,7 +438,7 @@ def _parts(
                 yield path, query_id, numbers[start:stop], [column[start:stop] for column in columns]
                 start = stop
         if not own:
-            raise ValueError(f"{what}: {path} holds only blank lines; expected at least one line of data")
+            raise ValueError(f"{what}: {path} holds only blank lines and comments; expected at least one line of data")
 
 
 def _columns(path: PathLike, what: str, form: str) -> Iterator[tuple[Sequence[int], Sequence[Sequence[str]]]]:
@@ -424,15 +447,17 @@ def _columns(path: PathLike, what: str, form: str) -> Iterator[tuple[Sequence[in
     for first, block in numbered_blocks(path, what):
         lines = block.count("\n")
         words = block.replace("\n", f" {_END} ").split()
-        # Python splits text at more characters than the official tools do; nothing but ASCII without these is plain.
+        # Python splits text at more characters than trec_eval and ndeval do; nothing but ASCII without these is plain.
         plain = block.isascii() and not any(character in block for character in _NOT_PLAIN)
+        plain = plain and not ("#" in block and (block.startswith("#") or "\n#" in block))
         if plain and len(words) == lines * (width + 1) and words[width :: width + 1] == [_END] * lines:
             yield range(first, first + lines), [words[index :: width + 1] for index in range(width)]
             continue
         for number, line in enumerate(block.split("\n"), start=first):
-            fields = _FIELDS.findall(line)
-            if len(fields) == width:
-                yield [number], [[value] for value in fields]
+            fields = [] if line.startswith("#") else _FIELDS.findall(line)
+            # A run's tag may hold spaces; a document id may not, and its rest would stand in place of the rank.
+            if len(fields) == width or (what == "run" and len(fields) > width and fields[3].isdecimal()):
+                yield [number], [[value] for value in fields[:width]]
             elif fields:
                 raise ValueError(
                     f"{what}: {path}:{number}: expected {width} fields '{form}', got {len(fields)}: "
@@ -478,6 +503,17 @@ def _number(text: str, path: PathLike, number: int, what: str, part: str) -> flo
     if not math.isfinite(value):
         raise ValueError(f"{what}: {path}:{number}: expected a finite number as {part}, got {shown(text)}")
     return value
+
+
+def check_query_id(what: str, value: str) -> None:
+    """Refuse a query id that TREC files cannot carry: `check_word`, and no "#" at its beginning.
+
+    Raises:
+        ValueError: such an id.
+    """
+    check_word(what, "query id", value)
+    if value.startswith("#"):
+        raise ValueError(f"{what}: query id {shown(value)} begins with '#', as lines that readers skip: rename it")
 
 
 def check_word(what: str, name: str, value: str) -> None:

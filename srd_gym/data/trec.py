@@ -23,7 +23,7 @@ from srd_gym.files import PathLike, written_atomically
 from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.reading import open_binary, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
-from srd_gym.trec_files import Paths, Qrels, Run, TopicQrels, check_word, claim_query, path_list
+from srd_gym.trec_files import Paths, Qrels, Run, TopicQrels, check_query_id, check_word, claim_query, path_list
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -128,7 +128,7 @@ def load_trec(
 ) -> TopicSet:
     """A topic set from TREC files.
 
-    Candidates are the run's documents in the official order. Judgments and pool come from the qrels; the pool is all
+    Candidates are the run's documents in its order. Judgments and pool come from the qrels; the pool is all
     judged documents, relevant or not. A topic without a qrels line is unlabelled; a topic of the XML or the qrels
     without a ranking has no candidates and is left out, with a `DataNotice`. Subtopics are those of the XML, in its
     order, then those that only the qrels name (their text is empty); without XML, those of the qrels.
@@ -236,7 +236,7 @@ def write_qrels(path: PathLike, topics: TopicSet) -> None:
     tell(topics.name, "topics have subtopic weights, which qrels cannot carry: there each subtopic counts 1", weighted)
     with written_atomically(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
         for query_id, labels in qrels.topics.items():
-            check_word("qrels", "query id", query_id)
+            check_query_id("qrels", query_id)
             for name, ids in (("subtopic id", labels.subtopic_ids), ("document id", labels.doc_ids)):
                 for one in ids:
                     check_word("qrels", f"topic {shown(query_id)}: {name}", one)

@@ -64,7 +64,7 @@ class Reference:
 
         Args:
             topic: a judged topic.
-            normalizer: "pool" (official: every judged document) or "candidates" (only those retrieved).
+            normalizer: "pool" (as ndeval: every judged document) or "candidates" (only those retrieved).
 
         Raises:
             ValueError: "pool" for a topic without one, a topic without judgments, or another normalizer.
@@ -158,7 +158,7 @@ class Measure(ABC):
     rel: int = 1
     """Relevance level: a judgment >= rel is relevant."""
     normalizer: Normalizer | None = None
-    """Where ideal and S' come from: "pool" (official), "candidates", or None (pool where every topic has one)."""
+    """Where ideal and S' come from: "pool" (as ndeval), "candidates", or None (pool where every topic has one)."""
     known_as: str | None = field(default=None, repr=False, compare=False)
     """The name that notation called it by, where that is not the class's (`add_measure`). No parameter: measures that
     differ in nothing else are equal."""
@@ -286,7 +286,7 @@ class CollectionIndependent(Cascade):
     """The normalizations there are, beside none."""
 
     normalization: Normalization | None = "ndeval"
-    """"ndeval": divided as the official tool does; None: the plain sum."""
+    """"ndeval": divided as ndeval does; None: the plain sum."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -390,7 +390,7 @@ def tell_irrelevant(
 
 
 def default_normalizer(topics: TopicSet) -> Normalizer:
-    """The official "pool" where every topic has one, else "candidates"; tables print it."""
+    """The "pool", as in ndeval, where every topic has one, else "candidates"; tables print it."""
     return "pool" if topics.has_pool else "candidates"
 
 
@@ -424,7 +424,7 @@ def greedy_ideal(
 
     Args:
         judgments: [P, S] judgments; >= rel covers.
-        ids: [P] document ids; ties go to the larger id (the official rule). Without ids, to the smaller index.
+        ids: [P] document ids; ties go to the larger id, as in ndeval. Without ids, to the smaller index.
         alpha: redundancy intolerance, 0 to 1.
         rel: relevance level.
         weights: [S] subtopic weights; 1 each where absent.

@@ -1,6 +1,6 @@
 """Measures made ready for known topics: plain arrays, the arithmetic on them, and the rankings that are greedy by them.
 
-Finding the best ranking is NP-hard; Clarke et al. (SIGIR 2008) and the official tool take the greedy one: the document
+Finding the best ranking is NP-hard; Clarke et al. (SIGIR 2008) and ndeval take the greedy one: the document
 that adds most, rank by rank.
 
 Shapes: B batch, L ranks of a list, K depth, N candidates, S subtopics, T topics.
@@ -293,7 +293,7 @@ def greedy_by_novelty(
     """
     depth = min(depth, covers.shape[1])
     # Subtopics first: sums then run over subtopics one after the other, for every document in the same order as
-    # in the official tool, so that equal gains are bitwise equal and ties are real ties.
+    # in ndeval, so that equal gains are bitwise equal and ties are real ties.
     by_subtopic = np.ascontiguousarray(covers.transpose(2, 0, 1), dtype=np.float64)
     cascade = Term(np.ones(depth), geometric_novelty(alpha, depth), weights)
 

@@ -34,7 +34,7 @@ from srd_gym.reading import shown
 
 def log_discounts(depth: int) -> ScoreArray:
     """[depth] float64, 1 / log2(1 + r) for r = 1, 2, ... (Jarvelin & Kekalainen 2002)."""
-    # log(2) / log(1 + r), not 1 / log2(1 + r): the official tool's rounding.
+    # log(2) / log(1 + r), not 1 / log2(1 + r): ndeval's rounding.
     discounts: ScoreArray = np.log(2.0) / np.log(np.arange(2, depth + 2, dtype=np.float64))
     return discounts
 
@@ -53,7 +53,7 @@ class AlphaDCG(CollectionIndependent):
     Parameters: alpha 0 to 1; rel from 1 up; normalization "ndeval" or None.
 
     Differs from the paper: with normalization="ndeval" (the default) the sum is divided by
-    S' * sum over r <= k of (1 - alpha)^(r - 1) / log2(1 + r), as the official tool ndeval does; at cutoff 1 the
+    S' * sum over r <= k of (1 - alpha)^(r - 1) / log2(1 + r), as ndeval does; at cutoff 1 the
     tool, and so this, divides by nothing.
     """
 
@@ -67,7 +67,7 @@ class AlphaDCG(CollectionIndependent):
 class AlphaNDCG(Cascade):
     """alpha_nDCG@k: Clarke et al., SIGIR 2008; alpha_DCG@k divided by that of the greedy ideal ranking.
 
-    Parameters: alpha 0 to 1; rel from 1 up. The ideal is greedy, as in the paper and in the official tool, so that
+    Parameters: alpha 0 to 1; rel from 1 up. The ideal is greedy, as in the paper and in ndeval, so that
     a better ranking than it may exist in rare cases and score slightly above 1.
     """
 
@@ -89,7 +89,7 @@ class ERRIA(CollectionIndependent):
     probability alpha, averaged over the S' subtopics (so the sum times alpha / S').
 
     Differs from the paper: "ndeval" (the default) divides the sum by S' * sum over r <= k of (1 - alpha)^(r - 1) / r
-    as the official tool does, by nothing at cutoff 1; None is the sum itself. Labels are binary.
+    as ndeval does, by nothing at cutoff 1; None is the sum itself. Labels are binary.
     """
 
     name: ClassVar[str] = "ERR_IA"
@@ -101,7 +101,7 @@ class ERRIA(CollectionIndependent):
 
 @dataclass(frozen=True, kw_only=True)
 class NERRIA(Cascade):
-    """nERR_IA@k: ERR_IA@k divided by that of the greedy ideal ranking, as the official tool does.
+    """nERR_IA@k: ERR_IA@k divided by that of the greedy ideal ranking, as ndeval does.
 
     Parameters: alpha 0 to 1; rel from 1 up.
     """
@@ -150,7 +150,7 @@ class NRBP(_RankBiased):
 class NNRBP(_RankBiased):
     """nNRBP: NRBP divided by that of the greedy ideal ranking (over the whole list, or to the cutoff where given).
 
-    Parameters: alpha 0 to 1; beta 0 to below 1; rel from 1 up. Where the official tool has 0/0 (a topic without any
+    Parameters: alpha 0 to 1; beta 0 to below 1; rel from 1 up. Where ndeval has 0/0 (a topic without any
     relevant document), this is 0.
     """
 

@@ -42,7 +42,7 @@ class Evaluation:
     names: tuple[str, ...]
     """The measures, as they were asked for."""
     normalizer: Normalizer
-    """Where the ideal rankings come from: "pool" (official) or "candidates"."""
+    """Where the ideal rankings come from: "pool" (as in ndeval) or "candidates"."""
 
     @property
     def topics(self) -> int:
@@ -63,7 +63,8 @@ class Evaluation:
         """Mean of each measure over the judged topics.
 
         Args:
-            present_only: leave out topics without a ranking, as pyndeval does; by default they count 0.
+            present_only: leave out topics without a ranking, as pyndeval and ndeval do; by default they count 0, as in
+                ndeval -c.
 
         Returns:
             Measure name -> mean; 0.0 where no topic is left.
@@ -113,7 +114,7 @@ def evaluate(
 def evaluate_run(qrels: QrelsSource | TopicSet, run: RunSource, measures: Iterable[str | Measure]) -> Evaluation:
     """Score a run against diversity qrels (no candidates or vectors needed), or a topic set's labels.
 
-    Documents that are not judged are not relevant. Every judged topic counts. The ideal is the official one, over the
+    Documents that are not judged are not relevant. Every judged topic counts. The ideal is that of ndeval, over the
     pool; of a topic set, over the candidates where a judged topic has no pool.
 
     Args:

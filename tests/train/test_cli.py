@@ -45,7 +45,7 @@ def test_every_help_teaches_with_an_example(srd: Srd, words: tuple[str, ...]) ->
 def test_help_has_whole_paragraphs(srd: Srd) -> None:
     lines = [line.strip("│ ") for line in srd.works("evaluate", "--help").out.splitlines()]
     begin = next(i for i, line in enumerate(lines) if line.startswith("--topics"))
-    assert " ".join(lines[begin : begin + 4]).split("  ", 1)[1].lstrip() == (
+    assert " ".join(lines[begin : begin + 5]).removeprefix("--topics FILE|NAME").lstrip() == (
         'In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal '
         "ranking is that of the pool where every judged topic has one, else that of the candidates."
     )

@@ -67,7 +67,7 @@ _DATA: dict[str, Leaf | Group] = {
 }
 
 TREE = Group(
-    "Search result diversification: train rankers, rank, and score with the official measures.",
+    "Search result diversification: train rankers, rank, and score with the measures of ndeval.",
     {
         "data": Group("Make topic files, look into them, and log simulated clicks.", _DATA),
         "train": _leaf("train", "Train a ranker on a topic file."),

@@ -22,8 +22,8 @@ class Oracle:
     """Chooses at each rank the candidate with the largest gain, by looking at the judgments.
 
     No ranker may be compared with it as an equal: it shows what the candidates allow. For measures whose novelty falls
-    with coverage, greedy is the official ideal and close to the best (finding the best is NP-hard, Carterette 2009).
-    Ties go to the larger document id, as in the official ideal ranking: by the ideal of the candidates it scores
+    with coverage, greedy is the ideal of ndeval and close to the best (finding the best is NP-hard, Carterette 2009).
+    Ties go to the larger document id, as in the ideal ranking of ndeval: by the ideal of the candidates it scores
     exactly 1, however they are ordered.
 
     Args:

@@ -53,7 +53,7 @@ class Sampler:
 
         Args:
             topic: judged.
-            order: [N] candidates, those first that win ties; None: the larger document id wins, the official rule,
+            order: [N] candidates, those first that win ties; None: the larger document id wins, as in ndeval,
                 never a position.
         """
         order = preference(topic.n_candidates, topic.doc_ids) if order is None else order

@@ -65,10 +65,10 @@ FORMS: dict[str, Callable[[], tuple[Any, Any]]] = {
         Frame(qid=[np.int64(q) for q, *_ in QRELS], iteration=[int(s) for _, s, *_ in QRELS],
               docno=[d for _, _, d, _ in QRELS], label=np.array([float(g) for *_, g in QRELS])),
         Frame(qid=[int(q) for q, *_ in RUN], docno=[d for _, d, _ in RUN], score=np.array([s for *_, s in RUN]),
-              rank=[0, 1, 2, 0]),
+              rank=[2, 0, 1, 0]),
     ),
     "dictionaries": lambda: (nested(QRELS), nested(RUN)),
-    "lists of documents": lambda: (nested(QRELS), {"1": ["a", "b", "c"], "2": ("y",)}),
+    "lists of documents": lambda: (nested(QRELS), {"1": ["b", "a", "c"], "2": ("y",)}),
 }  # fmt: skip
 
 

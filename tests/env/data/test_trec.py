@@ -4,7 +4,7 @@ import gzip
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from small_topics import alone, bare_topic, refused, small_topic
 from sound_files import TREC, write
 
 from srd_gym import Topic, TopicSet
-from srd_gym.data import DataNotice, load_trec, read_qrels, read_run, write_qrels, write_run
+from srd_gym.data import DataNotice, as_qrels, load_trec, read_qrels, read_run, write_qrels, write_run
 from srd_gym.measures import evaluate_run
 
 
@@ -40,11 +40,43 @@ def test_qrels_are_read_as_the_official_tool_reads_them(tmp_path: Path) -> None:
     assert long == ("2", "10", "9" * 5_000), "numbers of thousands of digits are ids like others"
 
 
-def test_qrels_of_an_ad_hoc_task_are_read_with_a_warning(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match=r"adhoc: all judgments are of subtopic 0, as in qrels of an ad-hoc task"):
-        assert read_qrels(put(tmp_path / "adhoc", "1 0 a 1\n2 0 b 0\n")).topics.keys() == {"1", "2"}
+class Pair(NamedTuple):
+    query_id: str
+    subtopic_id: str
+    doc_id: str
+    relevance: int
+
+
+AD_HOC = {
+    "zeros": "1 0 a 1\n1 0 b 0\n2 0 b 0\n",
+    "zeros of two digits": "1 00 a 1\n1 00 b 2\n",
+    "rounds, as of TREC-COVID": "1 0.5 a 1\n1 1 b 0\n1 1.5 c 2\n2 0.5 a 1\n",
+    "one value per document": "1 x a 1\n1 y b 1\n1 z c 0\n",
+}
+
+
+@pytest.mark.parametrize("kind", AD_HOC)
+def test_qrels_of_an_ad_hoc_task_are_told_at_every_entrance(kind: str, tmp_path: Path) -> None:
+    path = put(tmp_path / "adhoc", AD_HOC[kind])
+    records = [Pair(q, s, d, int(j)) for q, s, d, j in map(str.split, AD_HOC[kind].splitlines())]
+    nested: dict[str, dict[str, dict[str, int]]] = {}
+    for q, s, d, j in records:
+        nested.setdefault(q, {}).setdefault(s, {})[d] = j
+    run = {"1": ["a", "b"]}
+    for read in (
+        lambda: read_qrels(path),
+        lambda: as_qrels(path),
+        lambda: as_qrels(records),
+        lambda: as_qrels(nested),
+        lambda: load_trec(run=run, qrels=path),
+        lambda: evaluate_run(nested, run, "P_IA@1"),
+        lambda: evaluate_run(path, run, "P_IA@1"),
+    ):
+        with pytest.warns(UserWarning, match="no document is judged for two subtopics, as in qrels of an ad-hoc task"):
+            read()
+    put(path, AD_HOC[kind] + "1 again a 0\n")
     with warnings.catch_warnings(action="error"):
-        read_qrels(put(tmp_path / "diversity", "1 0 a 0\n2 0 b 1\n2 1 b 1\n"))
+        as_qrels(path)
 
 
 def test_a_run_without_a_judged_document_is_told(tmp_path: Path) -> None:
@@ -53,7 +85,7 @@ def test_a_run_without_a_judged_document_is_told(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"no ranked document is judged \(query '1': the run has a, the qrels 1\)"):
         assert evaluate_run(swapped, run, ["alpha_nDCG@5"]).mean() == {"alpha_nDCG@5": 0.0}
     with warnings.catch_warnings(action="error"):
-        evaluate_run(read_qrels(put(tmp_path / "qrels", "1 1 a 0\n1 2 z 1\n")), run, ["alpha_nDCG@5"])
+        evaluate_run(read_qrels(put(tmp_path / "qrels", "1 1 a 0\n1 2 a 0\n1 2 z 1\n")), run, ["alpha_nDCG@5"])
 
 
 def test_several_and_packed_files_are_read_and_share_no_query(tmp_path: Path) -> None:
@@ -71,11 +103,11 @@ def test_several_and_packed_files_are_read_and_share_no_query(tmp_path: Path) ->
 # runs
 
 
-def test_a_run_is_ordered_as_the_official_tool_orders_it(tmp_path: Path) -> None:
+def test_a_run_is_ordered_as_trec_eval_orders_it(tmp_path: Path) -> None:
     close = "2 Q0 a 1 1.00000000001 x\n2 Q0 b 2 1.00000000002 x\n"
     path = put(tmp_path / "r", "1 Q0 b 1 0.5 x\n1 Q0 a 9 0.5 x\n1 Q0 c 7 1e1 x\n1\tQ0\td\t0\t-2\tx\n" + close)
     run = read_run(path)
-    assert run.rankings == {"1": ("c", "a", "b", "d"), "2": ("b", "a")}, "scores are compared in double precision"
+    assert run.rankings == {"1": ("c", "b", "a", "d"), "2": ("b", "a")}, "scores are compared in double precision"
     np.testing.assert_array_equal(run.scores["1"], [10, 0.5, 0.5, -2])
     odd = ["<script>", "\u00a0nbsp", "\x01\x1c", "a&b", "café", "=1+1"]
     run = read_run(put(tmp_path / "odd", "".join(f"1 Q0 {d} {i} {-i} x\n" for i, d in enumerate(odd))))
@@ -251,14 +283,33 @@ def test_the_real_vectors_meet_thirteen_topics(data_dir: Path) -> None:
     assert [t.query_id for t in topics if not t.trainable] == ["6", "42", "120"], "no relevant document is left there"
 
 
-def test_scores_that_do_not_fall_with_ranks_are_told_and_ranks_can_be_taken(tmp_path: Path) -> None:
+def test_an_order_that_is_not_that_of_the_ranks_is_told_and_ranks_can_be_taken(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     path.write_text("1 Q0 a 1 0.2 t\n1 Q0 b 2 0.9 t\n1 Q0 c 3 0.1 t\n2 Q0 a 2 1 t\n2 Q0 b 1 1 t\n")
-    with pytest.warns(UserWarning, match=r"a.run: for 1 of 2 queries the scores do not fall with the ranks \(1\)"):
-        assert read_run(path).rankings == {"1": ("b", "a", "c"), "2": ("a", "b")}
+    with pytest.warns(UserWarning, match=r"a.run: for 1 of 2 queries the order is not that of the ranks \(1\)"):
+        assert read_run(path).rankings == {"1": ("b", "a", "c"), "2": ("b", "a")}
     ranked = read_run(path, order="rank")
     assert ranked.rankings == {"1": ("a", "b", "c"), "2": ("b", "a")}
     assert ranked.scores["1"].tolist() == [3, 2, 1]
     path.write_text("1 Q0 a 1 0.2 t\n1 Q0 b 1 0.9 t\n")
     assert read_run(path).rankings == {"1": ("b", "a")}
     refused(lambda: read_run(path, order="rank"), "the ranks of query '1' are not distinct numbers: 1, 1")
+    path.write_text("1 Q0 a 2 nan t\n1 Q0 b 1 - t\n")
+    assert read_run(path, order="rank").rankings == {"1": ("b", "a")}, "scores say nothing there"
+    refused(lambda: read_run(path), "a.run:1: expected a finite number as score, got 'nan'")
+
+
+def test_comments_and_what_follows_the_tag_are_skipped(tmp_path: Path) -> None:
+    head = "# a b c d e\n#1 Q0 x 1 1 t\n"
+    plain = "1 Q0 a 1 0.5 t\n2 Q0 b 1 0.5 t\n"
+    run = read_run(put(tmp_path / "run", head + plain + "# 1 Q0 x 1 1 t\n3 Q0 c 1 1 my tag of words\n"))
+    assert run.rankings == {"1": ("a",), "2": ("b",), "3": ("c",)}
+    qrels = read_qrels(put(tmp_path / "qrels", "# 1 a 1\n1 1 a 1\n1 2 a 0\n#1 1 b 1\n"))
+    assert qrels.topics["1"].doc_ids == ("a",)
+    spaced = put(tmp_path / "spaced", "1 Q0 my document 1 0.5 t\n")
+    refused(lambda: read_run(spaced), "spaced:1: expected 6 fields")
+    refused(lambda: read_qrels(put(tmp_path / "long", "1 1 a 1 more\n")), "expected 4 fields")
+    refused(lambda: write_run(tmp_path / "out", {"#1": ["a"]}, "t"), "query id '#1' begins with '#'")
+    refused(lambda: write_qrels(tmp_path / "out", alone(small_topic([[1]], "#1"))), "query id '#1' begins with '#'")
+    assert not (tmp_path / "out").exists()
+    refused(lambda: read_run(put(tmp_path / "none", "# nothing\n\n")), "holds only blank lines and comments")

@@ -102,7 +102,7 @@ def test_the_command_shows_what_the_function_finds(srd: Srd, made: dict[str, Pat
     assert told["problems"] == []
     assert told["written"] == [str(path) for path in forms.values()]
     assert "<h1><bdi>3 runs compared</bdi></h1>" in forms["html"].read_text()
-    title = "3 runs: 30 judged topics, ideal of the pool (official)"
+    title = "3 runs: 30 judged topics, ideal of the pool (as in ndeval)"
     assert forms["md"].read_text().startswith(f"**{title}**\n\n| ranker | alpha_nDCG@5 |")
     assert r"\caption{Means of 3 runs over 30 judged topics" in forms["tex"].read_text()
     out = srd.works(*words(made), "--reference", "second", "--per-topic").out

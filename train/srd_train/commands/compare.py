@@ -53,7 +53,7 @@ class Compare:
     """Diversity judgments: lines "topic subtopic document judgment", plain, gzip, xz or bz2 (several files are parts
     of one), or "ir-datasets:ID", a dataset of the library ir_datasets."""
     order: Order = "score"
-    """Order of a run: by score, as in official tools, or by its rank column."""
+    """Order of a run: by score, as trec_eval and ndeval -traditional; by its rank column, as ndeval; or as pyndeval."""
     weights: Files = ()
     """Intent probabilities for --qrels: lines "topic subtopic weight". Without them each subtopic counts 1."""
     baseline: Annotated[str | None, tyro.conf.arg(metavar="NAME", aliases=["--reference"])] = None

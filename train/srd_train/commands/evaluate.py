@@ -15,7 +15,7 @@ from srd_train.commands.runs import inputs, named_run, qrels_of, trec_lines
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluate:
-    """Score a TREC run by diversity qrels, as the official tool ndeval does, or by the labels of a topic file.
+    """Score a TREC run by diversity qrels, as ndeval does, or by the labels of a topic file.
 
     Means are over all judged topics. A topic without a ranking counts as an empty one: 0, but
     for VRisk 1.
@@ -34,7 +34,7 @@ class Evaluate:
     """Diversity judgments: lines "topic subtopic document judgment", plain, gzip, xz or bz2 (several files are parts of
     one), or "ir-datasets:ID", a dataset of the library ir_datasets."""
     order: Order = "score"
-    """Order of a run: by score, as in official tools, or by its rank column."""
+    """Order of a run: by score, as trec_eval and ndeval -traditional; by its rank column, as ndeval; or as pyndeval."""
     weights: Files = ()
     """Intent probabilities for --qrels: lines "topic subtopic weight". Without them each subtopic counts 1."""
     # No None: to look for it in a type, tyro imports a checker of types.
@@ -46,7 +46,7 @@ class Evaluate:
     per_topic: bool = False
     """Also show the values of every topic."""
     present_only: bool = False
-    """Average over the topics that the run ranks only, as pyndeval does."""
+    """Average over the topics that the run ranks only, as ndeval without -c, and pyndeval."""
     trust: bool = False
     """Let --measures run code: "module:NAME@k", a measure of your own."""
     format: Literal["table", "trec"] = "table"

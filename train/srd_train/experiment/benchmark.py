@@ -8,7 +8,7 @@ several, or on a Ray cluster (`engines`): wherever they run, this process writes
 that is killed loses the cells that were running, and no others. One process writes a folder of results at a time:
 
 NAME/cells/CELL.json     config, commit, versions, seed, fold, scores by topic, time, environment steps
-NAME/runs/CELL.run       the rankings of the test topics, which the official tool can score
+NAME/runs/CELL.run       the rankings of the test topics, which ndeval can score
 NAME/failed/CELL.json    why a cell has no result; gone once it has one
 NAME/recipe.json         what was compared, for tables and reports
 """

@@ -117,7 +117,7 @@ class ResultTable:
         """Topic set, folds, marks and ideal of the table."""
         marks = "".join(f", {mark} vectors" for mark in self.marks)
         folds = f", {'fold' if len(self.folds) == 1 else 'folds'} {_ranges(self.folds)}" if self.folds else ""
-        ideal = "pool (official)" if self.normalizer == "pool" else "candidates"
+        ideal = "pool (as in ndeval)" if self.normalizer == "pool" else "candidates"
         tested = f"{self.tested} {'test' if self.folds else 'judged'} topics"
         return f"{self.topics}: {tested}{folds}{marks}, ideal of the {ideal}"
 

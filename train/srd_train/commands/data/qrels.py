@@ -1,4 +1,4 @@
-"""`srd data qrels`: the labels of a topic file for official tools."""
+"""`srd data qrels`: the labels of a topic file for ndeval and other tools."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from fuzz.damage import SMALL_TOPICS, damage_json, damage_npz, mutated_value
 
+from srd_agents.pipeline.naming import Namer
 from srd_agents.registry import make_ranker
 from srd_gym.data import LsaVectorizer
 
@@ -23,6 +24,18 @@ def make_lsa(folder: Path) -> None:
 
 def damage_lsa(folder: Path, rng: random.Random) -> None:
     rng.choice((damage_npz, damage_json))(folder, rng)
+
+
+def read_answers(folder: Path) -> object:
+    namer = Namer(lambda prompt: '["big cat", "car"]', model="one", cache=folder)
+    names = namer("jaguar")
+    assert names
+    assert all(isinstance(name, str) and len(name) > 1 for name in names)
+    return names
+
+
+def make_answers(folder: Path) -> None:
+    read_answers(folder)
 
 
 def make_weights(folder: Path) -> None:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gymnasium as gym
-from fuzz import calls, damage, models
+from fuzz import calls, damage, models, texts
 from fuzz.damage import mutated
+from fuzz.texts import HangError
 from sound_files import READERS, Sound, write
 
 from srd_agents.registry import load_ranker
@@ -28,10 +29,6 @@ Cases = Callable[[random.Random], Callable[[], object]]
 Damage = Callable[[Path, random.Random], None]
 WORST = ("raw", "no file", "memory", "hang", "crash")
 """Ways to end that are faults of ours."""
-
-
-class HangError(BaseException):
-    """A case that took too long; no Exception, so that nobody takes it for a fault of the file."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +104,8 @@ SUBJECTS: dict[str, Subject] = {
         files("config", models.make_model, load_ranker, damage.damage_json),
         files("model", models.make_model, load_ranker, models.damage_safetensors),
         files("state", models.make_state, models.read_state, models.damage_safetensors),
+        files("answers-cache", models.make_answers, models.read_answers, damage.damage_json),
+        call("answers", texts.answers),
         call("json-lines", calls.json_lines),
         call("environments", calls.environments, TypeError, ArgumentError),
         call("actions", calls.actions, TypeError),

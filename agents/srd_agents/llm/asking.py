@@ -1,4 +1,4 @@
-"""Shared parts of rankers that ask a language model: the client, the cache of answers, and counts of what was wrong."""
+"""A language model asked: its client, the cache of its answers, answers of no use, and the base of rankers that ask."""
 
 from __future__ import annotations
 
@@ -6,43 +6,202 @@ import hashlib
 import json
 import os
 import re
+import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
+from srd_agents.llm.client import TAKEN, client_of
 from srd_agents.llm.config import LanguageModelConfig
-from srd_agents.pipeline.models import TAKEN, asked
-from srd_agents.pipeline.naming import _Folder
-from srd_gym.checks import check_integer
+from srd_gym.checks import check_integer, check_option
 from srd_gym.dtypes import IntArray
-from srd_gym.reading import shown, shown_text
+from srd_gym.files import PathLike, written_atomically
+from srd_gym.reading import reading, shown, shown_text
 from srd_gym.topic import Topic
 
 C = TypeVar("C", bound=LanguageModelConfig)
+R = TypeVar("R")
+OnError = Literal["order", "raise"]
+"""The ranking goes on without an answer that is of no use, or its error is raised."""
+Cache = PathLike | MutableMapping[str, str]
+"""A folder, which is made, or a mapping from text to text."""
 
 SHOWN = 200
-"""Characters of prompts and answers that errors show."""
-_FILLED = re.compile(r"\{(\w+)\}")
-_FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.S)
+"""Characters of prompts, answers and reasons that people are shown."""
+_BRACKETS = str.maketrans("[]\uff3b\uff3d【】\u3014\u3015", "()()()()")
+"""Square brackets are those of passages' numbers: documents and queries have none in prompts."""
+
+
+class Question(NamedTuple, Generic[R]):
+    """A prompt, and how its answer is read."""
+
+    prompt: str
+    read: Callable[[Any], R]
+    """The value of an answer, which is text or a number.
+
+    Raises:
+        TypeError, ValueError: it is of no use.
+    """
+    about: str
+    """Subject, for messages and for people who look into the cache."""
+
+
+class Asker:
+    """Asks a language model; where there is a cache, each prompt once.
+
+    An answer is kept if it is of use, under the model's name and the whole prompt: another model or prompt is asked
+    anew. Where the client raises, or its answer is of no use, nothing is kept, and the error stands for the answer.
+
+    Args:
+        llm: as `srd_agents.llm.client.client_of` takes it, and so is the next.
+        model: its name.
+        cache: what keeps the answers; None asks every time.
+        on_error: "order" goes on without that answer, and warns of the first; "raise" raises what the client raised,
+            or a ValueError that shows the answer.
+
+    Attributes:
+        counts: "prompts", "asked" (not in the cache), "failed" (the client raised), "wrong_format" (of no use).
+
+    Raises:
+        TypeError: nothing that can be asked, or a cache that is none.
+        ValueError: an openai client without model, another word as on_error, or a cache for a model without a name.
+    """
+
+    def __init__(self, llm: Any, model: str | None, cache: Cache | None, on_error: OnError) -> None:
+        self._client = client_of(llm, model)
+        check_option("on_error", on_error, ("order", "raise"))
+        self._cache: Any = _Folder(Path(cache)) if isinstance(cache, str | os.PathLike) else cache
+        if cache is not None and not (hasattr(self._cache, "get") and hasattr(self._cache, "__setitem__")):
+            raise TypeError(f"cache must be a folder or a mapping from text to text, got {type(cache).__name__}")
+        if cache is not None and self._client.name is None:
+            raise ValueError(
+                f"a cache keeps answers by the model's name, which {type(llm).__name__} does not tell: give model=, a "
+                "name that you change whenever the model behind it changes"
+            )
+        self._on_error, self._warned = on_error, False
+        self.counts: Counter[str] = Counter()
+
+    def ask(self, questions: Sequence[Question[R]]) -> list[R | Exception]:
+        """The values of the answers, or their errors; equal prompts are asked once, those in the cache not at all.
+
+        Raises:
+            ValueError: a damaged cache; the message names the file.
+            Exception: with on_error="raise", the first of those errors.
+        """
+        self.counts["prompts"] += len(questions)
+        once = {question.prompt: question for question in questions}
+        said: dict[str, R | Exception | None] = {prompt: self._kept(each) for prompt, each in once.items()}
+        missing = [prompt for prompt, value in said.items() if value is None]
+        self.counts["asked"] += len(missing)
+        for prompt, answer in zip(missing, self._client.many(missing), strict=True):
+            value = self._read(once[prompt], answer)
+            said[prompt] = value
+        return [said[question.prompt] for question in questions]  # type: ignore[misc]  # none is None by now
+
+    async def later(self, question: Question[R]) -> R | Exception:
+        """`ask` of one question for asynchronous code."""
+        import asyncio  # here, as it is slow to import
+
+        self.counts["prompts"] += 1
+        if (value := await asyncio.to_thread(self._kept, question)) is not None:
+            return value
+        self.counts["asked"] += 1
+        answer = await self._client.later(question.prompt)
+        if isinstance(answer, Exception):  # nothing to write, and a thread would raise a time-out as another one
+            return self._read(question, answer)
+        return await asyncio.to_thread(self._read, question, answer)
+
+    def _read(self, question: Question[R], answer: Any) -> R | Exception:
+        """The value of an answer, which is then kept; or the error in its place."""
+        try:
+            if isinstance(answer, Exception):
+                raise answer
+            value = question.read(answer)
+        except Exception as error:
+            self.counts["failed" if error is answer else "wrong_format"] += 1
+            if self._on_error == "raise":
+                error.add_note(f"while a model was asked for {question.about}")
+                raise
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"{question.about}: the model gave no usable answer ({reason(error)}); later failures are only "
+                    'counted (counts), and on_error="raise" raises them',
+                    stacklevel=2,
+                )
+            return error
+        if self._cache is not None:
+            key = self._key(question.prompt)
+            entry = {"key": key, "model": self._client.name, "about": question.about, "answer": answer}
+            self._cache[key] = json.dumps(entry, default=float)  # a number of numpy
+        return value
+
+    def _key(self, prompt: str) -> str:
+        return hashlib.sha256(json.dumps({"model": self._client.name, "prompt": prompt}).encode()).hexdigest()
+
+    def _kept(self, question: Question[R]) -> R | None:
+        """The value of the answer in the cache; None where there is none of this model to this prompt."""
+        if self._cache is None or (text := self._cache.get(key := self._key(question.prompt))) is None:
+            return None
+        place = self._cache.file(key) if isinstance(self._cache, _Folder) else key
+        with reading(place, "cache of answers", "an answer that was kept", "remove it, and the model is asked again"):
+            entry = json.loads(text)
+            whose, answer = (entry["key"], entry["model"]), entry["answer"]
+        with suppress(TypeError, ValueError):
+            return question.read(answer) if whose == (key, self._client.name) else None
+        return None
+
+
+class _Folder:
+    """A cache of one small file a prompt."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def file(self, key: str) -> Path:
+        return self.path / f"{key}.json"
+
+    def get(self, key: str) -> bytes | None:
+        try:
+            return self.file(key).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def __setitem__(self, key: str, text: str) -> None:
+        with written_atomically(self.file(key)) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+
+def filled(prompt: str, **parts: str) -> str:
+    """The prompt with these parts; braces in the parts stay as they are."""
+    return re.sub(r"\{(\w+)\}", lambda match: parts.get(match[1], match[0]), prompt)
+
+
+def reason(error: Exception) -> str:
+    """An error in one short line."""
+    return shown_text(" ".join(f"{type(error).__name__}: {error}".split()), SHOWN)
 
 
 class LanguageModelRanker(ABC, Generic[C]):
     """A ranker that asks a language model, by texts alone.
 
     Topics need the query's text and the documents' texts. Prompts that do not depend on each other are asked together.
-    Answers are read strictly: what is wrong with them is repaired and counted, never guessed. What the client raises is
-    passed on, with a note that names the topics.
+    Answers are read strictly: what is wrong with them is repaired and counted, never guessed. Where the client raises,
+    or an answer is of no use, the documents asked about keep their order, unless `on_error` is "raise".
 
     Args:
         config: the client, and how it is asked.
 
     Attributes:
-        counts: of all rankings so far, by what happened: "prompts", "asked" (not in the cache), "ok", and the flaws.
+        counts: of all rankings so far, by what happened: "prompts", "asked" (not in the cache), "failed" (the client
+            raised), "ok", and the flaws.
 
     Raises:
-        ValueError: no client, an openai client without a model's name, or a prompt that lacks a part.
+        ValueError: no client, an openai client without a model's name, a prompt that lacks a part, or a cache for a
+            model without a name.
         TypeError: a client or a cache that is none.
     """
 
@@ -61,12 +220,8 @@ class LanguageModelRanker(ABC, Generic[C]):
         lacking = [part for part in self.parts if f"{{{part}}}" not in self.prompt]
         if lacking:
             raise ValueError(f"prompt must hold {{{lacking[0]}}}, got {shown_text(self.prompt, SHOWN)!r}")
-        self._model = asked(config.llm, config.model)
-        cache = config.cache
-        self._cache: Any = _Folder(Path(cache)) if isinstance(cache, str | os.PathLike) else cache
-        if cache is not None and not (hasattr(self._cache, "get") and hasattr(self._cache, "__setitem__")):
-            raise TypeError(f"cache must be a folder or a mapping from text to text, got {type(cache).__name__}")
-        self.counts: Counter[str] = Counter()
+        self.asker = Asker(config.llm, config.model, config.cache, config.on_error)
+        self.counts = self.asker.counts
 
     @property
     @abstractmethod
@@ -89,68 +244,14 @@ class LanguageModelRanker(ABC, Generic[C]):
         """
         check_integer("k", k, 1)
         for topic in topics:
-            self._check_texts(topic)
-        try:
-            return self._rank_batch(topics, k)
-        except Exception as error:
-            error.add_note(f"while topics {', '.join(topic.query_id for topic in topics[:3])} were ranked by a model")
-            raise
-
-    def _check_texts(self, topic: Topic) -> None:
-        """Refuse a topic that no prompt can be made of."""
-        if topic.doc_texts is None or not (topic.query_text or "").strip():
-            what = "documents' texts" if topic.doc_texts is None else "query text"
-            raise ValueError(
-                f"topic {shown(topic.query_id)} has no {what}, which ranker {self.name!r} shows to the model; give "
-                "doc_texts and query_text"
-            )
-
-    def filled(self, **parts: str) -> str:
-        """The prompt with these parts; braces in the parts stay as they are."""
-        return _FILLED.sub(lambda match: parts.get(match[1], match[0]), self.prompt)
+            if topic.doc_texts is None or not (topic.query_text or "").strip():
+                what = "documents' texts" if topic.doc_texts is None else "query text"
+                raise ValueError(
+                    f"topic {shown(topic.query_id)} has no {what}, which ranker {self.name!r} shows to the model; give "
+                    "doc_texts and query_text"
+                )
+        return self._rank_batch(topics, k)
 
     def cut(self, text: str) -> str:
-        """The beginning of a document, in single spaces."""
-        return " ".join(text.split()[: self.config.words])
-
-    def ask(self, prompts: Sequence[str]) -> list[Any]:
-        """The model's answers, equal prompts asked once, those in the cache not at all."""
-        self.counts["prompts"] += len(prompts)
-        answers: dict[str, Any] = {prompt: self._kept(prompt) for prompt in prompts}
-        missing = [prompt for prompt, answer in answers.items() if answer is None]
-        self.counts["asked"] += len(missing)
-        given = self._model.many(missing) if len(missing) > 1 else map(self._model.one, missing)
-        for prompt, answer in zip(missing, given, strict=True):
-            answers[prompt] = answer
-            if self._cache is not None:
-                self._cache[self._key(prompt)] = json.dumps({"model": self._model.name, "answer": answer})
-        return [answers[prompt] for prompt in prompts]
-
-    def _key(self, prompt: str) -> str:
-        return hashlib.sha256(json.dumps([self._model.name, prompt]).encode()).hexdigest()
-
-    def _kept(self, prompt: str) -> Any:
-        """The answer in the cache, or None."""
-        text = None if self._cache is None else self._cache.get(self._key(prompt))
-        if text is None:
-            return None
-        try:
-            content = json.loads(text)
-        except ValueError:
-            content = None
-        if not isinstance(content, Mapping) or "answer" not in content:
-            raise ValueError(f"the cache holds no answer at {self._key(prompt)!r}: {shown(text)}; remove that")
-        return content["answer"]
-
-
-def said(answer: Any) -> str:
-    """Answer of a model, without its reasoning and without a code fence around it.
-
-    Raises:
-        TypeError: no text.
-    """
-    if not isinstance(answer, str):
-        raise TypeError(f"a model must answer with text, got {shown(answer)} ({type(answer).__name__})")
-    text = answer.rpartition("</think>")[2].strip()
-    fenced = _FENCE.match(text)
-    return fenced[1].strip() if fenced else text
+        """The beginning of a text of others, in single spaces and without square brackets."""
+        return " ".join(text.translate(_BRACKETS).split()[: self.config.words])

@@ -18,7 +18,11 @@ class LanguageModelConfig(Config):
     model: str | None = None
     """Name of the model that an openai client asks. For other clients it tells models apart in the cache."""
     cache: Any = None
-    """Folder, or mapping from text to text, that keeps the answers; None: no cache."""
+    """Folder, or mapping from text to text, that keeps the answers; None: no cache. A function or a chain, which has no
+    name of its own, then needs `model`."""
+    on_error: Literal["order", "raise"] = "order"
+    """Where the client raises or an answer is of no use: "order" keeps the order, with a warning for the first and a
+    count of all, or "raise"."""
     prompt: str | None = None
     """Prompt in place of the ranker's own."""
     words: Count = 300

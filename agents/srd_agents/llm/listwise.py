@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from srd_agents.llm.asking import LanguageModelRanker, said
+from srd_agents.llm.answers import parse_permutation
+from srd_agents.llm.asking import LanguageModelRanker, Question, filled
 from srd_agents.llm.config import ListwiseConfig
 from srd_gym.dtypes import IntArray
+from srd_gym.reading import shown
 from srd_gym.topic import Topic
 
 PROMPT = """\
@@ -26,9 +28,6 @@ AIMS = {
 }
 """Aim of the prompt."""
 
-_NUMBERS = re.compile(r"\[?\s*\d{1,6}\s*\]?(?:(?:\s*[>,]\s*|\s+)\[?\s*\d{1,6}\s*\]?)*\.?")
-_CHAIN = re.compile(r"\[\d{1,6}\](?:\s*[>,]?\s*\[\d{1,6}\])+")
-
 
 class Listwise(LanguageModelRanker[ListwiseConfig]):
     """RankGPT (Sun et al., EMNLP 2023): the model permutes a window that slides from the list's tail to its head.
@@ -38,8 +37,9 @@ class Listwise(LanguageModelRanker[ListwiseConfig]):
     pass. Candidates stand as retrieved at first, else in the topic set's fixed shuffle; one that the model leaves out
     keeps its place behind those that it names.
 
-    `counts` has, beside what all share: "wrong_format" (more than a list of numbers), "repeated", "outside" (no such
-    passage) and "missing" numbers.
+    `counts` has, beside what all share: "wrong_format" (more than a ranking, or none: the window keeps its order),
+    "repeated", "outside" (no such passage) and "missing" numbers. `srd_agents.llm.answers.parse_permutation` has the
+    grammar of answers.
 
     Differs from the paper: one message in place of a conversation; the window never leaves the list, as in rank_llm
     (the paper's code asks nothing for fewer than w documents and passes over the first ones of others); numbers in
@@ -66,27 +66,30 @@ class Listwise(LanguageModelRanker[ListwiseConfig]):
         for _ in range(self.config.passes):
             for turn in range(max(map(len, each), default=0)):
                 now = [
-                    (topic, order, own[turn])
+                    (topic, order[slice(*own[turn])])  # a view
                     for topic, order, own in zip(topics, orders, each, strict=True)
                     if turn < len(own)
                 ]
-                answers = self.ask([self._prompt(topic, order[start:end]) for topic, order, (start, end) in now])
-                for (_, order, (start, end)), answer in zip(now, answers, strict=True):
-                    places, flaws = parse_permutation(answer, end - start)
-                    self.counts.update(flaws if flaws else ["ok"])
-                    order[start:end] = order[start:end][places]
+                answers = self.asker.ask([self._question(topic, window) for topic, window in now])
+                for (_, window), answer in zip(now, answers, strict=True):
+                    if not isinstance(answer, Exception):
+                        places, flaws = answer
+                        self.counts.update(flaws if flaws else ["ok"])
+                        window[:] = window[places]
         return [order[:k].astype(np.int64) for order in orders]
 
-    def _prompt(self, topic: Topic, window: IntArray) -> str:
-        """The prompt for a window."""
+    def _question(self, topic: Topic, window: IntArray) -> Question[tuple[IntArray, Counter[str]]]:
+        """The order of a window."""
         texts: Any = topic.doc_texts
         passages = [f"[{number}] {self.cut(texts[document])}" for number, document in enumerate(window, start=1)]
-        return self.filled(
-            query=topic.query_text or "",
+        prompt = filled(
+            self.prompt,
+            query=self.cut(topic.query_text or ""),
             count=str(len(window)),
             passages="\n".join(passages),
             aim=AIMS[self.config.aim],
         )
+        return Question(prompt, partial(parse_permutation, count=len(window)), f"topic {shown(topic.query_id)}")
 
 
 def windows(count: int, size: int, step: int) -> Iterator[tuple[int, int]]:
@@ -98,27 +101,3 @@ def windows(count: int, size: int, step: int) -> Iterator[tuple[int, int]]:
         if start == 0:
             return
         end -= step
-
-
-def parse_permutation(answer: Any, count: int) -> tuple[IntArray, Counter[str]]:
-    """The order that a model gave to passages 1 to count, and what was wrong with its answer.
-
-    An answer is numbers, in brackets or not, divided by ">", commas or spaces. In more text than that ("wrong_format")
-    the longest chain of numbers in brackets counts, as numbers in prose mean other things; without one the order stays.
-
-    Returns:
-        ([count] int64 places from 0, numbers that lack last in their old order; how many of each flaw).
-
-    Raises:
-        TypeError: the answer is no text.
-    """
-    text, flaws = said(answer), Counter[str]()
-    if not _NUMBERS.fullmatch(text):
-        flaws["wrong_format"] = 1
-        text = max(_CHAIN.findall(text), key=len, default="")
-    numbers = [int(number) for number in re.findall(r"\d+", text)]
-    inside = [number for number in numbers if 1 <= number <= count]
-    once = list(dict.fromkeys(inside))
-    missing = [number for number in range(1, count + 1) if number not in set(once)]
-    flaws.update(outside=len(numbers) - len(inside), repeated=len(inside) - len(once), missing=len(missing))
-    return np.array(once + missing, np.int64) - 1, +flaws

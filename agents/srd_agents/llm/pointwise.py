@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from srd_agents.llm.asking import LanguageModelRanker, said
+from srd_agents.llm.answers import parse_rating
+from srd_agents.llm.asking import LanguageModelRanker, Question, filled
 from srd_agents.llm.config import PointwiseConfig
 from srd_gym.dtypes import IntArray
+from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
 _BODY = """\
@@ -24,9 +26,6 @@ PROMPTS: Mapping[str, str] = {
 }
 """The prompts by scale; {query}, {passage} and, where there is one, {subtopic} are filled in."""
 _SUBTOPIC = "They want to know this of it: {}\n"
-
-_DIGIT = re.compile(r"(?:(?:rating|score|grade)\s*[:=]?\s*)?\W*([0-5])(?:\s*/\s*5)?\W*", re.I)
-_YES_NO = re.compile(r"\W*(yes|no)\W*", re.I)
 
 
 class Pointwise(LanguageModelRanker[PointwiseConfig]):
@@ -71,10 +70,14 @@ class Pointwise(LanguageModelRanker[PointwiseConfig]):
 
     def _rated(self, asked: Sequence[tuple[str, str, str]]) -> FloatArray:
         """Ratings of (query, line of the subtopic, text)."""
-        prompts = [self.filled(query=query, subtopic=line, passage=self.cut(text)) for query, line, text in asked]
-        ratings = np.array([parse_rating(answer, self.config.scale) for answer in self.ask(prompts)], np.float32)
-        unread = int(np.isnan(ratings).sum())
-        self.counts.update(ok=len(ratings) - unread, wrong_format=unread)
+        read = partial(parse_rating, scale=self.config.scale)
+        questions = []
+        for query, line, text in asked:
+            prompt = filled(self.prompt, query=self.cut(query), subtopic=line, passage=self.cut(text))
+            questions.append(Question(prompt, read, f"query {shown(query)}"))
+        answers = self.asker.ask(questions)
+        ratings = np.array([np.nan if isinstance(each, Exception) else each for each in answers], np.float32)
+        self.counts["ok"] += int(np.count_nonzero(~np.isnan(ratings)))
         return ratings
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
@@ -86,21 +89,3 @@ class Pointwise(LanguageModelRanker[PointwiseConfig]):
             ratings[np.isnan(ratings)] = known.mean() if len(known) else 0.0
             rankings.append(np.argsort(-ratings, kind="stable")[:k])
         return rankings
-
-
-def parse_rating(answer: Any, scale: str) -> float:
-    """The rating in a model's answer; NaN where it is none.
-
-    Args:
-        answer: text, or a number, which stays as it is.
-        scale: "0-5" or "yes-no".
-
-    Raises:
-        TypeError: neither text nor number.
-    """
-    if isinstance(answer, int | float) and not isinstance(answer, bool):
-        return float(answer)
-    match = (_DIGIT if scale == "0-5" else _YES_NO).fullmatch(said(answer))
-    if match is None:
-        return float("nan")
-    return float(match[1]) if scale == "0-5" else float(match[1].lower() == "yes")

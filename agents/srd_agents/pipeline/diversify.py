@@ -22,7 +22,7 @@ from srd_agents.pipeline.capabilities import (
 )
 from srd_agents.pipeline.explanation import Explanation, explained
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
-from srd_agents.pipeline.naming import Namer, Names, named_by
+from srd_agents.pipeline.naming import Named, Namer, Names, named_by
 from srd_agents.pipeline.per_cost import PerCost, per_cost_of
 from srd_agents.pipeline.subtopics import Lookup, check_embed, embedded, no_embed, texts_of
 from srd_agents.pipeline.words import with_vectors
@@ -170,7 +170,8 @@ def diversify(
         subtopics: what the query may mean or ask about (query suggestions, facets, senses, aspects that a language
             model lists): vectors in the documents' space, or texts and `embed`; None, or none of them, where nobody
             knows. Or a function that gives either for the query's text, and is given the documents' `texts` too if it
-            has a parameter of that name; `srd_agents.pipeline.naming.Namer` asks a language model.
+            has a parameter of that name; `srd_agents.pipeline.naming.Namer` asks a language model. A query for which it
+            gives none is ranked by `DEFAULT_RANKER`.
         subtopic_weights: how much each of them counts, above 0; None: all alike.
         subtopic_scores: how far each document speaks of each of them, as a cross-encoder or a language model says
             (ratings, probabilities): any scale, higher is more, NaN where nobody rated. They count for each subtopic in
@@ -298,7 +299,7 @@ class Given(NamedTuple):
     doc_texts: Any = None
     """N texts."""
     note: str = ""
-    """Where the vectors come from, if not from the caller."""
+    """Where the vectors come from, if not from the caller, and why a model named no subtopics."""
 
 
 class Chooser:
@@ -332,6 +333,7 @@ class Chooser:
         option: str = "diversity",
     ) -> None:
         self.relevance = relevance
+        self._unnamed: Chooser | None = None
         if not isinstance(per_cost, bool | None):
             raise TypeError(f"per_cost must be True or False, got {as_text(per_cost)}")
         if per_cost:
@@ -345,6 +347,8 @@ class Chooser:
             self.ranker = _weighed(as_ranker(ranker), alone, subtopics, *weighed)
         # The order of relevance holds copies too.
         self.limits = replace(limits, near_duplicates=None) if diversity == 0 else limits
+        if subtopics and ranker is not None:  # which may rank no topic without subtopics
+            self._unnamed = Chooser(None, limits, diversity=diversity, relevance=relevance, option=option)
 
     def choose(self, given: Iterable[Given], k: int) -> list[IntArray]:
         """The documents to show of each topic, best first: [at most min(k, N)] positions among those given.
@@ -358,11 +362,16 @@ class Chooser:
     def diversified(self, given: Iterable[Given], k: int, *, alone: bool = False) -> list[Diversified]:
         """`choose`, each with a sentence on what decided: the ranker's `explain(topic)`, or its name.
 
+        A topic for which a function or a model named no subtopics is ranked by `DEFAULT_RANKER`.
+
         Args:
             given: the topics.
             k: documents wanted.
             alone: whether there is one topic, which a warning then need not name.
         """
+        if self._unnamed is not None and any(map(_is_unnamed, given := list(given))):
+            choosers = [self._unnamed if _is_unnamed(one) else self for one in given]
+            return [own.diversified([one], k, alone=alone)[0] for own, one in zip(choosers, given, strict=True)]
         topics, orders, limits, notes = [], [], [], []
         for one in given:
             topic, order = _retrieved(one)
@@ -409,6 +418,11 @@ def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
         'ranker must be a name such as "mmr", the folder of a trained ranker, or an object with rank(topic, k) and '
         f"rank_batch(topics, k), got {type(ranker).__name__}; scores go by name: scores=..."
     )
+
+
+def _is_unnamed(given: Given) -> bool:
+    """Whether a function or a model named no subtopics of the topic."""
+    return isinstance(given.subtopics, Named) and not given.subtopics and given.subtopic_scores is None
 
 
 def _is_kept(ranker: object, *values: object) -> TypeGuard[str | None]:
@@ -599,7 +613,9 @@ def _nothing(given: Given, near: float) -> Diversified:
 
 
 def _with_subtopics(given: Sequence[Given], subtopics: Sequence[Any]) -> list[Given]:
-    return [one._replace(subtopics=told) for one, told in zip(given, subtopics, strict=True)]
+    """The topics with these subtopics, and with the reason where a model named none."""
+    notes = [told.note if isinstance(told, Named) else "" for told in subtopics]
+    return [one._replace(subtopics=told, note=note) for one, told, note in zip(given, subtopics, notes, strict=True)]
 
 
 def ready_to_rank(given: Given, embed: Lookup | None, *, named: bool, alone: bool) -> Given:
@@ -619,7 +635,7 @@ def ready_to_rank(given: Given, embed: Lookup | None, *, named: bool, alone: boo
     if named and embed is None:
         (vectors,) = embedded([ready.subtopics], by, [ready.subtopic_scores], [ready.query_text])
         ready = ready._replace(subtopics=vectors)
-    return ready._replace(note=note) if note else ready
+    return ready._replace(note="; ".join(filter(None, [given.note, note]))) if note else ready
 
 
 def plainly(error: Exception) -> None:

@@ -141,7 +141,7 @@ class Safe:
         ratings, scored = topic.subtopic_scores, topic.retrieval_scores is not None
         rated = ratings is not None and not np.isnan(ratings).all()
         if topic.n_subtopics and (topic.subtopic_vectors is not None or rated):
-            why = "diversified: the named subtopics are covered, likely ones first"
+            why = "diversified by the named subtopics, likely ones first"
             return self._made(XQuAD), why
         if self._diversity is not None and (scored or topic.query_vector is not None):
             return self._made(MMR), "diversified as far as asked, by MMR"

@@ -15,7 +15,8 @@ from chat_server import asking, client_with
 from small_topics import refused
 
 from srd_agents import diversify
-from srd_agents.pipeline.naming import PROMPT, Namer, about, named_later, parse_names, tidied, wants_texts
+from srd_agents.llm.answers import tidied
+from srd_agents.pipeline.naming import PROMPT, Namer, about, named_later, wants_texts
 
 QUERY = "jaguar"
 NAMES = ["jaguar big cat", "jaguar car", "jaguar operating system"]
@@ -64,46 +65,16 @@ LISTED = json.dumps(NAMES)
     (LISTED, NAMES),
     (f"\n```json\n{LISTED}\n```\n", NAMES),
     (f'<think>Cats? ["no"]</think>\n{LISTED}', NAMES),
-    (json.dumps({"subtopics": NAMES}), NAMES),
-    ("[]", []),
     ("1. big cat\n2. car\n\n10. system", ["big cat", "car", "system"]),
-    ("1) big cat\n(2) car\n3: system", ["big cat", "car", "system"]),
     ("Here are the subtopics:\n\n- big cat\n- car", ["big cat", "car"]),
-    ("- big cat", ["big cat"]),
     ("* **Big cat**\n* Apple Inc.", ["Big cat", "Apple Inc."]),
-    ('"big cat",\n"car"', ["big cat", "car"]),
     ("big cat\ncar made by Jaguar Land Rover\nwhat does it cost to keep one?", None),
     ("  big   cat \r\n\r\ncar", ["big cat", "car"]),
     ('["big cat", "", " ", "Big  Cat", "car", "CAR "]', ["big cat", "car"]),
-    ("1、美洲豹 动物\n2、捷豹 汽车", ["美洲豹 动物", "捷豹 汽车"]),
     ('["Straße", "STRASSE", "жаба"]', ["Straße", "жаба"]),
 ])  # fmt: skip
 def test_lists_are_read(answer: str, names: list[str] | None) -> None:
-    assert parse_names(answer) == (answer.splitlines() if names is None else names)
-
-
-@pytest.mark.parametrize("answer", [
-    "",
-    "   \n",
-    "I am sorry, but I cannot help with that.",
-    "big cat",
-    "Jaguar may mean the big cat, the car or the system.\nTell me more about what you want!",
-    "The word has several meanings, which I list here one after the other for you\nbig cat",
-    "1. big cat\nand then there is the car",
-    "- big cat\n- car\n\nTell me if you need more.",
-    '["big cat", 2]',
-    '["big cat", ["car"]]',
-    '{"names": ["big cat"], "more": []}',
-    '["big cat", "car"',
-    '["big cat"] and ["car"]',
-    "- " + "cat " * 80,
-    "[" * 100_000,
-])  # fmt: skip
-def test_anything_else_is_refused_and_shown(answer: str) -> None:
-    with pytest.raises(ValueError, match="expected a JSON list of subtopics, numbered") as error:
-        parse_names(answer)
-    assert repr(answer)[:150] in str(error.value)
-    assert len(str(error.value)) < 400
+    assert Namer(Llm(answer))(QUERY) == (answer.splitlines() if names is None else names)
 
 
 # Prompts
@@ -167,38 +138,182 @@ def test_names_without_the_querys_words_are_embedded_with_them() -> None:
 def test_each_prompt_of_each_model_is_asked_once(kind: Any, tmp_path: Path) -> None:
     cache: Any = {} if kind is dict else tmp_path / "a" / "b"
     llm = Llm(LISTED, '["another"]', '["a third"]', '["a fourth"]')
-    assert [Namer(llm, cache=cache)(QUERY) for _ in range(3)] == [NAMES] * 3
+    kept: dict[str, Any] = {"model": "one", "cache": cache}
+    assert [Namer(llm, **kept)(QUERY) for _ in range(3)] == [NAMES] * 3
     assert len(llm.prompts) == 1
-    assert asyncio.run(Namer(llm, cache=cache).later(QUERY)) == NAMES
-    assert Namer(llm, cache=cache, limit=2)(QUERY) == ["another"]
-    assert Namer(llm, cache=cache)("python") == ["a third"]
-    assert Namer(llm, cache=cache, model="another model")(QUERY) == ["a fourth"]
-    assert asyncio.run(Namer(llm, cache=cache).later("java")) == NAMES
+    assert asyncio.run(Namer(llm, **kept).later(QUERY)) == NAMES
+    assert Namer(llm, **kept, limit=2)(QUERY) == ["another"]
+    assert Namer(llm, **kept)("python") == ["a third"]
+    assert Namer(llm, **kept | {"model": "two"})(QUERY) == ["a fourth"]
+    assert asyncio.run(Namer(llm, **kept).later("java")) == NAMES
     assert len(llm.prompts) == 5
     texts = list(cache.values()) if kind is dict else [path.read_text() for path in cache.iterdir()]
-    assert sorted(json.loads(text)["query"] for text in texts) == ["jaguar", "jaguar", "jaguar", "java", "python"]
+    about = sorted(json.loads(text)["about"].rpartition(" ")[2] for text in texts)
+    assert about == ["'jaguar'", "'jaguar'", "'jaguar'", "'java'", "'python'"]
 
 
-def test_an_answer_that_is_refused_is_not_kept_and_a_broken_entry_is_named(tmp_path: Path) -> None:
-    llm = Llm("no list", LISTED)
-    namer = Namer(llm, cache=tmp_path)
-    refused(lambda: namer(QUERY), "expected a JSON list")
-    assert list(tmp_path.iterdir()) == []
+def test_an_answer_of_another_model_or_prompt_is_not_read(tmp_path: Path) -> None:
+    """Whatever became of the files: of one that was moved or edited, the model is asked again."""
+    llm = Llm(LISTED, '["another"]')
+    namer = Namer(llm, model="one", cache=tmp_path)
     assert namer(QUERY) == NAMES
     (path,) = tmp_path.iterdir()
-    for broken in ("", "[]", '{"subtopics": 3}', '{"subtopics": [3]}'):
-        path.write_text(broken)
-        refused(lambda: namer(QUERY), f"the cache holds no names at '{path.stem}'.*remove that")
+    content = path.read_text()
+    for changed in ({"model": "two"}, {"key": "0" * 64}, {"answer": "I'm sorry."}, {"answer": None}):
+        path.write_text(json.dumps(json.loads(content) | changed))
+        llm.prompts = [""]
+        assert namer(QUERY) == ["another"]
+        assert len(llm.prompts) == 2
+    assert namer(QUERY) == ["another"]
+    assert len(llm.prompts) == 2
+
+
+class Nameless:
+    """A LangChain chain: its steps have names, it has none."""
+
+    def invoke(self, prompt: str) -> str:
+        return LISTED
+
+    def batch(self, prompts: list[str], return_exceptions: bool) -> list[str]:
+        return [LISTED for _ in prompts]
+
+
+@pytest.mark.parametrize("llm", [Llm(LISTED), lambda prompt: LISTED, embed, Nameless()])
+def test_a_model_without_a_name_needs_one_for_a_cache(llm: Any, tmp_path: Path) -> None:
+    for cache in ({}, tmp_path):
+        refused(lambda cache=cache: Namer(llm, cache=cache), "a cache keeps answers by the model's name.*give model=")
+    assert Namer(llm, cache=tmp_path, model="one")
+    llm = Nameless()
+    llm.model = "unknown"  # what LlamaIndex calls a model that it does not know
+    refused(lambda: Namer(llm, cache={}), "give model=")
+    llm.model = "small"
+    assert Namer(llm, cache={})(QUERY) == NAMES
+
+
+@pytest.mark.parametrize("damage", [
+    b"", b"[]", b"null", b'{"subtopics": "jaguar"}', b'{"subtopics": ["jaguar"]}', b'{"key": ', b"\xff\xfe\x00",
+    b'{"a": "\xe9"}',
+    b"[" * 100_000, b'{"answer": ' + b"[" * 100_000,
+])  # fmt: skip
+def test_a_damaged_cache_is_named_in_one_line(damage: bytes, tmp_path: Path) -> None:
+    for on_error in ("order", "raise"):
+        namer = Namer(Llm(LISTED), model="one", cache=tmp_path, on_error=on_error)
+        namer(QUERY)
+        (path,) = tmp_path.iterdir()
+        path.write_bytes(damage)
+        with pytest.raises(ValueError, match="remove it, and the model is asked again") as error:
+            show(namer)
+        assert type(error.value) is ValueError
+        assert str(path) in str(error.value)
+        assert "\n" not in str(error.value)
+        path.unlink()
+    cache = {}
+    namer = Namer(Llm(LISTED), model="one", cache=cache)
+    namer(QUERY)
+    (key,) = cache
+    cache[key] = damage
+    refused(lambda: namer(QUERY), f"cache of answers: {key}: not (an answer that was kept|UTF-8 text)")
 
 
 def test_what_was_answered_is_kept_though_a_later_query_fails_and_the_limit_is_not_part_of_it() -> None:
     cache: dict[str, str] = {}
     llm = Llm(LISTED, RAISES)
-    refused(lambda: Namer(llm, cache=cache).many(["jaguar", "java"]), "the model is down", DownError)
-    assert [json.loads(text)["query"] for text in cache.values()] == ["jaguar"]
-    plain = {"prompt": "{query}?", "cache": cache}
+    kept: dict[str, Any] = {"model": "one", "cache": cache}
+    strict = Namer(llm, **kept, on_error="raise")
+    refused(lambda: strict.many(["jaguar", "java"]), "the model is down", DownError)
+    assert [json.loads(text)["about"] for text in cache.values()] == ["subtopics of 'jaguar'"]
+    plain = {"prompt": "{query}?", **kept}
     assert Namer(Llm(LISTED), limit=1, **plain)(QUERY) == NAMES[:1]
     assert Namer(Llm(RAISES), **plain)(QUERY) == NAMES
+
+
+# Answers of no use
+
+
+NO_USE = [
+    RAISES, TimeoutError("too slow"), TimeoutError(), "", None, 7, "I'm sorry, but I can't help with that.", b"[]",
+    "Jaguar may mean the big cat, the car or the system.", ["big cat"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", NO_USE, ids=repr)
+def test_without_an_answer_of_use_the_ranking_is_kept_and_says_so(answer: Any, tmp_path: Path) -> None:
+    namer = Namer(Llm(answer), model="one", cache=tmp_path / "cache")
+    asked: dict[str, Any] = {"query_text": QUERY, "embed": embed, "scores": range(6, 0, -1), "subtopics": namer}
+    with pytest.warns(UserWarning, match="subtopics of 'jaguar': the model gave no usable answer") as warned:
+        results = [diversify(None, DOCUMENTS, 6, **asked) for _ in range(3)]
+    assert len(warned) == 1
+    for found in results:
+        assert found.indices.tolist() == show(None)
+        assert "a model named no subtopics (" in found.note
+        assert "by the named subtopics" not in found.note
+        assert "\n" not in found.note
+    assert namer(QUERY) == asyncio.run(namer.later(QUERY)) == []
+    assert "a model named no subtopics (" in asyncio.run(namer.later(QUERY)).note
+    kind = "failed" if isinstance(answer, Exception) else "wrong_format"
+    assert dict(namer.counts) == {"prompts": 6, "asked": 6, kind: 6}
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("ranker", ["safe", "xquad", "pm2"])
+@pytest.mark.parametrize("by", ["one by one", "side by side"])
+def test_in_a_batch_the_other_queries_keep_their_names(ranker: str, by: str) -> None:
+    class Batches(Nameless):
+        def batch(self, prompts: list[str], return_exceptions: bool) -> list[Any]:
+            assert return_exceptions
+            return [answers(prompt) for prompt in prompts]
+
+    def answers(prompt: str) -> Any:
+        if "python" in prompt:
+            return DownError("rate limit") if by == "side by side" else down()
+        return "I can't help." if "java" in prompt else LISTED
+
+    def down() -> Any:
+        raise DownError("rate limit")
+
+    llm = answers if by == "one by one" else Batches()
+    queries = ["jaguar", "python", "jaguar", "java", "lion"]
+    asked: dict[str, Any] = {"query_text": queries, "embed": embed, "scores": [range(6, 0, -1)] * 5, "ranker": ranker}
+    namer = Namer(llm)
+    with pytest.warns(UserWarning, match="subtopics of 'python': .*rate limit") as warned:
+        found = diversify(None, [DOCUMENTS] * 5, 6, **asked, subtopics=namer)
+    assert len(warned) == 1
+    wanted = [NAMES, None, NAMES, None, NAMES]
+    lists = [
+        show(names, ranker=ranker if names else "safe", query_text=query)
+        for names, query in zip(wanted, queries, strict=True)
+    ]
+    assert found.indices.tolist() == lists
+    assert [("named no subtopics" in note) for note in found.notes] == [False, True, False, True, False]
+    assert dict(namer.counts) == {"prompts": 5, "asked": 4, "failed": 1, "wrong_format": 1}
+
+
+def test_a_note_of_words_and_one_of_names_stand_together() -> None:
+    pytest.importorskip("sklearn")
+    with pytest.warns(UserWarning, match="no usable answer"):
+        found = diversify(texts=TEXTS, query_text=QUERY, k=3, subtopics=Namer(Llm("")))
+    assert "a model named no subtopics" in found.note
+    assert "words" in found.note
+
+
+@pytest.mark.parametrize("answer", NO_USE, ids=repr)
+def test_errors_are_raised_where_that_is_asked_for(answer: Any) -> None:
+    kind = type(answer) if isinstance(answer, Exception) else ValueError if isinstance(answer, str) else TypeError
+    namer = Namer(Llm(answer), on_error="raise")
+    for call in (lambda: namer(QUERY), lambda: show(namer), lambda: asyncio.run(namer.later(QUERY))):
+        vars(answer).clear() if isinstance(answer, Exception) else None
+        with pytest.raises(kind) as error:
+            call()
+        assert error.value.__notes__ == ["while a model was asked for subtopics of 'jaguar'"]
+
+
+def test_an_interrupt_is_no_answer() -> None:
+    class Stopped(Llm):
+        def __call__(self, prompt: str) -> Any:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        show(Namer(Stopped()))
 
 
 def test_equal_queries_of_a_batch_are_asked_once() -> None:
@@ -225,7 +340,8 @@ def test_a_function_names_what_a_list_would() -> None:
 
 def test_without_names_nothing_changes() -> None:
     for names in (lambda query: [], lambda query: None, lambda query: ["", " "], Namer(Llm("[]"))):
-        assert show(names) == show(None)
+        for ranker in (None, "safe", "xquad", "pm2", "vrisker"):
+            assert show(names, ranker=ranker) == show(None)
 
 
 def test_the_documents_texts_go_to_those_who_ask_for_them() -> None:
@@ -271,15 +387,15 @@ def test_functions_for_asynchronous_code() -> None:
     for names in (names_later, lambda query: NAMES, Namer(Llm(LISTED)), Namer(asks_later)):
         assert asyncio.run(named_later(names, QUERY, None, "0")) == NAMES
     refused(lambda: show(names_later), "names the subtopics of 'jaguar' is asynchronous; await it", TypeError)
-    refused(lambda: show(Namer(asks_later)), r"asks_later answers later .*await Namer\.later", TypeError)
+    refused(lambda: show(Namer(asks_later)), r"a client that answers later .*await Namer\.later", TypeError)
 
 
 @pytest.mark.parametrize(("subtopics", "changes", "error", "message"), [
-    (Namer(Llm(RAISES)), {}, DownError, "the model is down"),
+    (Namer(Llm(RAISES), on_error="raise"), {}, DownError, "the model is down"),
     (Llm(RAISES), {}, DownError, "the model is down"),
-    (Namer(Llm("")), {}, ValueError, "expected a JSON list .*answered ''"),
-    (Namer(Llm(None)), {}, TypeError, "a model must answer with text, got None"),
-    (Namer(Llm("I would say the cat.")), {}, ValueError, "answered 'I would say the cat.'"),
+    (Namer(Llm(""), on_error="raise"), {}, ValueError, "expected a JSON list .*answered ''"),
+    (Namer(Llm(None), on_error="raise"), {}, TypeError, "a model must answer with text, got None"),
+    (Namer(Llm("I would say the cat."), on_error="raise"), {}, ValueError, "answered 'I would say the cat.'"),
     (lambda query: "cat, car", {}, TypeError, "must give a list of texts or of vectors, got 'cat, car'; .*Namer"),
     (lambda query: ["cat", 7], {}, TypeError, r"must give a list of texts or of vectors, got \['cat', 7\]"),
     (lambda query: {"cat": 1}, {}, TypeError, "must give a list of texts or of vectors, got {'cat': 1}"),
@@ -323,15 +439,11 @@ def test_odd_scores_of_names_rank_all_documents(scores: Any) -> None:
             assert sorted(shown) == list(range(6))
 
 
-def test_errors_say_of_which_query_they_are_and_stay_those_of_the_client() -> None:
-    for raising in (Llm(RAISES), Namer(Llm(RAISES))):
-        with pytest.raises(DownError) as error:
-            show(raising)
-        assert "while the subtopics of 'jaguar' were named" in error.value.__notes__
-        RAISES.__notes__ = []
+def test_errors_of_a_function_say_of_which_query_they_are_and_stay_as_they_are() -> None:
     with pytest.raises(DownError) as error:
-        asyncio.run(Namer(Llm(RAISES)).later(QUERY))
+        show(Llm(RAISES))
     assert "while the subtopics of 'jaguar' were named" in error.value.__notes__
+    del RAISES.__notes__
 
 
 @pytest.mark.parametrize(("options", "error", "message"), [
@@ -340,6 +452,7 @@ def test_errors_say_of_which_query_they_are_and_stay_those_of_the_client() -> No
     ({"results": -1}, ValueError, "results must be at least 0"),
     ({"prompt": "List subtopics."}, ValueError, "prompt must hold {query}, got 'List subtopics.'"),
     ({"prompt": "{query}?", "results": 3}, ValueError, "prompt must hold {texts}, which results= fills"),
+    ({"on_error": "skip"}, ValueError, "unknown on_error 'skip'.*order, raise"),
     ({"cache": 7}, TypeError, "cache must be a folder or a mapping from text to text, got int"),
     ({"llm": 7}, TypeError, "llm must be a LangChain chat model, .* got int"),
     ({"llm": dict}, TypeError, "llm must be"),
@@ -394,4 +507,4 @@ def test_a_local_server_names_what_was_recorded(clients: Any, tmp_path: Path) ->
     unkept = Namer(later, model="small", limit=20)
     for names in (namer, unkept):
         assert asyncio.run(names.later("query 1")) == RECORDED["1"]
-    refused(lambda: unkept("query 1"), "small answers later", TypeError)
+    refused(lambda: unkept("query 1"), "a client that answers later", TypeError)

@@ -174,7 +174,7 @@ def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> N
         ("few near", "diversified: there are no scores, so documents near the query count"),
         ("most near", "diversified: there are no scores and most are near the query"),
         ("vectors", "diversified: there are neither scores nor a query vector"),
-        ("subtopics", "diversified: the named subtopics are covered"),
+        ("subtopics", "diversified by the named subtopics"),
     ],
 )
 def test_it_says_what_it_did_and_why(kind: str, sentence: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -22,7 +23,7 @@ from haystack.components.embedders import MockDocumentEmbedder, MockTextEmbedder
 from haystack.components.generators.chat import MockChatGenerator
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
+from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel, SimpleChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.prompts import ChatPromptTemplate
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -177,11 +178,68 @@ def test_the_librarys_own_fake_model_names_subtopics(adapter: str, later: bool, 
     show, model = ADAPTERS[adapter]
     assert len(set(expected()) & {"old car", "car price"}) == 1, "the initial ranking shows cats alone"
     assert show(later, namer=model(LISTED)) == expected()
-    kept = Namer(model(json.dumps(NAMES)), cache=tmp_path)
+    kept = Namer(model(json.dumps(NAMES)), model="fake", cache=tmp_path)
     assert [show(later, namer=kept), show(later, subtopics=kept)] == [expected()] * 2
     assert len(list(tmp_path.iterdir())) == 1
     for none in ({"namer": model("[]")}, {"subtopics": lambda query: None}):
         assert show(later, **none) == TEXTS[:3]
+
+
+class DownChat(FakeListChatModel):
+    """Raises in place of an answer."""
+
+    def _call(self, *args: Any, **kwargs: Any) -> str:
+        raise TimeoutError("too slow")
+
+
+class DownGenerator(MockChatGenerator):
+    """Likewise, in Haystack."""
+
+    def run(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
+        raise TimeoutError("too slow")
+
+    async def run_async(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
+        raise TimeoutError("too slow")
+
+
+class DownLlm(Answers):
+    """Likewise, in LlamaIndex."""
+
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        raise TimeoutError("too slow")
+
+
+def down(prompt: str) -> str:
+    raise TimeoutError("too slow")
+
+
+DOWN = {
+    "langchain": DownChat(responses=["x"]),
+    "haystack": DownGenerator("x"),
+    "llama_index": DownLlm(),
+    "pyterrier": down,
+}
+
+
+@LATER
+@pytest.mark.parametrize("answer", ["I'm sorry, but I can't help with that.", "", TimeoutError])
+@pytest.mark.parametrize("ranker", [None, "pm2"])
+def test_without_an_answer_of_use_the_ranking_is_that_without_names(
+    adapter: str, later: bool, answer: Any, ranker: Any, tmp_path: Path
+) -> None:
+    show, model = ADAPTERS[adapter]
+    llm = DOWN[adapter] if answer is TimeoutError else model(answer)
+    with pytest.warns(UserWarning, match="subtopics of 'jaguar': the model gave no usable answer"):
+        assert show(later, namer=llm, ranker=ranker) == TEXTS[:3]
+    namer = Namer(llm, model="fake", cache=tmp_path)
+    with pytest.warns(UserWarning, match="no usable answer") as warned:
+        assert [show(later, namer=namer, ranker=ranker) for _ in range(2)] == [TEXTS[:3]] * 2
+    assert len([each for each in warned if "no usable answer" in str(each.message)]) == 1
+    assert namer.counts["failed" if answer is TimeoutError else "wrong_format"] == namer.counts["asked"] >= 2
+    assert list(tmp_path.iterdir()) == []
+    strict = Namer(llm, on_error="raise")
+    with pytest.raises(Exception, match=r"too slow|expected a JSON list"):
+        show(later, namer=strict, ranker=ranker)
 
 
 @LATER
@@ -229,8 +287,6 @@ ASKED_WITHOUT = "no query text"
 
 @EVERY
 @pytest.mark.parametrize(("options", "error", "message"), [
-    ({"namer": "Sure, I can help with that."}, ValueError, "answered 'Sure, I can help with that.'"),
-    ({"namer": ""}, ValueError, "expected a JSON list of subtopics"),
     ({"namer": 7}, TypeError, "llm must be a LangChain chat model"),
     ({"namer": LISTED, "subtopics": names_of}, ValueError, "subtopics and namer were both given"),
     ({"namer": LISTED, "ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad, pm2, vrisker, safe"),
@@ -277,6 +333,33 @@ def test_langchains_batches_message_blocks_and_chains() -> None:
     chain = ChatPromptTemplate.from_messages([("system", "Be brief."), ("user", "{ask}")])
     namer = Namer((lambda prompt: {"ask": prompt}) | chain | FakeListChatModel(responses=[LISTED, "[]"]))
     assert namer.many([QUERY, "java", QUERY]) == [NAMES, [], NAMES]
+
+
+class AtTimes(SimpleChatModel):
+    """Names some queries."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "at times"
+
+    def _call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
+        if "python" in messages[0].content:
+            raise TimeoutError("too slow")
+        return "I can't help with that." if "java" in messages[0].content else LISTED
+
+
+class OneByOne(FakeListChatModel):
+    """Likewise, with a batch that knows no `return_exceptions`, as the library's fakes have it."""
+
+    _call = AtTimes._call
+
+
+@pytest.mark.parametrize("llm", [AtTimes(), OneByOne(responses=["x"])], ids=["side by side", "one by one"])
+def test_in_langchains_batch_the_other_queries_keep_their_names(llm: Any) -> None:
+    namer = Namer(llm)
+    with pytest.warns(UserWarning, match="subtopics of 'python': .*too slow"):
+        assert namer.many([QUERY, "python", "java", "lion"]) == [NAMES, [], [], NAMES]
+    assert dict(namer.counts) == {"prompts": 4, "asked": 4, "failed": 1, "wrong_format": 1}
 
 
 @pytest.mark.parametrize("embedder", [
@@ -379,4 +462,19 @@ def test_openais_client_names_by_a_local_server(url: str) -> None:
     assert waits.many(queries) == list(RECORDED.values())
     for namer in (waits, later):
         assert asyncio.run(namer.later(queries[-1])) == list(RECORDED.values())[-1]
-    refused(lambda: later(queries[0]), "small answers later", TypeError)
+    refused(lambda: later(queries[0]), "a client that answers later", TypeError)
+
+
+def test_a_time_out_of_openais_client_is_no_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        options: dict[str, Any] = {"base_url": url, "api_key": "none", "timeout": 0.2, "max_retries": 0}
+        waits, later = (
+            Namer(openai.OpenAI(**options), model="small"),
+            Namer(openai.AsyncOpenAI(**options), model="small"),
+        )
+        with pytest.warns(UserWarning, match="subtopics of 'jaguar': .*APITimeoutError"):
+            assert waits.many([QUERY, "java"]) == [[], []]
+        with pytest.warns(UserWarning, match="APITimeoutError"):
+            assert "APITimeoutError" in asyncio.run(later.later(QUERY)).note
+        assert dict(waits.counts) == {"prompts": 2, "asked": 2, "failed": 2}

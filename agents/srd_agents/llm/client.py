@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 TAKEN = (
@@ -16,20 +17,18 @@ TAKEN = (
 """The models that can be asked."""
 
 
-class Asked(NamedTuple):
-    """One model, ready to be asked."""
+class Client(NamedTuple):
+    """One model, ready to be asked. An answer is text or a number, or the error that the model raised in its place."""
 
-    name: str
-    """Name that tells it from other models in a cache."""
-    one: Callable[[str], Any]
-    """The answer to a prompt."""
-    later: Callable[[str], Awaitable[Any]]
-    """The same for asynchronous code; in a thread where the library has nothing of its own."""
+    name: str | None
+    """Name that tells it from other models in a cache; None where it has none."""
     many: Callable[[list[str]], Iterable[Any]]
-    """The answers to several prompts, side by side where the library does that, else one by one as they are taken."""
+    """The answers to prompts, side by side where the library does that, else one by one as they are taken."""
+    later: Callable[[str], Awaitable[Any]]
+    """The answer to a prompt for asynchronous code; in a thread where the library has nothing of its own."""
 
 
-def asked(llm: Any, model: str | None = None) -> Asked:
+def client_of(llm: Any, model: str | None = None) -> Client:
     """The model behind one interface.
 
     Args:
@@ -44,58 +43,79 @@ def asked(llm: Any, model: str | None = None) -> Asked:
     if callable(create := getattr(completions, "create", None)):
         if model is None:
             raise ValueError(f"{type(llm).__name__} asks one of many models: give model=, its name")
-        return _asked(
+        return _client(
             model,
             lambda prompt: create(model=model, messages=[{"role": "user", "content": prompt}]),
             text_of=lambda answer: answer.choices[0].message.content,
         )
     name = model or _name_of(llm)
-    if callable(getattr(llm, "invoke", None)) and callable(getattr(llm, "batch", None)):
-        return _asked(name, llm.invoke, getattr(llm, "ainvoke", None), _of_content, llm.batch)
+    if callable(getattr(llm, "invoke", None)) and callable(batch := getattr(llm, "batch", None)):
+        side_by_side = partial(batch, return_exceptions=True)
+        return _client(name, llm.invoke, getattr(llm, "ainvoke", None), _of_content, side_by_side)
     if callable(getattr(llm, "complete", None)) and callable(getattr(llm, "acomplete", None)):
-        return _asked(name, llm.complete, llm.acomplete, lambda answer: answer.text)
+        return _client(name, llm.complete, llm.acomplete, lambda answer: answer.text)
     if callable(run := getattr(llm, "run", None)) and "messages" in inspect.signature(run).parameters:
         return _haystack(llm, name)
     if callable(llm) and not isinstance(llm, type):
-        return _asked(name, llm)
+        return _client(name, llm)
     raise TypeError(f"llm must be {TAKEN}; got {type(llm).__name__}")
 
 
-def _name_of(llm: Any) -> str:
-    """The model's own name, else that of its class or function."""
+def _name_of(llm: Any) -> str | None:
+    """The model's own name. A function or a chain has none: two of them, or one that was changed, look alike."""
     about = getattr(llm, "metadata", None)
-    for holder, attribute in ((llm, "model_name"), (llm, "model"), (about, "model_name")):
-        if isinstance(name := getattr(holder, attribute, None), str):
+    for holder, attribute in ((llm, "model_name"), (llm, "model"), (llm, "model_id"), (about, "model_name")):
+        if isinstance(name := getattr(holder, attribute, None), str) and name not in ("", "unknown"):
             return name
-    return str(getattr(llm, "__qualname__", type(llm).__qualname__))
+    return None
 
 
-def _asked(
-    name: str,
+def _client(
+    name: str | None,
     ask: Callable[[str], Any],
     later: Callable[[str], Awaitable[Any]] | None = None,
     text_of: Callable[[Any], Any] = lambda answer: answer,
     batch: Callable[[list[str]], Iterable[Any]] | None = None,
-) -> Asked:
+) -> Client:
     """A model, from what asks it (which may be asynchronous) and what takes the text out of its answers."""
 
+    def plain(answer: Any) -> Any:
+        return answer if isinstance(answer, Exception) else _tried(text_of, answer)
+
     def one(prompt: str) -> Any:
-        answer = ask(prompt)
+        answer = _tried(ask, prompt)
         if inspect.isawaitable(answer):
             if inspect.iscoroutine(answer):
                 answer.close()
             raise TypeError(
-                f"{name} answers later (it is asynchronous): await Namer.later, or give a client that waits"
+                "a client that answers later (it is asynchronous): await Namer.later, or give one that waits"
             )
-        return text_of(answer)
+        return plain(answer)
+
+    def many(prompts: list[str]) -> Iterable[Any]:
+        if batch is None or len(prompts) < 2:
+            return map(one, prompts)
+        answers = _tried(batch, prompts)
+        return map(one, prompts) if isinstance(answers, Exception) else map(plain, answers)
 
     async def awaited(prompt: str) -> Any:
         import asyncio  # here, as it is slow to import
 
-        answer = await (later(prompt) if later is not None else asyncio.to_thread(ask, prompt))
-        return text_of(await answer if inspect.isawaitable(answer) else answer)
+        try:
+            answer = await (later(prompt) if later is not None else asyncio.to_thread(ask, prompt))
+            return plain(await answer if inspect.isawaitable(answer) else answer)
+        except Exception as error:
+            return error
 
-    return Asked(name, one, awaited, lambda prompts: map(text_of, batch(prompts)) if batch else map(one, prompts))
+    return Client(name, many, awaited)
+
+
+def _tried(call: Callable[[Any], Any], value: Any) -> Any:
+    """The result of a call, or the error that it raises."""
+    try:
+        return call(value)
+    except Exception as error:
+        return error
 
 
 def _of_content(answer: Any) -> Any:
@@ -106,7 +126,7 @@ def _of_content(answer: Any) -> Any:
     return "".join(part if isinstance(part, str) else part.get("text") or "" for part in content)
 
 
-def _haystack(llm: Any, name: str) -> Asked:
+def _haystack(llm: Any, name: str | None) -> Client:
     def messages(prompt: str) -> list[Any]:
         from haystack.dataclasses import ChatMessage
 
@@ -126,7 +146,7 @@ def _haystack(llm: Any, name: str) -> Asked:
             await asyncio.to_thread(llm.warm_up)
         return await llm.run_async(messages=messages(prompt))
 
-    return _asked(
+    return _client(
         name,
         ask,
         later if hasattr(llm, "run_async") else None,

@@ -54,7 +54,7 @@ PRETRAINED = "pretrained:"
 POLICIES = Path(__file__).with_name("pretrained")
 """Their model folders, each with a card (`python -m studies policies` makes them)."""
 _OWN = re.compile(r"(?!(?:knn|ranker|pretrained):)(?P<path>[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)(?:[(@].*)?")
-_NEXT = re.compile(r"\s*\+\s*(?=[A-Za-z_][\w.]*:)")
+_NEXT = re.compile(r"\+\s*(?=[A-Za-z_][\w.]*:)")
 """Between the parts of a sum of measures, or of a chain of pruning strategies."""
 _NO_CODE = ("name", "checkpoint", "path")
 """Options whose words mean something else."""
@@ -443,7 +443,7 @@ def _add(path: str, kind: Any) -> None:
 def _own_paths(value: Any) -> list[str]:
     """Every "module:NAME" in a value, throughout lists and tables."""
     if isinstance(value, str):
-        matches = map(_OWN.fullmatch, _NEXT.split(value))
+        matches = map(_OWN.fullmatch, map(str.rstrip, _NEXT.split(value)))
         return [match["path"] for match in matches if match is not None]
     inner = value if isinstance(value, list | tuple) else ()
     if isinstance(value, Mapping):

@@ -28,7 +28,7 @@ Pays = Literal["click", "satisfaction", "reciprocal_rank"]
 Users = NDArray[np.integer[Any]] | Sequence[int] | np.random.Generator
 """Users of B episodes: [B] integers from 0, or a generator to draw them from."""
 
-_TEXT = re.compile(r"Clicks\s*(?:\((?P<arguments>.*)\))?\s*(?:@\s*(?P<cutoff>[0-9]+))?", re.DOTALL)
+_TEXT = re.compile(r"Clicks\s*(?:\((?P<arguments>.*)\)\s*)?(?:@\s*(?P<cutoff>[0-9]+))?", re.DOTALL)
 _GOLDEN, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _DRAWS = 3
 """Random numbers of a user at each rank: whether attracted, whether satisfied, whether to go on."""

@@ -286,7 +286,7 @@ MEASURES: dict[str, type[Measure]] = {
 """Every measure by its name in the notation."""
 
 _NAME = r"[^\s()@]+"
-_PATTERN = re.compile(rf"\s*(?P<name>{_NAME})\s*(?:\((?P<parameters>[^)]*)\))?\s*(?:@\s*(?P<cutoff>[0-9]+))?\s*")
+_PATTERN = re.compile(rf"\s*(?P<name>{_NAME})\s*(?:\((?P<parameters>[^)]*)\)\s*)?(?:@\s*(?P<cutoff>[0-9]+)\s*)?")
 
 
 _ALIASES = {

@@ -106,6 +106,7 @@ SUBJECTS: dict[str, Subject] = {
         files("state", models.make_state, models.read_state, models.damage_safetensors),
         files("answers-cache", models.make_answers, models.read_answers, damage.damage_json),
         call("answers", texts.answers),
+        call("notations", texts.notations, TypeError),
         call("json-lines", calls.json_lines),
         call("environments", calls.environments, TypeError, ArgumentError),
         call("actions", calls.actions, TypeError),

@@ -8,6 +8,7 @@ import threading
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from fuzz.calls import MODEL
+from fuzz.texts import timely
 from small_topics import Answers, refused
 
 from srd_agents import RANKERS, diversify
+from srd_agents.registry import import_own
 from srd_agents.training.options import CONFIG_FILE
+from srd_gym.core.own import made_of
+from srd_gym.core.users import users_from
 from srd_gym.data import generate, read_qrels, read_run, read_topics, read_vectors
-from srd_gym.measures import evaluate, evaluate_run, evaluation
+from srd_gym.measures import evaluate, evaluate_run, evaluation, measure
 from srd_gym.protocols import Ranker
+from srd_gym.pruning import parse_pruning
 from srd_gym.reading import numbered_lines, read_json_object, reading
 from srd_train.serving.json_lines import rank_lines
 from srd_train.serving.models import Model, load_model, write_heuristic
@@ -163,6 +169,20 @@ def test_lines_of_bytes_are_utf_8_whatever_the_locale() -> None:
     rank_lines(MODEL, [b"\xef\xbb\xbf" + line.encode(), b"\n"], answers.append, 1)
     assert json.loads(answers[0]) == {"query_id": "\u00e9", "ranking": ["\u00fc"]}
     refused(lambda: rank_lines(MODEL, [b"", line.encode("latin-1")], answers.append, 1), "line 2: 'utf-8' codec")
+
+
+@pytest.mark.parametrize(("read", "text"), [
+    (measure, "alpha_nDCG" + " " * 600 + "x"),
+    (measure, "alpha_nDCG" + "\t" * 20_000 + "(x"),
+    (users_from, "Clicks" + " " * 20_000 + "x"),
+    (users_from, "Clicks(" + ") " * 10_000 + "x"),
+    (partial(import_own, trust=False), " " * 20_000 + "x"),
+    (partial(import_own, trust=False), "module:Name(" + " " * 20_000),
+    (parse_pruning, "knn:0.1+" + " " * 20_000 + "x"),
+    (made_of, "module:Name(" + ")" * 20_000 + "x"),
+])  # fmt: skip
+def test_notations_are_read_in_time_that_is_linear(read: Callable[[str], object], text: str) -> None:
+    timely(read, text)
 
 
 @pytest.mark.parametrize("ids", [1, "ab", {"a": 1}, [1, 2], ["a", ["b"]], [None]])

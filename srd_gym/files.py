@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +24,9 @@ PathLike = str | os.PathLike[str]
 PARTIAL = ".partial"
 """End of the names of files that are being written."""
 
+_TEMPORARY = re.compile(rf"\.(.+)\.[0-9a-f]{{8}}{re.escape(PARTIAL)}")
+"""Name of such a file, with that of its target."""
+
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Errors of writing that name no file."""
 
@@ -33,6 +38,7 @@ def written_atomically(path: PathLike) -> Iterator[Path]:
     A reader sees the old file or the new one, never a part; a full disk or an interrupt leaves the old one. A link
     stays: the file that it names is replaced. What is no file (a pipe, a device) is never replaced: it is given the
     bytes once they are complete. Temporary files of processes that were killed while writing to `path` are removed.
+    Any number of threads and processes may write to `path`: each has a temporary file of its own, and the last wins.
 
     Yields:
         The temporary path, in the same folder (created where missing).
@@ -41,8 +47,7 @@ def written_atomically(path: PathLike) -> Iterator[Path]:
         ValueError: a folder, or text that UTF-8 cannot hold.
         OSError: it cannot be written; the error names `path`.
     """
-    target = _replaced_or_fed(path)
-    regular = target.is_file() or not target.exists()
+    target, regular = _replaced_or_fed(path)
     folder = target.parent if regular else Path(tempfile.gettempdir())
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -65,22 +70,25 @@ def written_atomically(path: PathLike) -> Iterator[Path]:
         ) from error
 
 
-def _replaced_or_fed(path: PathLike) -> Path:
-    """End of a chain of links: the file to replace, or the target to write to where that is not a file.
+def _replaced_or_fed(path: PathLike) -> tuple[Path, bool]:
+    """End of a chain of links, and whether that is a file, or none yet, which is replaced; all else is written to.
+
+    It is looked at once: another writer may make the file at any moment.
 
     Raises:
         ValueError: a folder.
-        OSError: links that lead to themselves.
+        OSError: links that lead to themselves, or a place that cannot be looked at.
     """
     target = Path(path)
-    if target.is_dir():
+    try:
+        mode = os.stat(os.fspath(target)).st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    if stat.S_ISDIR(mode):
         raise ValueError(f"{target} is a folder; give the name of a file to write")
     # Links to what is no file stay as they are: /dev/stdout leads to names that only the system can open.
-    if target.is_symlink() and (target.is_file() or not target.exists()):
-        target = Path(os.path.realpath(target))
-        if target.is_symlink():
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
-    return target
+    regular = stat.S_ISREG(mode)
+    return Path(os.path.realpath(target)) if regular and target.is_symlink() else target, regular
 
 
 def _take_place(temporary: Path, target: Path) -> None:
@@ -97,34 +105,54 @@ def _temporary(folder: Path, name: str) -> Iterator[Path]:
     A process locks its temporary file, and the system unlocks it however the process ends: unlike a process id in the
     name, that also holds in containers and on shared disks. Where files cannot be locked, none is removed.
     """
-    prefix = f".{name}."
+    remove_left(folder, name)
+    while True:
+        made = folder / f".{name}.{secrets.token_hex(4)}{PARTIAL}"
+        with made.open("x") as stream:
+            # Until it is locked, another writer may take it for one that was left: then this one begins anew.
+            try:
+                is_locked = _locked(stream)
+            except BlockingIOError:
+                continue
+            if not is_locked:
+                stream.close()  # Windows replaces no open file
+            elif not made.exists():
+                continue
+            try:
+                yield made
+            finally:
+                made.unlink(missing_ok=True)
+            return
+
+
+def remove_left(folder: Path, name: str | None = None) -> None:
+    """Remove the temporary files that no process holds.
+
+    Args:
+        folder: where they are.
+        name: of the file that they were to become; None: any file.
+    """
     with contextlib.suppress(OSError):
-        _remove_left(entry for entry in folder.iterdir() if entry.name.startswith(prefix))
-    made = folder / f"{prefix}{secrets.token_hex(4)}{PARTIAL}"
-    with made.open("x") as stream:
-        if not _locked(stream):
-            stream.close()  # Windows replaces no open file
-        try:
-            yield made
-        finally:
-            made.unlink(missing_ok=True)
-
-
-def _remove_left(entries: Iterable[Path]) -> None:
-    """Remove the temporary files among these that no process holds."""
-    for entry in entries:
-        if entry.name.endswith(PARTIAL) and entry.is_file():
-            with contextlib.suppress(OSError), entry.open("r+b") as stream:
-                if _locked(stream):
-                    entry.unlink()
+        for match in filter(None, map(_TEMPORARY.fullmatch, os.listdir(folder))):
+            entry = folder / match[0]
+            if name in (None, match[1]) and entry.is_file():
+                with contextlib.suppress(OSError), entry.open("r+b") as stream:
+                    if _locked(stream):
+                        entry.unlink()
 
 
 def _locked(stream: IO[Any]) -> bool:
-    """Lock an open file; False where another process has done so, or where files cannot be locked."""
+    """Lock an open file; False where files cannot be locked.
+
+    Raises:
+        BlockingIOError: another one holds it, of this process or of another.
+    """
     if fcntl is None:
         return False
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
     except OSError:
         return False
     return True

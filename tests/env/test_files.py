@@ -132,3 +132,29 @@ def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path: P
     write(path)
     write(other)
     assert sorted(os.listdir(tmp_path)) == ["x", "y"]
+
+
+def test_a_file_that_another_writer_makes_meanwhile_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, is_file = tmp_path / "x", Path.is_file
+
+    def look(self: Path) -> bool:
+        found = is_file(self)
+        if self == path and not found:
+            path.write_text("the other's")
+            os.link(path, tmp_path / "kept")
+        return found
+
+    monkeypatch.setattr(Path, "is_file", look)
+    write(path)
+    assert path.read_text() == "new"
+    assert not (tmp_path / "kept").exists() or (tmp_path / "kept").read_text() == "the other's"
+
+
+def test_only_temporary_files_of_the_same_target_go(tmp_path: Path) -> None:
+    names = [".x.0123abcd.partial", ".x.notes.partial", ".x.y.0123abcd.partial", ".x.0123abcd", "x.0123abcd.partial"]
+    for name in names:
+        (tmp_path / name).touch()
+    write(tmp_path / "x")
+    assert sorted(os.listdir(tmp_path)) == sorted([*names[1:], "x"])

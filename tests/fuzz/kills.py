@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fuzz.writers import write_together
 from made_results import recipe_file, timeless
 
 from srd_gym.data import generate, write_topics
@@ -206,7 +207,13 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=100, help="in all, shared among commands and signals")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     parser.add_argument("--commands", nargs="+", help="'train r-ltr', benchmark, ...; by default all")
+    parser.add_argument("--writers", type=float, help="in their place: seconds of many writers of the same files")
     options = parser.parse_args()
+    if options.writers is not None:
+        count, problems = write_together(options.writers)
+        print(f"{count:,} times written in {options.writers:g} s: {len(problems)} problems")  # noqa: T201 - a script
+        print(*problems, sep="\n", file=sys.stderr)  # noqa: T201 - a script
+        return 1 if problems or not count else 0
     print("| command | signal | " + " | ".join(SHOWN) + " |")  # noqa: T201 - a script
     print("|---|---|" + "---:|" * len(SHOWN))  # noqa: T201 - a script
     problems = []

@@ -14,6 +14,7 @@ pytest.importorskip("torch", reason='models and checkpoints need torch: pip inst
 from fuzz.kills import kill_all
 from fuzz.run import run_all, write_markdown
 from fuzz.subjects import SUBJECTS, WORST, judged
+from fuzz.writers import write_together
 
 CASES = 150
 
@@ -46,3 +47,10 @@ def test_what_is_killed_comes_to_the_same(command: str) -> None:
         assert not trials.problems
         assert trials.counts["kills"] == 2
         assert trials.counts["identical results"] >= 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows locks no files here")
+def test_many_writers_of_one_cache_and_one_output_leave_whole_files() -> None:
+    count, problems = write_together(2.0)
+    assert count > 0
+    assert problems == []

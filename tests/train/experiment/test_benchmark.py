@@ -88,12 +88,13 @@ def test_what_is_missing_is_run_again_and_nothing_else(
 
 
 def test_only_what_a_killed_run_was_writing_is_removed(tmp_path: Path) -> None:
-    left = [tmp_path / folder / ".cell.json.0.partial" for folder in ("cells", "runs", "failed", "mine")]
+    left = [tmp_path / folder / ".cell.json.0123abcd.partial" for folder in ("cells", "runs", "failed", "mine")]
+    left.append(tmp_path / "runs" / ".notes.partial")
     for path in left:
-        path.parent.mkdir()
+        path.parent.mkdir(exist_ok=True)
         path.write_text("x")
     run_benchmark(recipe("random"), tmp_path)
-    assert [path.exists() for path in left] == [False, False, False, True]
+    assert [path.exists() for path in left] == [False, False, False, True, True]
 
 
 def test_an_interrupted_benchmark_goes_on_where_it_stopped(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from srd_agents.registry import import_own
 from srd_agents.training.options import versions
 from srd_agents.training.progress import OnProgress
 from srd_gym.checks import checked_rankings
-from srd_gym.files import PARTIAL, written_atomically
+from srd_gym.files import remove_left, written_atomically
 from srd_gym.measures import evaluate
 from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
@@ -147,10 +147,8 @@ def run_benchmark(
                 yield replace(task, cells=tuple(left))
 
     with locked(out):
-        # What a killed run was writing; no other process writes here now.
         for folder in ("cells", "runs", "failed"):
-            for unwritten in (out / folder).glob(f".*{PARTIAL}"):
-                unwritten.unlink(missing_ok=True)
+            remove_left(out / folder)
         write_recipe(out, recipe)
         for cell, result in engine(_grids_first(unfinished(), finished)):
             written = _written(out, cell, result)

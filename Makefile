@@ -133,7 +133,7 @@ fuzz: $(READY)
 
 # What is killed is run again and comes to the same; ARGS are its options (ARGS=--help).
 kills: $(READY)
-	PYTHONPATH=.:agents:train $(BIN)/python tests/fuzz/kills.py $(ARGS)
+	PYTHONPATH=.:agents:train:tests $(BIN)/python tests/fuzz/kills.py $(ARGS)
 
 # Tables, sentences and pictures of the documentation from the scores in docs/results; no data set is read.
 results: $(READY)

@@ -5,10 +5,11 @@ Shapes: E episodes, K ranks, N candidates.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -140,38 +141,44 @@ def logged_parts(
 
 
 def write_log(
-    path: PathLike, parts: Iterator[Callable[[], Log]], header: Mapping[str, Any], told: Callable[[float], None]
+    path: PathLike,
+    parts: Iterator[Callable[[], Log]],
+    header: Mapping[str, Any],
+    told: Callable[[float], None],
+    *,
+    force: bool = False,
 ) -> bool:
     """Write a log part by part; one that was interrupted goes on where it stood, to the same file.
 
-    Finished parts wait in the folder `path` + ".parts", which vanishes at the end.
+    Finished parts wait in the folder `path` + ".parts", which vanishes at the end unless something else is in it. A
+    file keeps the header and the order of candidates that the ranker gave. One of another header or order, such as of
+    a model that was trained again, is not gone on with. One process at a time may write to a path.
 
     Args:
         path: the Parquet file.
         parts: as `logged_parts` gives them.
-        header: all that the episodes depend on: a file of another header is not gone on with.
+        header: all else that the episodes depend on.
         told: called with the number of episodes just written.
+        force: replace a log, or parts of one, of another header or order.
 
     Returns:
         Whether anything was left to write.
 
     Raises:
-        ValueError: there is a log of another header.
+        ValueError: there is another log, or what is no log, or the folder is a link to another place.
     """
-    target = Path(path)
-    text = json.dumps(dict(header), sort_keys=True)
-    if target.exists():
-        _require_same(target, text)
+    target, first = Path(path), next(parts)()
+    about = {_KEY: json.dumps(dict(header), sort_keys=True).encode(), _ORDERS: _orders_text(first)}
+    if target.exists() and _is_same(target, about, force):
         return False
     folder = target.with_name(target.name + ".parts")
+    if folder.is_symlink():
+        raise ValueError(f"{folder} is a link, but parts of {target.name} are to wait there; remove it")
     files = []
-    for number, part in enumerate(parts):
+    for number, part in enumerate(chain([lambda: first], parts)):
         files.append(folder / f"{number:06d}.parquet")
-        if files[-1].exists():
-            _require_same(files[-1], text)
-        else:
-            log = part()
-            table = _table(log).replace_schema_metadata({_KEY: text.encode(), _ORDERS: _orders_text(log)})
+        if not (files[-1].exists() and _is_same(files[-1], about, force)):
+            table = _table(part()).replace_schema_metadata(about)
             with written_atomically(files[-1]) as temporary, opened_for_arrow(temporary, "wb") as sink:
                 pq.write_table(table, sink)
         told(pq.read_metadata(files[-1]).num_rows)
@@ -182,7 +189,10 @@ def write_log(
     ):
         for file in files:
             writer.write_table(pq.read_table(file))
-    shutil.rmtree(folder)
+    for file in folder.glob(f"{'[0-9]' * 6}.parquet"):  # a longer log that this one replaces had more of them
+        file.unlink()
+    with contextlib.suppress(OSError):  # something else is in it
+        folder.rmdir()
     return True
 
 
@@ -308,18 +318,21 @@ def _table(log: Log) -> pa.Table:
     )
 
 
-def _require_same(path: Path, header: str) -> None:
-    """Refuse to go on with a file that has another header.
+def _is_same(path: Path, about: Mapping[bytes, bytes], force: bool) -> bool:
+    """Whether a log has this header and these orders.
 
     Raises:
-        ValueError: another log, or no log.
+        ValueError: it has others and is not to be replaced, or it is no log.
     """
     with opened_parquet(path, _WHAT, _REQUIRED, "remove it, or choose another --out") as (file, _):
-        there = (file.schema_arrow.metadata or {}).get(_KEY, b"{}").decode()
-    if there != header:
-        theirs, mine = json.loads(there), json.loads(header)
-        name = next(name for name in mine if theirs.get(name) != mine[name])
-        raise ValueError(
-            f"{path} is another log: {name} was {as_text(theirs.get(name))}, now {as_text(mine[name])}; remove it, or "
-            "choose another --out"
-        )
+        there = file.schema_arrow.metadata or {}
+        theirs = dict(json.loads(there.get(_KEY, b"{}")))
+    mine = json.loads(about[_KEY])
+    if theirs == mine and there.get(_ORDERS) == about[_ORDERS]:
+        return True
+    if not force:
+        name = next((name for name in mine | theirs if theirs.get(name) != mine.get(name)), "")
+        differs = f"{name} was {as_text(theirs.get(name))}, now {as_text(mine.get(name))}"
+        differs = differs if name else "its ranker gave another order (was the model trained again?)"
+        raise ValueError(f"{path} is another log: {differs}; replace it with --force, or choose another --out")
+    return False

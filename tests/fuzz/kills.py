@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -55,13 +56,14 @@ def works(inputs: Path) -> dict[str, Sequence[str]]:
         "benchmark": ("benchmark", str(recipe), "--jobs", "2"),
         "data build": ("data", "build", "synthetic", "serp", "--topics", "1500"),
         "rank": ("rank", "mmr", "--topics", str(wide)),
+        "data log": ("data", "log", "mmr", "--topics", str(wide), "--episodes", "60000"),
     }
 
 
 def command(words: Sequence[str], folder: Path) -> list[str]:
     """The command line to begin the work in a folder, or to go on with it where there is a checkpoint."""
     resume = ["--resume"] if (folder / "out" / STATE).exists() else []
-    return [sys.executable, "-m", "srd_train.cli", *words, "--out", str(folder / "out"), *resume]
+    return [sys.executable, "-m", "srd_train", *words, "--out", str(folder / "out"), *resume]
 
 
 @dataclass
@@ -176,7 +178,10 @@ def undisturbed(words: Sequence[str]) -> tuple[dict[str, Any], float]:
     with tempfile.TemporaryDirectory() as place:
         began = time.monotonic()
         subprocess.run(command(words, Path(place)), check=True, capture_output=True)
-        return result(Path(place)), time.monotonic() - began
+        left, seconds = result(Path(place)), time.monotonic() - began
+        if not left:
+            raise ValueError(f"srd {shlex.join(words)} left nothing to compare with")
+        return left, seconds
 
 
 def kill_all(names: Sequence[str] | None, kills: int, seed: int) -> Iterator[Trials]:
@@ -185,7 +190,7 @@ def kill_all(names: Sequence[str] | None, kills: int, seed: int) -> Iterator[Tri
     with tempfile.TemporaryDirectory() as place:
         chosen = {name: words for name, words in works(Path(place)).items() if names is None or name in names}
         began = time.monotonic()
-        subprocess.run([sys.executable, "-m", "srd_train.cli", "--version"], check=True, capture_output=True)
+        subprocess.run([sys.executable, "-m", "srd_train", "--version"], check=True, capture_output=True)
         start = time.monotonic() - began
         each = -(-kills // (len(chosen) * len(SIGNALS)))
         for name, words in chosen.items():

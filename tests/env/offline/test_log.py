@@ -19,9 +19,9 @@ BACKWARDS = Own(lambda topic, k: np.arange(topic.n_candidates)[::-1][:k])
 HEADER = {"epsilon": 0.4, "within": None, "seed": 3}
 
 
-def parts(episodes: int = 50, topics: TopicSet = TOPICS) -> Any:
+def parts(episodes: int = 50, topics: TopicSet = TOPICS, ranker: Own = BACKWARDS) -> Any:
     how: dict[str, Any] = {"depth": 4, "episodes": episodes, "seed": 3}
-    return logged_parts(BACKWARDS, topics, Clicks(noise=0.3), EpsilonPolicy(0.4), **how)
+    return logged_parts(ranker, topics, Clicks(noise=0.3), EpsilonPolicy(0.4), **how)
 
 
 @pytest.fixture
@@ -64,6 +64,59 @@ def test_an_interrupted_log_goes_on_to_the_same_file(tmp_path: Path, monkeypatch
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.parquet", "whole.parquet"]
     assert not write_log(again, parts(), HEADER, told.append)
     refused(lambda: write_log(again, parts(), HEADER | {"epsilon": 0.1}, told.append), "epsilon was 0.4, now 0.1")
+    refused(lambda: write_log(again, parts(), {"epsilon": 0.4}, told.append), "seed was 3, now None")
+
+
+def test_parts_of_two_orders_never_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "PART", 20)
+    out, forwards = tmp_path / "log.parquet", Own(lambda topic, k: np.arange(min(k, topic.n_candidates)))
+
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_log(out, parts(), HEADER, stop)
+    refused(lambda: write_log(out, parts(ranker=forwards), HEADER, lambda _: None), "was the model trained again")
+    write_log(out, parts(), HEADER, lambda _: None)
+    refused(lambda: write_log(out, parts(ranker=forwards), HEADER, lambda _: None), "replace it with --force")
+
+
+def test_only_parts_of_a_log_go_and_none_go_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "PART", 20)
+    out, waiting = tmp_path / "log.parquet", tmp_path / "log.parquet.parts"
+    waiting.mkdir()
+    for name in ("notes.txt", "mine.parquet"):
+        (waiting / name).write_text("mine")
+    assert write_log(out, parts(), HEADER, lambda _: None)
+    assert sorted(path.name for path in waiting.iterdir()) == ["mine.parquet", "notes.txt"]
+    other, link = tmp_path / "elsewhere", tmp_path / "other.parquet.parts"
+    other.mkdir()
+    link.symlink_to(other)
+    refused(lambda: write_log(tmp_path / "other.parquet", parts(), HEADER, lambda _: None), "parts is a link")
+    assert not list(other.iterdir())
+
+
+def test_a_log_of_another_header_is_replaced_where_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_module, "PART", 20)
+    whole, out, shorter = tmp_path / "whole.parquet", tmp_path / "log.parquet", HEADER | {"episodes": 30}
+
+    def stops() -> Any:
+        yield from list(parts())[:2]
+        raise KeyboardInterrupt
+
+    write_log(whole, parts(30), shorter, lambda _: None)
+    with pytest.raises(KeyboardInterrupt):
+        write_log(out, stops(), HEADER, lambda _: None)
+    assert write_log(out, parts(30), shorter, lambda _: None, force=True)
+    assert not write_log(out, parts(30), shorter, lambda _: None, force=True), "there is nothing to replace"
+    assert write_log(out, parts(), HEADER, lambda _: None, force=True)
+    assert write_log(out, parts(30), shorter, lambda _: None, force=True)
+    assert out.read_bytes() == whole.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.parquet", "whole.parquet"]
+    pq.write_table(pa.table({"mine": [1]}), out)
+    refused(lambda: write_log(out, parts(), HEADER, lambda _: None, force=True), "lacks the column")
 
 
 def changed(logged: Path, name: str, value: Any) -> None:

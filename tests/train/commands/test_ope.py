@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from run_srd import Srd
 
 from srd_train.commands.console import Output
+from srd_train.experiment.lock import locked_file
 
 TOPICS = "synthetic:tiny:20"
 
@@ -99,6 +101,45 @@ def test_an_interrupt_says_how_to_go_on(srd: Srd, tmp_path: Path, monkeypatch: p
     assert f"run the same command again: finished parts wait in {out}.parts" in done.err
     srd.works("data", "log", "mmr", "--topics", TOPICS, "--episodes", 9000, "--k", 3, "--out", out)
     assert [path.name for path in tmp_path.iterdir()] == ["l.parquet"]
+
+
+def test_a_model_that_was_trained_again_is_another_log(
+    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a finished log nor one that was interrupted goes on by another model's order."""
+    out, model, seeds = tmp_path / "log.parquet", tmp_path / "model", iter("01234")
+
+    def train() -> None:
+        shutil.rmtree(model, ignore_errors=True)
+        srd.works("train", "r-ltr", "--topics", TOPICS, "--out", model, "--epochs", 1, "--seed", next(seeds))
+
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    words = ("data", "log", model, "--topics", TOPICS, "--episodes", 5000, "--k", 3, "--out", out)
+    train()
+    with monkeypatch.context() as patch:
+        patch.setattr(Output, "progress", lambda *_: contextlib.nullcontext(stop))
+        assert srd(*words).code == 130
+    train()
+    assert "another log: its ranker gave another order (was the model trained again?)" in srd.fails(*words)
+    assert not out.exists()
+    assert srd.works(*words, "--force", "--json").json["new"]
+    train()
+    assert "replace it with --force" in srd.fails(*words)
+    assert srd.works(*words, "--force", "--json").json["new"]
+    assert not srd.works(*words, "--force", "--json").json["new"]
+    srd.works(*words[:-1], tmp_path / "fresh.parquet")
+    assert out.read_bytes() == (tmp_path / "fresh.parquet").read_bytes()
+
+
+def test_a_log_is_written_by_one_command_at_a_time(srd: Srd, tmp_path: Path) -> None:
+    out = tmp_path / "log.parquet"
+    with locked_file(out):
+        words = ("data", "log", "mmr", "--topics", TOPICS, "--episodes", 30, "--out", out)
+        assert f"another run is writing to {out}" in srd.fails(*words)
+    srd.works(*words)
+    assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]
 
 
 @pytest.mark.parametrize(("words", "message"), [

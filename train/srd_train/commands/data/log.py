@@ -11,6 +11,7 @@ from srd_gym.core.users import users_from
 from srd_gym.data import load_topics
 from srd_gym.offline import EpsilonPolicy, logged_parts, write_log
 from srd_train.commands.console import File, Output
+from srd_train.experiment.lock import locked_file
 from srd_train.serving.models import load_with_options
 
 
@@ -19,7 +20,7 @@ class LogData:
     """Log the lists that an exploring ranker shows to simulated users, with propensities and clicks.
 
     Each episode draws a topic and a user. Each rank shows the ranker's best document that is left, or with probability
-    epsilon a random one. The same command continues an interrupted log.
+    epsilon a random one. The same command continues an interrupted log, if topics and the ranker's order are the same.
 
     Columns of the log (Parquet), one row per episode:
       query_id            the topic
@@ -51,6 +52,8 @@ class LogData:
     """Click model, as "Clicks(model='dbn', patience=0.9)". Clicks alone: cascade users."""
     seed: int = 0
     """Random seed of topics, users and exploration."""
+    force: bool = False
+    """Replace a log of other settings, of other topics, or of a model that was trained again since."""
     trust: bool = False
     """Let a ranker of your own run: "module:Class", or a folder trained from one."""
     json: bool = False
@@ -60,7 +63,8 @@ class LogData:
         """Log.
 
         Raises:
-            FileNotFoundError, ValueError: topics or a ranker that cannot be used, or another log at `out`.
+            FileNotFoundError, ValueError: topics or a ranker that cannot be used, another log at `out`, or another
+                command that writes to it.
         """
         check_integer("--episodes", self.episodes, 1)
         users = users_from(self.users)
@@ -72,9 +76,9 @@ class LogData:
         about = {"topics": topics.name, "fingerprint": topics.fingerprint, "users": str(users)}
         header = {"ranker": self.ranker, **about, **said}
         parts = logged_parts(model.ranker, topics, users, policy, depth=self.k, episodes=self.episodes, seed=self.seed)
-        with output.progress(f"logging {self.ranker}", self.episodes) as advance:
+        with locked_file(self.out), output.progress(f"logging {self.ranker}", self.episodes) as advance:
             try:
-                new = write_log(self.out, parts, header, advance)
+                new = write_log(self.out, parts, header, advance, force=self.force)
             except KeyboardInterrupt as stop:
                 stop.add_note(f"to go on, run the same command again: finished parts wait in {self.out}.parts")
                 raise

@@ -56,10 +56,14 @@ def test_tables_are_written_between_their_marks_and_nowhere_else() -> None:
         with_parts(page, {"u": table})
 
 
-def test_a_page_with_marks_keeps_its_text_and_one_without_is_written_whole(tmp_path: Path) -> None:
+def test_a_page_with_marks_keeps_its_text_and_one_without_is_kept(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     write_page(page, "smoke", "Whole", "| table |")
     assert page.read_text() == "# Whole\n\n<!-- smoke: begin -->\n| table |\n<!-- smoke: end -->\n"
     page.write_text("Mine.\n<!-- smoke: begin -->\nold\n<!-- smoke: end -->\nMine too.\n")
     write_page(page, "smoke", "Whole", "| new |")
     assert page.read_text() == "Mine.\n<!-- smoke: begin -->\n| new |\n<!-- smoke: end -->\nMine too.\n"
+    page.write_text("Mine.\n")
+    with pytest.raises(ValueError, match="has no marks <!-- smoke: begin -->"):
+        write_page(page, "smoke", "Whole", "| new |")
+    assert page.read_text() == "Mine.\n"

@@ -16,19 +16,20 @@ from srd_train.commands.console import Output, SomeFile, SomeFolder, overview, p
 from srd_train.experiment.benchmark import Engine, FailedCellsError, in_process, run_benchmark
 from srd_train.experiment.engines import on_ray, processes
 from srd_train.experiment.recipe import Cell, Recipe, built_in, chosen_at_edges, load_recipe
-from srd_train.experiment.records import Record
 from srd_train.experiment.sources import patterns
 from srd_train.report.latex import as_latex
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, recipe_part
-from srd_train.report.markup import legend_of, write_page, write_text
-from srd_train.report.results import differences, read_scores, write_scores
+from srd_train.report.markup import legend_of, marked_page, write_page, write_text
+from srd_train.report.results import differences, equal_cells, read_scores, write_scores
 from srd_train.report.tables import ResultTable, complete_tables
 
 PAGES = Path(__file__).parents[3] / "docs" / "results"
 """In a checkout: the pages of results, and their scores."""
+_DIFFERS = "DIFFERS from what is stored: {}"
 _USAGE = """srd benchmark NAME|FILE.toml [--out DIR] [--fresh] [--jobs N]
                      [--engine local|ray] [--trust] [--markdown FILE]
-                     [--latex FILE] [--scores FILE] [--full] [--json]"""
+                     [--latex FILE] [--scores FILE [--force]]
+                     [--check FILE] [--full] [--json]"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,7 @@ class Benchmark:
       srd benchmark smoke
       srd benchmark smoke --jobs 2
       SRD_DATA_DIR=data srd benchmark ambient --markdown ambient.md
+      srd benchmark smoke --check smoke.parquet
       srd benchmark my-recipe.toml --json
     """
 
@@ -66,7 +68,12 @@ class Benchmark:
     latex: SomeFile = None
     """Also write the tables as LaTeX to paste (booktabs)."""
     scores: SomeFile = None
-    """Also write the scores of all runs, topic by topic (.parquet)."""
+    """Also write the scores of all runs, topic by topic (.parquet). A file that exists needs --force."""
+    check: SomeFile = None
+    """Compare the scores with a file that --scores wrote, which stays as it is: how many runs are equal, and what
+    differs in the others. The exit code is 1 where one differs."""
+    force: bool = False
+    """Replace the scores in an existing file."""
     full: bool = False
     """Print all columns: intervals, tests, other measures and costs."""
     json: bool = False
@@ -76,20 +83,27 @@ class Benchmark:
         """Run what is not finished, and show the tables.
 
         Returns:
-            0, or 1 where cells failed; rankers and seeds with failed cells are left out of the tables.
+            0, or 1 where cells failed or differ from those of --check; rankers and seeds with failed cells are left
+            out of the tables.
 
         Raises:
-            ValueError, FileNotFoundError: a recipe that cannot be read, or topics that are missing.
+            ValueError, FileNotFoundError: a recipe that cannot be read, topics that are missing, or a file that is
+                there and not to be replaced.
         """
         recipe = load_recipe(self.recipe, trust=self.trust)
+        reference = self._reference(recipe)
+        stored = [] if reference is None else read_scores(reference)
         out = self.out or Path("results") / recipe.name
         records, failed = self._run_cells(recipe, out, output)
         tables, problems = complete_tables(records, recipe)
-        for problem in problems:
-            output.notice(str(problem))
-        for difference in self._differences(recipe, records):
-            output.notice(f"DIFFERS from what is stored: {difference}")
-        for line in chosen_at_edges(recipe, records):
+        differing = list(differences(records, stored, whole=self.check is not None))
+        if (
+            differing
+            and PAGES in (reference or out).resolve().parents
+            and os.environ.get("OPENBLAS_CORETYPE") != "HASWELL"
+        ):
+            differing.append("those scores are of OPENBLAS_CORETYPE=HASWELL; other processors round differently")
+        for line in [*map(str, problems), *map(_DIFFERS.format, differing), *chosen_at_edges(recipe, records)]:
             output.notice(line)
         if self.scores is not None:
             write_scores(self.scores, [record for table in tables for record in table.records])
@@ -97,13 +111,17 @@ class Benchmark:
             write_page(self.markdown, recipe.name, recipe.title, recipe_part(tables, recipe))
         if self.latex is not None:
             write_text(self.latex, as_latex(tables))
+        check = {"file": str(self.check), "equal": equal_cells(records, stored), "of": len(stored)}
         if self.json:
             content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in tables]}
-            output.data(content | {"failed": failed})
-            return 1 if failed else 0
-        self._show(tables, recipe, output)
-        output.text(f"All columns: --full, --markdown FILE or --json. Scores and runs: {out}")
-        return 1 if failed else 0
+            more = {"check": {**check, "differences": differing}} if self.check is not None else {}
+            output.data(content | {"failed": failed} | more)
+        else:
+            self._show(tables, recipe, output)
+            output.text(f"All columns: --full, --markdown FILE or --json. Scores and runs: {out}")
+            if self.check is not None:
+                output.text("{file}: {equal} of {of} equal".format(**check))
+        return int(bool(failed or (self.check is not None and differing)))
 
     def _show(self, tables: Sequence[ResultTable], recipe: Recipe, output: Output) -> None:
         """Print the tables, and the averages of their collections."""
@@ -116,16 +134,19 @@ class Benchmark:
             output.table(average.title, *macro_cells(average))
             output.table(f"{average.name}, by collection", *collection_cells(average))
 
-    def _differences(self, recipe: Recipe, records: Sequence[Record]) -> list[str]:
-        """Topics and scores that are not those stored: in the file to be written, else beside the recipe's page."""
+    def _reference(self, recipe: Recipe) -> Path | None:
+        """The scores to compare with: those of --check, or to be replaced, else those beside the recipe's page.
+
+        Raises:
+            ValueError: scores, or a page's own text, would be lost.
+        """
+        replaced = self.scores if self.scores is not None and self.scores.is_file() else None
+        if replaced is not None and not self.force:
+            raise ValueError(f"{replaced} exists: compare with it by --check {replaced}, or replace it with --force")
+        if self.markdown is not None:
+            marked_page(self.markdown, recipe.name, recipe.title)
         beside = PAGES / f"{recipe.name}.parquet"
-        path = self.scores if self.scores is not None and self.scores.is_file() else beside
-        if not path.is_file() or (path == beside and self.recipe != recipe.name):
-            return []
-        found = list(differences(records, read_scores(path)))
-        if found and path == beside and os.environ.get("OPENBLAS_CORETYPE") != "HASWELL":
-            found.append("those scores are of OPENBLAS_CORETYPE=HASWELL; other processors round differently")
-        return found
+        return self.check or replaced or (beside if self.recipe == recipe.name and beside.is_file() else None)
 
     def _run_cells(
         self, recipe: Recipe, out: Path, output: Output

@@ -327,12 +327,28 @@ def with_parts(text: str, parts: Mapping[str, str]) -> str:
     return text
 
 
-def write_page(path: Path, name: str, title: str, part: str) -> None:
-    """Put a part between its marks where the page has them, else write a page of title and part; never half of it."""
-    there = path.read_text(encoding="utf-8") if path.is_file() else ""
+def marked_page(path: Path, name: str, title: str) -> str:
+    """The text of a page that has marks for a part; of one that is not there yet, its title and the marks.
+
+    Raises:
+        ValueError: a page without these marks, whose text would be lost.
+    """
     begin, end = (_MARKS.format(name, word) for word in ("begin", "end"))
-    page = there if begin in there else f"# {title}\n\n{begin}\n{end}\n"
-    write_text(path, with_parts(page, {name: part}))
+    page = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if page.strip() and not (begin in page and end in page):
+        raise ValueError(
+            f"{path} has no marks {begin} and {end}: write them where the tables belong, or give a new file"
+        )
+    return page if page.strip() else f"# {title}\n\n{begin}\n{end}\n"
+
+
+def write_page(path: Path, name: str, title: str, part: str) -> None:
+    """Put a part between its marks in a page, or write a new page of title and part; never half of it.
+
+    Raises:
+        ValueError: as of `marked_page`.
+    """
+    write_text(path, with_parts(marked_page(path, name, title), {name: part}))
 
 
 def write_text(path: Path, text: str) -> None:

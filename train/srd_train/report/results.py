@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from srd_gym.data.parquet import opened_for_arrow
 from srd_gym.files import written_atomically
-from srd_gym.reading import reading
+from srd_gym.reading import existing_file, reading
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import OtherVersionError, Record, read_record
@@ -144,7 +144,7 @@ def _rows(record: Record) -> list[Record]:
 def read_scores(path: Path) -> list[Record]:
     """The records in a file of scores: what `complete_tables` needs, without configuration, history and rankings."""
     with reading(path, "scores", "a file of `srd benchmark --scores`", "write it again from the benchmark's folder"):
-        table = pq.read_table(path)
+        table = pq.read_table(existing_file(path, "scores"))
         said = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
         if said.get("version") != VERSION:
             raise ValueError(f"version {said.get('version')!r}, expected {VERSION!r}")
@@ -172,17 +172,20 @@ def _record(first: Record, query_ids: Sequence[str], scores: Mapping[str, Scores
     }
 
 
-def differences(records: Sequence[Record], stored: Sequence[Record]) -> Iterator[str]:
-    """Topic sets and scores of a run that differ from the stored ones, a line each; rows that only one has do not.
+def differences(records: Sequence[Record], stored: Sequence[Record], *, whole: bool = False) -> Iterator[str]:
+    """Topic sets and scores of a run that differ from the stored ones, a line each.
 
     Args:
         records: of the run.
         stored: of `read_scores`.
+        whole: cells that only one of both has differ, too.
     """
     by_cell = {_cell_of(record): record for record in stored}
     moved = set()
     for record in records:
-        name, other = record["topic_set"]["name"], by_cell.get(_cell_of(record))
+        name, other = record["topic_set"]["name"], by_cell.pop(_cell_of(record), None)
+        if other is None and whole:
+            yield f"{_place(record)}: not stored"
         if other is None or name in moved:
             continue
         prints = [one["topic_set"]["fingerprint"] for one in (other, record)]
@@ -192,8 +195,21 @@ def differences(records: Sequence[Record], stored: Sequence[Record]) -> Iterator
         elif record["per_topic"] != other["per_topic"]:
             topics = sum(scores != other["per_topic"].get(topic) for topic, scores in record["per_topic"].items())
             means = [next(iter(one["measures"].items())) for one in (record, other)]
-            where = f"{name}, {record['ranker']}, fold {record['fold']}, seed {record['seed']}"
-            yield f"{where}: {means[0][0]} {means[0][1]:.6f}, stored {means[1][1]:.6f} ({topics} topics differ)"
+            figures = f"{means[0][0]} {means[0][1]:.6f}, stored {means[1][1]:.6f}"
+            yield f"{_place(record)}: {figures} ({topics} topics differ)"
+    if whole:
+        yield from (f"{_place(record)}: stored, and not in this run" for record in by_cell.values())
+
+
+def equal_cells(records: Sequence[Record], stored: Sequence[Record]) -> int:
+    """Number of stored cells that the run has, of the same topics and with the same scores."""
+    content = {_cell_of(one): (one["topic_set"]["fingerprint"], one["per_topic"]) for one in records}
+    return sum(content.get(_cell_of(one)) == (one["topic_set"]["fingerprint"], one["per_topic"]) for one in stored)
+
+
+def _place(record: Record) -> str:
+    """A cell, for people."""
+    return f"{record['topic_set']['name']}, {record['ranker']}, fold {record['fold']}, seed {record['seed']}"
 
 
 def _cell_of(record: Record) -> tuple[object, ...]:

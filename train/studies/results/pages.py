@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -87,14 +88,12 @@ def _parts(docs: Path, stored: Stored) -> Iterator[str]:
 def _pictures(docs: Path) -> Iterator[str]:
     """Pictures that are not what the scores say."""
     stored = Stored(docs / "results")
-    for path, draw in pictures(docs):
-        fresh = path.with_name(f".{path.name}.check{path.suffix}")
-        try:
+    with tempfile.TemporaryDirectory() as folder:
+        for path, draw in pictures(docs):
+            fresh = Path(folder) / path.name
             draw(stored, fresh)
             if not path.is_file() or fresh.read_bytes() != path.read_bytes():
                 yield f"{path.relative_to(docs.parent)} is not what the scores say; run `make results`"
-        finally:
-            fresh.unlink(missing_ok=True)
 
 
 def _prose(docs: Path, stored: Stored) -> Iterator[str]:

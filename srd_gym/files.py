@@ -109,14 +109,9 @@ def _temporary(folder: Path, name: str) -> Iterator[Path]:
     while True:
         made = folder / f".{name}.{secrets.token_hex(4)}{PARTIAL}"
         with made.open("x") as stream:
-            # Until it is locked, another writer may take it for one that was left: then this one begins anew.
-            try:
-                is_locked = _locked(stream)
-            except BlockingIOError:
-                continue
-            if not is_locked:
+            if not _locked(stream, wait=True):
                 stream.close()  # Windows replaces no open file
-            elif not made.exists():
+            elif not made.exists():  # before it was locked, another writer took it for one that was left
                 continue
             try:
                 yield made
@@ -141,18 +136,12 @@ def remove_left(folder: Path, name: str | None = None) -> None:
                         entry.unlink()
 
 
-def _locked(stream: IO[Any]) -> bool:
-    """Lock an open file; False where files cannot be locked.
-
-    Raises:
-        BlockingIOError: another one holds it, of this process or of another.
-    """
+def _locked(stream: IO[Any], *, wait: bool = False) -> bool:
+    """Lock an open file; False where somebody else has done so and is not waited for, or files cannot be locked."""
     if fcntl is None:
         return False
     try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise
+        fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         return False
     return True

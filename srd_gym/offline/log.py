@@ -171,7 +171,7 @@ def write_log(
     about = {_KEY: json.dumps(dict(header), sort_keys=True).encode(), _ORDERS: _orders_text(first)}
     if target.exists() and _is_same(target, about, force):
         return False
-    folder = target.with_name(target.name + ".parts")
+    folder = parts_folder(path)
     if folder.is_symlink():
         raise ValueError(f"{folder} is a link, but parts of {target.name} are to wait there; remove it")
     files = []
@@ -194,6 +194,11 @@ def write_log(
     with contextlib.suppress(OSError):  # something else is in it
         folder.rmdir()
     return True
+
+
+def parts_folder(path: PathLike) -> Path:
+    """The folder in which the parts of a log wait until all are there."""
+    return Path(path).with_name(f"{Path(path).name}.parts")
 
 
 def read_log(path: PathLike, topics: TopicSet) -> Log:

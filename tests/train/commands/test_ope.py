@@ -13,7 +13,7 @@ import pytest
 from run_srd import Srd
 
 from srd_train.commands.console import Output
-from srd_train.experiment.lock import locked_file
+from srd_train.experiment.lock import locked
 
 TOPICS = "synthetic:tiny:20"
 
@@ -135,9 +135,11 @@ def test_a_model_that_was_trained_again_is_another_log(
 
 def test_a_log_is_written_by_one_command_at_a_time(srd: Srd, tmp_path: Path) -> None:
     out = tmp_path / "log.parquet"
-    with locked_file(out):
-        words = ("data", "log", "mmr", "--topics", TOPICS, "--episodes", 30, "--out", out)
-        assert f"another run is writing to {out}" in srd.fails(*words)
+    words = ("data", "log", "mmr", "--topics", TOPICS, "--episodes", 30, "--out", out)
+    with locked(tmp_path / "log.parquet.parts"):
+        assert f"another run is writing to {out}.parts; wait for its end" in srd.fails(*words)
+    (tmp_path / "log.parquet.parts").mkdir()
+    (tmp_path / "log.parquet.parts" / ".lock").touch()
     srd.works(*words)
     assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]
 

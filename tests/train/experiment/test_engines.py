@@ -115,7 +115,7 @@ def test_an_id_that_no_run_can_carry_fails_its_cells(tmp_path: Path) -> None:
 
 
 def test_one_run_at_a_time_writes_and_clears_what_a_killed_one_left(file: Path, tmp_path: Path, srd: Srd) -> None:
-    partial = tmp_path / "cells" / ".a.json.x1.partial"
+    partial = tmp_path / "cells" / ".a.json.0123abcd.partial"
     partial.parent.mkdir()
     partial.write_text("{")
     with locked(tmp_path):

@@ -13,13 +13,13 @@ import filelock
 import pytest
 from small_topics import refused
 
-from srd_train.experiment.lock import locked, locked_file
+from srd_train.experiment.lock import locked
 
 _HOLD = """
 import sys, time
 from pathlib import Path
-from srd_train.experiment.lock import locked, locked_file
-with globals()[sys.argv[2]](Path(sys.argv[1])):
+from srd_train.experiment.lock import locked
+with locked(Path(sys.argv[1])):
     print(flush=True)
     time.sleep(60)
 """
@@ -32,7 +32,7 @@ def enter(folder: Path) -> None:
 
 def test_a_killed_run_leaves_no_lock(tmp_path: Path) -> None:
     out = tmp_path / "results" / "mine"
-    with subprocess.Popen([sys.executable, "-c", _HOLD, out, "locked"], stdout=subprocess.PIPE) as run:
+    with subprocess.Popen([sys.executable, "-c", _HOLD, out], stdout=subprocess.PIPE) as run:
         run.stdout.readline()
         refused(lambda: enter(out), f"another run is writing to {out}; .* another --out")
         run.kill()
@@ -62,16 +62,10 @@ def test_a_disk_without_locks_locks_nothing(tmp_path: Path, monkeypatch: pytest.
         (tmp_path / "made").touch()
 
 
-def test_a_file_is_locked_by_one_run_and_its_lock_goes(tmp_path: Path) -> None:
-    out = tmp_path / "new" / "log.parquet"
-
-    def enter_file() -> None:
-        with locked_file(out):
-            out.touch()
-
-    with subprocess.Popen([sys.executable, "-c", _HOLD, out, "locked_file"], stdout=subprocess.PIPE) as run:
+def test_the_lock_of_a_killed_run_goes_with_the_next(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", _HOLD, tmp_path], stdout=subprocess.PIPE) as run:
         run.stdout.readline()
-        refused(enter_file, f"another run is writing to {out}; .* another --out")
         run.kill()
-    enter_file()
-    assert os.listdir(out.parent) == ["log.parquet"]
+    assert os.listdir(tmp_path) == [".lock"]
+    enter(tmp_path)
+    assert os.listdir(tmp_path) == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import glob
 import inspect
 import io
 import itertools
@@ -66,8 +67,10 @@ _WIDEST = 100
 """Characters in a line of prose, however wide the terminal."""
 _ABOUT = "[description]"
 """Place of a command's description in the help that tyro makes."""
-_OURS = (b"topics,", b"%", b"<", b"**", b"#")
-"""Beginnings of the tables and pages that commands write."""
+_OURS = rb"topics,|%|<|\*\*|#"
+"""Beginnings of the tables and pages that commands write; of other files a command's OURS tells it."""
+_WRITTEN = {"csv": (".csv",), "latex": (".tex",), "markdown": (".md",), "out": (), "scores": (), "figure": ()}
+"""Options that name what is written, and how such files end (none: in any way); a command's ENDINGS go before."""
 _BETWEEN = 3
 """Characters between two columns."""
 
@@ -111,17 +114,18 @@ def _line(text: str, indent: str = "") -> str:
     return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
+def parsed(kind: type[Options], args: Sequence[str], prog: str, *, reads: Sequence[str] = ()) -> Options:
     """The dataclass filled from a command line.
 
     Args:
         kind: a dataclass; its docstring is the description, with an example.
         args: the words after the command's name.
         prog: the command's name, e.g. "srd evaluate".
+        reads: what is read besides, such as a model folder.
 
     Raises:
         SystemExit: code 0 after --help, code 2 after a wrong command line (tyro has said why).
-        ValueError: a negative seed.
+        ValueError: a negative seed, or a file to write that is read, too.
     """
     _check_options(kind, args, prog)
     os.environ.setdefault("TYPEGUARD_DISABLE_PLUGIN_AUTOLOAD", "1")  # tyro's; one broken plug-in would end the command
@@ -136,36 +140,56 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
         finally:  # tyro would join the lines of a description
             shown = text.getvalue().replace(_ABOUT, filled(kind.__doc__ or ""))
             Output().text("\n".join(line.rstrip() for line in shown.rstrip().split("\n")))
-    _check_outputs(options)
+    _check_outputs(options, reads)
     if hasattr(options, "seed"):
         check_integer("--seed", options.seed, 0, 2**63 - 1)  # numpy would refuse it after the topics were read
     return options
 
 
-def _check_outputs(options: Any) -> None:
-    """Refuse to write over what is read, or over a file of another kind, as where a run follows --csv.
+def _check_outputs(options: Any, reads: Sequence[str]) -> None:
+    """Refuse to write over what is read, over another output, or over a file of another kind.
+
+    Files, folders and patterns that all other words name are read; links are followed. In a folder that is read, only
+    files that begin as the command's own are replaced.
 
     Raises:
         ValueError: the option and the file.
     """
-    endings = {"csv": (".csv",), "latex": (".tex",), "markdown": (".md",), **getattr(options, "ENDINGS", {})}
+    endings = _WRITTEN | getattr(options, "ENDINGS", {})
     values = {entry.name: getattr(options, entry.name) for entry in dataclasses.fields(options)}
-    written = {name: values[name] for name in ("out", *endings) if isinstance(values.get(name), Path)}
-    given = [value for name, value in values.items() if name not in written]
-    words = [str(word) for value in given for word in (value if isinstance(value, tuple | list) else [value])]
-    read = [file for word in words for file in (word, *re.split("[=,]", word)) if os.path.isfile(file)]
+    written = {name: values.pop(name) for name in endings if isinstance(values.get(name), Path)}
+    words = [
+        *reads,
+        *(str(one) for value in values.values() for one in (value if isinstance(value, tuple | list) else [value])),
+    ]
+    parts = {part for word in words for part in (word, *re.split("[=,:()]", word))}
+    read = [Path(path) for part in parts for path in (glob.glob(part) if glob.has_magic(part) else [part])]
+    seen: dict[str, str] = {}
     for name, target in written.items():
-        if not target.is_file():
-            continue
-        if any(target.samefile(file) for file in read):
-            raise ValueError(f"--{name} {target} is also read; give the name of another file to write")
-        with target.open("rb") as stream:
-            ours = stream.read(8).startswith(_OURS)
-        if not ours and target.suffix not in endings.get(name, (target.suffix,)):
-            wanted = endings[name][0]
-            raise ValueError(
-                f"--{name} {target} exists and does not end in {wanted}: was it to be read? Give another name"
+        other = seen.setdefault(os.path.realpath(target), name)
+        if other != name:
+            raise ValueError(f"--{other} and --{name} are both {target}; give each a file of its own")
+        if target.is_file():
+            _check_replaced(
+                f"--{name} {target}", target.resolve(), read, endings[name], getattr(options, "OURS", _OURS)
             )
+
+
+def _check_replaced(what: str, target: Path, read: Sequence[Path], endings: Sequence[str], ours: bytes) -> None:
+    """Refuse to replace a file that is read, or of another kind, as where a run follows --csv."""
+    if any(path.is_file() and target.samefile(path) for path in read):
+        raise ValueError(f"{what} is also read; give the name of another file to write")
+    with target.open("rb") as stream:
+        start = stream.read(500)
+    if not start or re.match(ours, start):
+        return
+    for folder in filter(Path.is_dir, read):
+        if folder.resolve() in target.parents or any(
+            one.is_file() and target.samefile(one) for one in folder.iterdir()
+        ):
+            raise ValueError(f"{what} exists in {folder}, which is read; give the name of another file to write")
+    if endings and target.suffix not in endings:
+        raise ValueError(f"{what} exists and does not end in {endings[0]}: was it to be read? Give another name")
 
 
 def described(kind: type[Any]) -> Iterator[tuple[dataclasses.Field[Any], Any, tuple[Any, ...]]]:
@@ -212,6 +236,7 @@ def parsed_with_ranker(
     *,
     tuned: Collection[str] = (),
     only: Collection[str] | None = None,
+    reads: Sequence[str] = (),
 ) -> tuple[Options, dict[str, Any]]:
     """A command's own options and those of a ranker, from one command line.
 
@@ -225,6 +250,7 @@ def parsed_with_ranker(
         prog: as of `parsed`.
         tuned: fields that are chosen on validation topics unless given.
         only: fields to take; None takes all.
+        reads: as of `parsed`.
 
     Returns:
         The command's dataclass (with the ranker's fields), and the ranker's values without those that were not given
@@ -251,7 +277,7 @@ def parsed_with_ranker(
         made.append((entry.name, Annotated[field, option], dataclasses.field(default=default)))
     both = dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
     both.__doc__ = kind.__doc__
-    options: Any = parsed(both, _by_new_names(args, [*own, *(name for name, *_ in made)]), prog)
+    options: Any = parsed(both, _by_new_names(args, [*own, *(name for name, *_ in made)]), prog, reads=reads)
     values = {name: getattr(options, name) for name, *_ in made}
     given = {name: value for name, value in values.items() if value is not None or name not in tuned}
     return options, {name: value for name, value in given.items() if value != objects.get(name, object())}

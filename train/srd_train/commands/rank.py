@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -48,6 +48,8 @@ class Rank:
       srd rank model --k 10 < candidates.jsonl > rankings.jsonl
       srd rank safe --on-error record < candidates.jsonl > rankings.jsonl
     """
+
+    OURS: ClassVar = rb"\S+ Q0 "
 
     topics: Annotated[str | None, tyro.conf.arg(metavar="FILE|synthetic:PRESET")] = None
     """Topic file (Parquet), a folder of such files, a pattern ("parts/*.parquet"), "words", or
@@ -107,8 +109,8 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
             config = replace(config, relevance="matched")
         names = spec.ranking_options if spec.learns else tuple(entry.name for entry in fields(config))
     if not names:
-        return RankCommand(target, parsed(Rank, words, prog), {})
-    return RankCommand(target, *parsed_with_ranker(Rank, config, words, prog, only=names))
+        return RankCommand(target, parsed(Rank, words, prog, reads=[target]), {})
+    return RankCommand(target, *parsed_with_ranker(Rank, config, words, prog, only=names, reads=[target]))
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,9 @@ class Report:
     json: bool = False
     """Print JSON: what was written, and the problems."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "out", self.out or self.results / "report.html")
+
     def execute(self, output: Output) -> int:
         """Read, compute, write.
 
@@ -52,13 +55,12 @@ class Report:
         from srd_train.report.page import report
 
         made = report(self.results, trust=self.trust)
-        path = self.out or self.results / "report.html"
-        written, problems = made.write(html=path, markdown=self.markdown, latex=self.latex, csv=self.csv)
+        written, problems = made.write(html=self.out, markdown=self.markdown, latex=self.latex, csv=self.csv)
         if self.json:
             output.data({"written": list(map(str, written)), "problems": [asdict(problem) for problem in problems]})
             return 0
         for problem in problems:
             output.notice(f"notice: {problem}")
         for file in written:
-            output.notice(f"{file}: {file.stat().st_size / 1e6:.1f} MB" if file == path else str(file))
+            output.notice(f"{file}: {file.stat().st_size / 1e6:.1f} MB" if file == self.out else str(file))
         return 0

@@ -12,6 +12,7 @@ import tyro
 from srd_agents.registry import RANKERS, RankerSpec, import_own
 from srd_agents.training.learner import Learner
 from srd_agents.training.loop import STATE_FILE
+from srd_agents.training.options import CONFIG_FILE, MODEL_FILE
 from srd_agents.training.progress import Progress, topics_seen
 from srd_gym.data import load_topics
 from srd_gym.reading import shown
@@ -212,7 +213,7 @@ def _check_folder(options: Train, spec: RankerSpec) -> None:
     for option in ("resume", "tensorboard", "measures"):
         if getattr(options, option) and not spec.learns:
             raise ValueError(f"ranker {spec.name!r} is not a learner and has no epochs; leave --{option} out")
-    used = [name for name in ("config.json", STATE_FILE) if (options.out / name).exists()]
+    used = [name for name in (CONFIG_FILE, MODEL_FILE, STATE_FILE) if (options.out / name).exists()]
     if used and not options.resume:
         raise ValueError(
             f"{options.out} already holds a training run ({', '.join(used)}); continue it with --resume, or give "

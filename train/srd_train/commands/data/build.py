@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -23,6 +23,8 @@ from srd_train.experiment.sources import MADE_VECTORS, simulated
 @dataclass(frozen=True, kw_only=True)
 class Build(ABC):
     """Options of every source, and the way from them to a file."""
+
+    OURS: ClassVar = b"PAR1"
 
     out: File
     """The topic file to write (Parquet)."""

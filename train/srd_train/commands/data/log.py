@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
+from typing import ClassVar
 
 import tyro
 
@@ -10,8 +12,9 @@ from srd_gym.checks import check_integer
 from srd_gym.core.users import users_from
 from srd_gym.data import load_topics
 from srd_gym.offline import EpsilonPolicy, logged_parts, write_log
+from srd_gym.offline.log import parts_folder
 from srd_train.commands.console import File, Output
-from srd_train.experiment.lock import locked_file
+from srd_train.experiment.lock import locked
 from srd_train.serving.models import load_with_options
 
 
@@ -33,6 +36,8 @@ class LogData:
     Example:
       srd data log mmr --topics synthetic:serp --epsilon 0.1 --out logs.parquet
     """
+
+    OURS: ClassVar = b"PAR1"
 
     ranker: tyro.conf.Positional[str]
     """Model folder, "pretrained:NAME" or a ranker that needs no training; with options as "mmr(lambda_=0.3)"."""
@@ -76,12 +81,15 @@ class LogData:
         about = {"topics": topics.name, "fingerprint": topics.fingerprint, "users": str(users)}
         header = {"ranker": self.ranker, **about, **said}
         parts = logged_parts(model.ranker, topics, users, policy, depth=self.k, episodes=self.episodes, seed=self.seed)
-        with locked_file(self.out), output.progress(f"logging {self.ranker}", self.episodes) as advance:
+        waiting = parts_folder(self.out)
+        with locked(waiting), output.progress(f"logging {self.ranker}", self.episodes) as advance:
             try:
                 new = write_log(self.out, parts, header, advance, force=self.force)
             except KeyboardInterrupt as stop:
-                stop.add_note(f"to go on, run the same command again: finished parts wait in {self.out}.parts")
+                stop.add_note(f"to go on, run the same command again: finished parts wait in {waiting}")
                 raise
+        with contextlib.suppress(OSError):  # there is none, or something else is in it
+            waiting.rmdir()
         text = f"{self.out}: {self.episodes} episodes{'' if new else ', written before'}"
         output.outcome({"file": str(self.out), "new": new, **header}, text)
         return 0

@@ -54,7 +54,9 @@ def written_atomically(path: PathLike) -> Iterator[Path]:
         with _temporary(folder, target.name) as temporary:
             yield temporary
             if regular:
-                _take_place(temporary, target)
+                with temporary.open("rb") as written:
+                    os.fsync(written.fileno())
+                os.replace(temporary, target)
             else:
                 with temporary.open("rb") as written, target.open("wb") as stream:
                     shutil.copyfileobj(written, stream)
@@ -89,13 +91,6 @@ def _replaced_or_fed(path: PathLike) -> tuple[Path, bool]:
     # Links to what is no file stay as they are: /dev/stdout leads to names that only the system can open.
     regular = stat.S_ISREG(mode)
     return Path(os.path.realpath(target)) if regular and target.is_symlink() else target, regular
-
-
-def _take_place(temporary: Path, target: Path) -> None:
-    """Put what is written, once it is on the disk, where the target is."""
-    with temporary.open("rb") as written:
-        os.fsync(written.fileno())
-    os.replace(temporary, target)
 
 
 @contextlib.contextmanager

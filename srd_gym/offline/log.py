@@ -333,11 +333,10 @@ def _is_same(path: Path, about: Mapping[bytes, bytes], force: bool) -> bool:
         there = file.schema_arrow.metadata or {}
         theirs = dict(json.loads(there.get(_KEY, b"{}")))
     mine = json.loads(about[_KEY])
-    if theirs == mine and there.get(_ORDERS) == about[_ORDERS]:
-        return True
-    if not force:
+    same = theirs == mine and there.get(_ORDERS) == about[_ORDERS]
+    if not (same or force):
         name = next((name for name in mine | theirs if theirs.get(name) != mine.get(name)), "")
         differs = f"{name} was {as_text(theirs.get(name))}, now {as_text(mine.get(name))}"
         differs = differs if name else "its ranker gave another order (was the model trained again?)"
         raise ValueError(f"{path} is another log: {differs}; replace it with --force, or choose another --out")
-    return False
+    return same

@@ -104,6 +104,17 @@ def test_bad_rankings_fail_their_cell_by_name_and_the_others_go_on(srd: Srd, tmp
         assert re.search(f"ranker 'own_code:{name}'.*{message}", reasons)
 
 
+def test_code_that_has_changed_makes_other_runs(srd: Srd, tmp_path: Path) -> None:
+    reward = 'ranker = "qmix"\nconfig = { epochs = 1, reward = "alpha_nDCG@5 + own_code:Early@5" }'
+    words = ("benchmark", recipe_file(tmp_path, "own_code:Last", reward, "mmr"), "--out", "out", "--trust")
+    assert "finished before" not in srd.works(*words).err
+    assert "3 of 3 runs were finished before (" in srd.works(*words).err
+    (tmp_path / "own_code.py").write_text(CODE.replace("shift, most = 0, 99", "shift, most = 0, 98"))
+    assert "1 of 3 runs were finished before (" in srd.works(*words).err
+    (tmp_path / "own_code.py").write_text(CODE)
+    assert "3 of 3 runs were finished before (" in srd.works(*words).err
+
+
 def test_in_python_it_needs_no_name(tmp_path: Path) -> None:
     sys.path.insert(0, str(tmp_path))
     own, topics = importlib.import_module("own_code").Early(cutoff=5), random_topics(1)

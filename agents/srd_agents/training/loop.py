@@ -26,6 +26,7 @@ from srd_agents.training.options import (
     Weights,
     as_values,
     read_tree,
+    sources_of,
     write_tree,
 )
 from srd_agents.training.progress import History, OnProgress, Progress
@@ -181,6 +182,7 @@ class TrainingLoop:
     def _identity(self) -> dict[str, Any]:
         """Values that a resumed run must have in common with its checkpoint."""
         lasting = {name: value for name, value in as_values(self._config).items() if name not in HOW_LONG}
+        lasting |= {"content of files": files} if (files := sources_of(lasting, code=False)) else {}
         return {
             **lasting,
             "ranker": self._learner.name,

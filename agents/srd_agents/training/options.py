@@ -123,6 +123,33 @@ def as_values(config: Any) -> dict[str, Any]:
     }
 
 
+def sources_of(value: Any, *, code: bool) -> dict[str, str]:
+    """Digests of files that options name: a file, the model in "ranker:KEEP:WHEN:FOLDER", the code of "module:NAME".
+
+    Results of these options are gone on with only while the files are the same.
+
+    Args:
+        value: text, or lists and tables of it.
+        code: whether code counts: the module's own file, once it is imported, and no other that it imports.
+
+    Returns:
+        Digest by what names it; empty where nothing does.
+    """
+    if isinstance(value, Mapping | list | tuple):
+        inner = value.values() if isinstance(value, Mapping) else value
+        return {name: digest for one in inner for name, digest in sources_of(one, code=code).items()}
+    found = {}
+    for part in map(str.strip, value.split("+") if isinstance(value, str) else ()):
+        module = sys.modules.get(part.partition(":")[0]) if code and ":" in part else None
+        path = Path(getattr(module, "__file__", None) or part.split(":", 3)[-1])
+        is_folder = part.startswith("ranker:") and path.is_dir()
+        files = [path / MODEL_FILE, path / CONFIG_FILE] if is_folder else [path]
+        content = b"".join(file.read_bytes() for file in files if file.is_file())
+        if content:
+            found[part] = hashlib.blake2b(content, digest_size=8).hexdigest()
+    return found
+
+
 def check_type(name: str, value: object, hint: Any) -> None:
     """Refuse a value that is not of the type that a field is annotated with.
 

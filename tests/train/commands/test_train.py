@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -198,6 +199,26 @@ def test_what_cannot_be_begun_or_resumed_says_why(srd: Srd, tiny_file: Path, tmp
     assert "hidden_size was 5, now 3" in srd.fails(*words(), "--resume", "--hidden", "3")
     assert "belongs to another run: training topics' fingerprint was" in srd.fails(*words("2/5"), "--resume")
     assert "not a learner" in srd.fails("train", "mmr", "--topics", tiny_file, "--out", tmp_path / "m", "--resume")
+
+
+def test_a_training_does_not_go_on_with_another_model_to_prune_by(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    words = ("train", "mdp-div", "--topics", tiny_file, "--pruning", f"ranker:0.9:reset:{tmp_path / 'pruner'}")
+
+    def run(*more: object) -> tuple[object, ...]:
+        return (*words, "--out", tmp_path / "m", *QUICK[2:], *more)
+
+    def pruner(folder: str, seed: int) -> None:
+        srd.works("train", "r-ltr", "--topics", tiny_file, "--out", tmp_path / folder, "--epochs", 1, "--seed", seed)
+
+    pruner("pruner", 0)
+    srd.works(*run("--epochs", 1))
+    srd.works(*run("--epochs", 2, "--resume"))
+    (tmp_path / "pruner").rename(tmp_path / "first")
+    pruner("pruner", 1)
+    assert "belongs to another run: content of files was {" in srd.fails(*run("--epochs", 3, "--resume"))
+    shutil.rmtree(tmp_path / "pruner")
+    (tmp_path / "first").rename(tmp_path / "pruner")
+    srd.works(*run("--epochs", 3, "--resume"))
 
 
 def test_what_cannot_be_trained_says_why(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:

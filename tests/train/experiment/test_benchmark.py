@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_results import TINY, recipe, recipe_file, table_of, timeless
 from run_srd import Srd
+from small_topics import refused
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
@@ -141,6 +143,48 @@ def test_other_options_topics_or_measures_are_other_cells_and_what_tables_add_is
     kept = ids(changed(source=str(file)))
     write_topics(file, generate("tiny", n_topics=15, seed=2))
     assert not kept & ids(changed(source=str(file)))
+
+
+def test_a_model_or_folds_that_have_changed_make_other_cells(
+    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def train(seed: int) -> None:
+        shutil.rmtree("model", ignore_errors=True)
+        srd.works("train", "r-ltr", "--topics", "synthetic:tiny:12", "--out", "model", "--epochs", 1, "--seed", seed)
+
+    def folds(*tests: str) -> None:
+        Path("folds.yml").write_text("".join(f"fold{i}: [tiny-0-{j}]\n" for i, j in enumerate(tests, start=1)))
+
+    train(0)
+    folds("0", "1", "2")
+    pruned = 'ranker = "mdp-div"\nconfig = { epochs = 1, pruning = "knn:0.1+ranker:0.9:reset:model" }'
+    topics = 'source = "synthetic:tiny:12:0"\nfolds_file = "folds.yml"\nrun_folds = [1]'
+    words = ("benchmark", recipe_file(tmp_path, pruned, "mmr", topics=topics), "--out", "out")
+    srd.works(*words)
+    assert "2 of 2 runs were finished before" in srd.works(*words).err
+    train(1)
+    assert "1 of 2 runs were finished before" in srd.works(*words).err
+    folds("0", "2", "1")
+    assert "finished before" not in srd.works(*words).err
+
+
+def test_a_recipe_of_something_else_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "recipe.json").write_text('{"name": "Pancakes"}')
+    refused(lambda: run_benchmark(recipe("random"), tmp_path), "recipe.json is not a recipe of benchmarks")
+    assert [path.name for path in tmp_path.iterdir()] == ["recipe.json"]
+
+
+def test_runs_of_other_code_are_told_where_a_benchmark_goes_on(
+    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("benchmark", recipe_file(tmp_path, "random", "mmr"), "--out", tmp_path / "out")
+    srd.works(*words)
+    assert "2 of 2 runs were finished before (--fresh" in srd.works(*words).err
+    monkeypatch.setattr("srd_train.commands.benchmark.commit", lambda: "another")
+    said = "2 of 2 runs were finished before, 2 of them by other code or versions (--fresh repeats them)"
+    assert said in srd.works(*words).err
 
 
 def test_names_of_any_length_make_file_names_that_differ() -> None:

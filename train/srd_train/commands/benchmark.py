@@ -11,10 +11,12 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from srd_agents.training.options import versions
 from srd_agents.training.progress import OnProgress, Progress
 from srd_train.commands.console import Output, SomeFile, SomeFolder, overview, parsed, print_summary, print_table
 from srd_train.experiment.benchmark import Engine, FailedCellsError, in_process, run_benchmark
 from srd_train.experiment.engines import on_ray, processes
+from srd_train.experiment.provenance import commit
 from srd_train.experiment.recipe import Cell, Recipe, built_in, chosen_at_edges, load_recipe
 from srd_train.experiment.sources import patterns
 from srd_train.report.latex import as_latex
@@ -111,17 +113,17 @@ class Benchmark:
             write_page(self.markdown, recipe.name, recipe.title, recipe_part(tables, recipe))
         if self.latex is not None:
             write_text(self.latex, as_latex(tables))
-        check = {"file": str(self.check), "equal": equal_cells(records, stored), "of": len(stored)}
+        compared = {"file": str(self.check), "equal": equal_cells(records, stored), "of": len(stored)}
+        check = None if self.check is None else {**compared, "differences": differing}
         if self.json:
             content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in tables]}
-            more = {"check": {**check, "differences": differing}} if self.check is not None else {}
-            output.data(content | {"failed": failed} | more)
+            output.data(content | {"failed": failed, "check": check})
         else:
             self._show(tables, recipe, output)
             output.text(f"All columns: --full, --markdown FILE or --json. Scores and runs: {out}")
-            if self.check is not None:
+            if check:
                 output.text("{file}: {equal} of {of} equal".format(**check))
-        return int(bool(failed or (self.check is not None and differing)))
+        return int(bool(failed or (check and differing)))
 
     def _show(self, tables: Sequence[ResultTable], recipe: Recipe, output: Output) -> None:
         """Print the tables, and the averages of their collections."""
@@ -197,7 +199,9 @@ class Benchmark:
                 stop.add_note(f"{again} goes on with the runs that are not finished")
                 raise
         if finished:
-            output.notice(f"{finished} of {len(records)} runs were finished before (--fresh repeats them)")
+            others = sum((one["commit"], one["versions"]) != (commit(), versions()) for one in records)
+            by = f", {others} of them by other code or versions" if others else ""
+            output.notice(f"{finished} of {len(records)} runs were finished before{by} (--fresh repeats them)")
         return records, failed
 
 

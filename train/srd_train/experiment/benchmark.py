@@ -123,8 +123,8 @@ def run_benchmark(
 
     Raises:
         FailedCellsError: at the end, if cells failed; it holds the records of the others.
-        ValueError, FileNotFoundError: a missing topic set or ranker, a folder that another run writes to, or
-            one that another version wrote.
+        ValueError, FileNotFoundError: a missing topic set or ranker, a folder that another run writes to, one that
+            another version wrote, or one with a `recipe.json` of something else.
     """
     check_recipe(recipe, trust=trust)
     ids: list[str] = []
@@ -147,6 +147,8 @@ def run_benchmark(
                 yield replace(task, cells=tuple(left))
 
     with locked(out):
+        if (kept := out / RECIPE_FILE).is_file() and b'"rankers"' not in kept.read_bytes():
+            raise ValueError(f"{kept} is not a recipe of benchmarks; give another folder with --out")
         for folder in ("cells", "runs", "failed"):
             remove_left(out / folder)
         write_recipe(out, recipe)

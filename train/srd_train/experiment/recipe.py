@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from srd_agents.registry import import_own
-from srd_agents.training.options import Config, Count, at_least, check_fields
+from srd_agents.training.options import Config, Count, at_least, check_fields, sources_of
 from srd_gym.checks import unknown
 from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading
@@ -208,7 +208,8 @@ class Cell:
     topics_fingerprint: str
     """Fingerprint of the topic set's content: other topics are another cell."""
     options: Mapping[str, Any]
-    """All of the ranker's options, defaults included, and what is chosen among: other defaults are another cell."""
+    """All of the ranker's options, defaults included, what is chosen among, and digests of the code and files that
+    they name: other defaults, or other content, are another cell."""
     view: View | None = None
     """View by which it ranks with what was fitted; None: as it was trained."""
 
@@ -308,6 +309,8 @@ def tasks(recipe: Recipe) -> Iterator[Task]:
         for ranker in (one.trained_longer(entry.epochs_factor) for one in recipe.rankers):
             if not _applies(ranker, entry, topics):
                 continue
+            named = [ranker.ranker, ranker.config, ranker.grid, ranker.select_by, recipe.measures, entry.folds_file]
+            sources = sources_of([*named, recipe.select_by], code=True)
             for fold in entry.fold_numbers:
                 for seed in ranker.seeds or recipe.seeds:
                     cell = Cell(
@@ -319,7 +322,7 @@ def tasks(recipe: Recipe) -> Iterator[Task]:
                         select_by=ranker.select_by or recipe.select_by,
                         depth=recipe.depth,
                         topics_fingerprint=topics.fingerprint,
-                        options=ranker.resolved.options,
+                        options=ranker.resolved.options | ({"sources": sources} if sources else {}),
                     )
                     views = (replace(cell, view=view) for view in ranker.views)
                     yield Task(cells=(cell, *views), topics=topics)

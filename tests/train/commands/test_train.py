@@ -136,6 +136,8 @@ def test_an_interrupted_run_resumes_to_the_same_weights(
     assert done.err == f"error: interrupted; {again}\n"
     early = srd.works("rank", tmp_path / "broken", "--topics", texts_file, "--out", tmp_path / "run")
     assert "training has not ended" in early.err
+    wider = ("--width", "7", "--out", tmp_path / "broken", "--resume")
+    assert "--width was 6, now 7" in srd.fails(*words[: -len(QUICK) - 2], *QUICK, *wider)
     srd.works(*words, "--out", tmp_path / "broken", "--resume")
     assert weights_of(tmp_path / "broken") == weights_of(tmp_path / "whole")
 

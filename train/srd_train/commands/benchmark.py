@@ -99,11 +99,8 @@ class Benchmark:
         records, failed = self._run_cells(recipe, out, output)
         tables, problems = complete_tables(records, recipe)
         differing = list(differences(records, stored, whole=self.check is not None))
-        if (
-            differing
-            and PAGES in (reference or out).resolve().parents
-            and os.environ.get("OPENBLAS_CORETYPE") != "HASWELL"
-        ):
+        of_page = PAGES in (reference or out).resolve().parents
+        if differing and of_page and os.environ.get("OPENBLAS_CORETYPE") != "HASWELL":
             differing.append("those scores are of OPENBLAS_CORETYPE=HASWELL; other processors round differently")
         for line in [*map(str, problems), *map(_DIFFERS.format, differing), *chosen_at_edges(recipe, records)]:
             output.notice(line)

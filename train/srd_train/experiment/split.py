@@ -187,7 +187,12 @@ def with_lsa(split: Split, width: int, vectorizer: LsaVectorizer | None = None) 
         split: topics with texts; vectors they may have are replaced.
         width: F, at most what the training texts allow.
         vectorizer: a fitted one, when a training run is resumed.
+
+    Raises:
+        ValueError: a fitted vectoriser of another width.
     """
+    if vectorizer is not None and vectorizer.width != width:
+        raise ValueError(f"--width was {vectorizer.width}, now {width}: resume with what the training began with")
     if vectorizer is None:
         vectorizer = LsaVectorizer(width).fit_topics(split.train)
     return replace(

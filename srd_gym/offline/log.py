@@ -169,31 +169,31 @@ def write_log(
     """
     target, first = Path(path), next(parts)()
     about = {_KEY: json.dumps(dict(header), sort_keys=True).encode(), _ORDERS: _orders_text(first)}
-    if target.exists() and _is_same(target, about, force):
-        return False
-    folder = parts_folder(path)
+    folder, is_new = parts_folder(path), not (target.exists() and _is_same(target, about, force))
     if folder.is_symlink():
         raise ValueError(f"{folder} is a link, but parts of {target.name} are to wait there; remove it")
     files = []
-    for number, part in enumerate(chain([lambda: first], parts)):
+    for number, part in enumerate(chain([lambda: first], parts) if is_new else ()):
         files.append(folder / f"{number:06d}.parquet")
         if not (files[-1].exists() and _is_same(files[-1], about, force)):
             table = _table(part()).replace_schema_metadata(about)
             with written_atomically(files[-1]) as temporary, opened_for_arrow(temporary, "wb") as sink:
                 pq.write_table(table, sink)
         told(pq.read_metadata(files[-1]).num_rows)
-    with (
-        written_atomically(target) as temporary,
-        opened_for_arrow(temporary, "wb") as sink,
-        pq.ParquetWriter(sink, pq.read_schema(files[0])) as writer,
-    ):
-        for file in files:
-            writer.write_table(pq.read_table(file))
-    for file in folder.glob(f"{'[0-9]' * 6}.parquet"):  # a longer log that this one replaces had more of them
+    if is_new:
+        with (
+            written_atomically(target) as temporary,
+            opened_for_arrow(temporary, "wb") as sink,
+            pq.ParquetWriter(sink, pq.read_schema(files[0])) as writer,
+        ):
+            for file in files:
+                writer.write_table(pq.read_table(file))
+    # Those of a longer log that this one replaces, too, and of one that was killed once it was whole.
+    for file in folder.glob(f"{'[0-9]' * 6}.parquet"):
         file.unlink()
     with contextlib.suppress(OSError):  # something else is in it
         folder.rmdir()
-    return True
+    return is_new
 
 
 def parts_folder(path: PathLike) -> Path:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ HEADER = {"epsilon": 0.4, "within": None, "seed": 3}
 def parts(episodes: int = 50, topics: TopicSet = TOPICS, ranker: Own = BACKWARDS) -> Any:
     how: dict[str, Any] = {"depth": 4, "episodes": episodes, "seed": 3}
     return logged_parts(ranker, topics, Clicks(noise=0.3), EpsilonPolicy(0.4), **how)
+
+
+def stop(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.fixture
@@ -67,13 +72,20 @@ def test_an_interrupted_log_goes_on_to_the_same_file(tmp_path: Path, monkeypatch
     refused(lambda: write_log(again, parts(), {"epsilon": 0.4}, told.append), "seed was 3, now None")
 
 
+def test_parts_go_where_a_log_was_whole_when_it_was_killed(tmp_path: Path) -> None:
+    out, waiting = tmp_path / "log.parquet", tmp_path / "log.parquet.parts"
+    with pytest.raises(KeyboardInterrupt):
+        write_log(out, parts(), HEADER, stop)
+    shutil.copytree(waiting, tmp_path / "kept")
+    write_log(out, parts(), HEADER, lambda _: None)
+    (tmp_path / "kept").rename(waiting)
+    assert not write_log(out, parts(), HEADER, lambda _: None)
+    assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]
+
+
 def test_parts_of_two_orders_never_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_module, "PART", 20)
     out, forwards = tmp_path / "log.parquet", Own(lambda topic, k: np.arange(min(k, topic.n_candidates)))
-
-    def stop(_: float) -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
         write_log(out, parts(), HEADER, stop)
     refused(lambda: write_log(out, parts(ranker=forwards), HEADER, lambda _: None), "was the model trained again")

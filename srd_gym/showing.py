@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,17 @@ def short_repr(self: Any) -> str:
     room = max(8, (_LONGEST - len(type(self).__name__) - sum(map(len, values))) // max(1, len(values)) - 6)
     parts = (f"{name}={shown_text(_in_short(value), room)}" for name, value in values.items())
     return shown_text(f"{type(self).__name__}({', '.join(parts)})", _LONGEST)
+
+
+def repr_of(*paths: str) -> Callable[[Any], str]:
+    """A `__repr__` for other classes: the attributes at these paths by their last names; None where one is missing."""
+
+    def short(self: Any) -> str:
+        values = (reduce(lambda owner, name: getattr(owner, name, None), path.split("."), self) for path in paths)
+        parts = (f"{path.split('.')[-1]}={_in_short(value)}" for path, value in zip(paths, values, strict=True))
+        return shown_text(f"{type(self).__name__}({', '.join(parts)})", _LONGEST)
+
+    return short
 
 
 def _in_short(value: Any) -> str:

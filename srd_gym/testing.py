@@ -38,9 +38,10 @@ class ConformanceError(AssertionError):
 def check_env(env: gym.Env[Any, Any], *, episodes: int = 3, seed: int = 0) -> None:
     """Check an `SRD-v0` environment, bare or under wrappers, against the laws of the selection task.
 
-    Checked: spaces; types of what `step` returns; the mask in its three places, never offering a ranked document and
-    never empty before the end; the length of episodes; that the return is the first measure; that a masked document
-    wastes its rank (or raises); determinism; snapshots; and, on the bare environment, Gymnasium's own checker.
+    Checked: spaces; types of what `step` returns; infos of one structure from reset to end; the mask in its three
+    places, never offering a ranked document and never empty before the end; the length of episodes; that the return is
+    the first measure; that a masked document leaves its rank empty (or is replaced, or raises); determinism; snapshots;
+    and, on the bare environment, Gymnasium's own checker.
 
     Args:
         env: the environment; its base must be a `SelectionEnv`. It is left in the middle of an episode.
@@ -54,17 +55,17 @@ def check_env(env: gym.Env[Any, Any], *, episodes: int = 3, seed: int = 0) -> No
     if not isinstance(base, SelectionEnv):
         raise ConformanceError(f"the base environment must be a SelectionEnv, got {type(base).__name__}")
     generator = np.random.default_rng(seed)
-    for episode in range(episodes):
-        observation, info = env.reset(seed=seed if episode == 0 else None)
-        _check_begun(env, observation, info)
-        _play(env, info, generator)
-    _check_determinism(env, seed)
-    _check_snapshots(env, seed)
-    _check_refused(env, seed)
-    if not base.share_documents:
-        with warnings.catch_warnings():
-            # Vectors and scores have no bounds; a set's own extremes would make the spaces of two sets differ.
-            warnings.filterwarnings("ignore", message=".*A Box observation space m.*infinity")
+    with warnings.catch_warnings():
+        # Masked documents are chosen on purpose; vectors and scores have no bounds (a set's own would differ by set).
+        warnings.filterwarnings("ignore", message="candidate .* is masked|.*A Box observation space m.*infinity")
+        for episode in range(episodes):
+            observation, info = env.reset(seed=seed if episode == 0 else None)
+            _check_begun(env, observation, info)
+            _play(env, info, generator)
+        _check_determinism(env, seed)
+        _check_snapshots(env, seed)
+        _check_refused(env, seed)
+        if not base.share_documents:
             gymnasium_check(base, skip_render_check=True)
 
 
@@ -202,7 +203,7 @@ def _check_begun(env: gym.Env[Any, Any], observation: Any, info: Mapping[str, An
     """Check the answer of reset."""
     base: Any = env.unwrapped
     _require(observation in env.observation_space, "reset gives an observation outside the observation space")
-    for key in ("query_id", "labelled", "action_mask"):
+    for key in _ALWAYS:
         _require(key in info, f"reset's info lacks {key!r}")
     topic = base.core.arrays.topics[int(base.core.topic_index[0])]
     _require(info["query_id"] == topic.query_id, "info['query_id'] is not the topic's")
@@ -214,7 +215,8 @@ def _play(env: gym.Env[Any, Any], info: Mapping[str, Any], generator: np.random.
     """Play an episode with allowed actions, now and then with a masked one, checking every step."""
     core: Any = env.unwrapped.core  # type: ignore[attr-defined]
     length, topic = int(core.length[0]), int(core.topic_index[0])
-    mask, paid, ranked, terminated = info["action_mask"], 0.0, [], False
+    mask, paid, ranked, terminated = info["action_mask"], 0.0, np.full(core.horizon, -1), False
+    structure = _structure(info)
     for rank in range(length):
         _require(not terminated, f"the episode ended after {rank} of {length} ranks")
         valid = core.on_invalid == "raise" or bool(generator.random() < 0.8) or bool(mask.all())
@@ -227,15 +229,19 @@ def _play(env: gym.Env[Any, Any], info: Mapping[str, Any], generator: np.random.
         _require(info["invalid_action"] is (not valid), "info['invalid_action'] is wrong")
         same = info.get("query_id") == core.arrays.query_ids[topic]
         _require(same, "info['query_id'] must be the topic's after every step")
-        ranked += [action] if valid else []
+        if valid or core.on_invalid == "next":
+            ranked[rank] = action if valid else mask.argmax()
         paid += float(reward)
-        _check_masks(env, observation, info, ranked=set(ranked), ended=terminated)
+        changed = structure.items() ^ _structure(info).items()
+        _require(not changed, f"infos must have one structure from reset to end, these differ: {dict(changed)}")
+        _check_masks(env, observation, info, ranked={*ranked.tolist()} - {-1}, ended=terminated)
+        _require(np.array_equal(info["ranking"], ranked), f"info['ranking'] is {info['ranking']}, ranked were {ranked}")
+        empty = np.count_nonzero(ranked[: rank + 1] < 0)
+        _require(info["wasted"] == empty, f"info['wasted'] is {info['wasted']}, {empty} ranks are empty")
+        alike = isinstance(info["return"], float) and math.isclose(info["return"], paid, abs_tol=1e-9)
+        _require(alike, f"the rewards add up to {paid}, but info['return'] is {info['return']}")
         mask = info["action_mask"]
     _require(terminated, f"the episode goes on after its {length} ranks")
-    _require(tuple(info["ranking"]) == tuple(ranked), f"info['ranking'] is {info['ranking']}, ranked were {ranked}")
-    returned = info.get("return")
-    alike = isinstance(returned, float) and math.isclose(returned, paid, abs_tol=1e-9)
-    _require(alike, f"the rewards add up to {paid}, but info['return'] is {returned}")
     labelled = bool(core.arrays.labelled[topic])
     _require(("measures" in info) is labelled, "measures belong to labelled topics, and only there")
     _require(labelled or paid == 0.0, f"an unlabelled topic paid {paid}; expected 0.0")
@@ -271,10 +277,13 @@ def _check_snapshots(env: gym.Env[Any, Any], seed: int) -> None:
         info = base.step(int(np.flatnonzero(info["action_mask"])[-1]))[4]
     snapshot = base.snapshot()
     hash(snapshot)
+    ranking = base.core.ranking.copy()
     first = _episode(base, ({}, info))
-    base.restore(snapshot)
+    base.restore(snapshot, same_future=True)
     _require(base.snapshot() == snapshot, "restore does not lead to where the snapshot was taken")
     _require_equal(first, _episode(base, ({}, info)), "after restore")
+    base.restore(snapshot)
+    _require_equal(base.core.ranking, ranking, "the ranking after restore with a future drawn anew")
 
 
 def _check_refused(env: gym.Env[Any, Any], seed: int) -> None:
@@ -307,8 +316,17 @@ def _episode(env: gym.Env[Any, Any], begun: tuple[Any, Mapping[str, Any]]) -> li
 
 def _ours(info: Mapping[str, Any]) -> dict[str, Any]:
     """The entries that the environment makes: wrappers add clocks and the like, which differ each time."""
-    keys = ("query_id", "labelled", "action_mask", "invalid_action", "ranking", "return", "measures")
-    return {key: info[key] for key in keys if key in info}
+    return {key: info[key] for key in (*_ALWAYS, "measures") if key in info}
+
+
+def _structure(info: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Type and shape of the entries that the environment makes of every state."""
+    keys = [key for key in (*_ALWAYS, "click", "clicks", "intent") if key in info]
+    return {key: (type(info[key]).__name__, *np.shape(info[key])) for key in keys}
+
+
+_ALWAYS = ("query_id", "labelled", "action_mask", "ranking", "invalid_action", "wasted", "return")
+"""Entries of every info, from reset to end."""
 
 
 def _check_scoring_begun(env: ScoringEnv, observations: dict[str, Any], infos: dict[str, Any]) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self, overload
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,8 +182,8 @@ class TopicSet(Sequence[Topic]):
         name: what tables call the set, e.g. "ambient" or "trec-rl4srd".
         simulated: the vectors were drawn from the judgments, not from texts. Every table prints it.
         transductive: the vectors were fitted on texts of all folds. Every table prints it.
-        encoder: what made the vectors, where that is known: a file's name or a model's. A model that was trained on
-            vectors of another encoder says so when it ranks.
+        encoder: what made the vectors, where that is known: a file's name, a model's, or a generator's. A model that
+            was trained on vectors of another encoder says so when it ranks.
 
     Raises:
         TypeError: something else than topics.
@@ -203,6 +204,7 @@ class TopicSet(Sequence[Topic]):
         self.simulated = simulated
         self.transductive = transductive
         self.encoder = encoder
+        self._named: tuple[Any, ...] | None = None
         self._index: dict[str, int] = {}
         for position, topic in enumerate(self._topics):
             if topic.query_id in self._index:
@@ -237,6 +239,12 @@ class TopicSet(Sequence[Topic]):
         # Nothing in it changes, and Gymnasium copies environment arguments deeply whenever a spec is asked for.
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By its name, where that makes it anywhere; copies of others are one set in a process.
+        key = (type(self), self.fingerprint, *self._flags.values())
+        _SETS.setdefault(key, self)
+        return self._named or (_one_set, (key, self._topics, self._flags))
+
     def __repr__(self) -> str:
         marks = "".join(f", {mark}" for mark in self.marks)
         return (
@@ -246,8 +254,12 @@ class TopicSet(Sequence[Topic]):
 
     def replace(self, topics: Iterable[Topic], **changes: Any) -> Self:
         """Another set with this one's name, flags and encoder, unless `changes` says otherwise."""
-        flags = {name: getattr(self, name) for name in ("name", "simulated", "transductive", "encoder")}
-        return type(self)(topics, **(flags | changes))
+        return type(self)(topics, **(self._flags | changes))
+
+    @property
+    def _flags(self) -> dict[str, Any]:
+        """Its arguments but the topics."""
+        return {name: getattr(self, name) for name in ("name", "simulated", "transductive", "encoder")}
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -418,6 +430,15 @@ class Fold:
     def __repr__(self) -> str:
         sizes = f"{len(self.train)} training, {len(self.validation)} validation and {len(self.test)} test topics"
         return f"Fold({self.index} of {self.count} of {shown(self.test.name)}: {sizes})"
+
+
+_SETS: WeakValueDictionary[tuple[Any, ...], TopicSet] = WeakValueDictionary()
+"""Sets that were pickled or come from a pickle, by class, content and flags."""
+
+
+def _one_set(key: tuple[Any, ...], topics: Sequence[Topic], flags: Mapping[str, Any]) -> TopicSet:
+    """The set of a pickle, or its equal that is here already."""
+    return _SETS.get(key) or _SETS.setdefault(key, key[0](topics, **flags))
 
 
 def as_topic_set(topics: TopicSet | Iterable[Topic]) -> TopicSet:

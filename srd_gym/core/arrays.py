@@ -73,7 +73,7 @@ class TopicArrays:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.topics, self.max_candidates)
+        return _arrays_of, (self.topics, self.max_candidates)
 
     def __len__(self) -> int:
         return len(self.topics)
@@ -132,6 +132,10 @@ class TopicArrays:
         if key not in self._cache:
             self._cache[key] = make()
         return self._cache[key]
+
+
+def _arrays_of(topics: TopicSet, max_candidates: int) -> TopicArrays:
+    return TopicArrays.of(topics, max_candidates)
 
 
 Topics = TopicSet | Iterable[Topic] | TopicArrays

@@ -49,6 +49,8 @@ class Episodes:
     """[B] index of each episode's topic."""
     rank: IntArray
     """[B] ranks filled so far, wasted ones included: the rank to fill next, counted from 0."""
+    wasted: IntArray
+    """[B] int64, ranks left empty so far, as a masked candidate was chosen."""
     length: IntArray
     """[B] ranks to fill in all, min(K, candidates); 0 before the first reset."""
     done: BoolArray
@@ -197,6 +199,7 @@ class Episodes:
         self._ranking = np.full((count, k), -1, np.int64)
         self._coverage = np.zeros((count, s), np.int64)
         self._gains = np.zeros((count, k))
+        self._wasted = np.zeros(count, np.int64)
         self._user = np.zeros(count, np.int64)
         self._show()
 
@@ -205,6 +208,12 @@ class Episodes:
         for name in _STATE:
             setattr(self, name, read_only(getattr(self, f"_{name}")))
         self.mask = self.allowed.view(np.int8)
+        # Of the only episode, where there is one, kept: making them takes a tenth of its step.
+        self.only = self.rows(0) if len(self._rank) == 1 else None
+
+    def rows(self, episode: int) -> tuple[IntArray, NDArray[np.int8], BoolArray, IntArray]:
+        """Views of one episode: ranking [K], mask [N], allowed [N], and coverage [S] for the simulator to change."""
+        return self.ranking[episode], self.mask[episode], self.allowed[episode], self._coverage[episode]
 
 
 def _place(where: IntArray) -> slice | IntArray:
@@ -255,5 +264,5 @@ def checked_mask(name: str, mask: ArrayLike, count: int) -> BoolArray:
     return given
 
 
-_STATE = ("topic_index", "rank", "length", "done", "allowed", "ranking", "coverage", "gains", "user")
-_VIEWS = frozenset((*_STATE, "mask"))
+_STATE = ("topic_index", "rank", "wasted", "length", "done", "allowed", "ranking", "coverage", "gains", "user")
+_VIEWS = frozenset((*_STATE, "mask", "only"))

@@ -19,6 +19,7 @@ from srd_gym.core.users import Clicks, Users, required_users, seated_users, user
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 from srd_gym.reading import shown
+from srd_gym.showing import repr_of
 
 Ties = Literal["retrieval", "random"]
 
@@ -45,6 +46,8 @@ class ScoringCore:
         TypeError: a measure of the wrong kind.
         ValueError: unknown names, no measure, fewer than 2 scores, or an empty topic set.
     """
+
+    __repr__ = repr_of("arrays.topics", "reward_name", "n_scores")
 
     def __init__(
         self,

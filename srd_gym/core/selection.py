@@ -6,6 +6,7 @@ Shapes: B episodes, N candidates, S subtopics, K horizon, T topics.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -16,18 +17,18 @@ from numpy.typing import ArrayLike
 from srd_gym.checks import array_from, check_integer, check_option, finite_numbers, holds_truth, refuse_class
 from srd_gym.core.arrays import ENOUGH, TopicArrays, Topics
 from srd_gym.core.binding import table_measures
-from srd_gym.core.episodes import Where
+from srd_gym.core.episodes import Snapshot, Where, episode_indices
 from srd_gym.core.own import made_of, notation
 from srd_gym.core.protocols import BoundUsers, Pruning, Reward, SelectionStep
 from srd_gym.core.pruner import Pruner
 from srd_gym.core.single import SingleEpisodes
-from srd_gym.core.users import Users, required_users, seated_users, users_from
+from srd_gym.core.users import Draws, Users, redrawn_user, required_users, seated_users, users_from
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import Measure, Normalizer, measure
 from srd_gym.reading import shown as as_text
-from srd_gym.showing import short_repr
+from srd_gym.showing import repr_of, short_repr
 
-OnInvalid = Literal["waste", "raise"]
+OnInvalid = Literal["waste", "next", "raise"]
 Pay = Literal["step", "end"]
 
 
@@ -67,7 +68,8 @@ class SelectionCore(SingleEpisodes):
         horizon: K, ranks to fill; None ranks everything.
         max_candidates: N; None takes the largest topic's.
         pruning: a strategy that takes candidates off offer; None keeps all.
-        on_invalid: "waste" the rank, or "raise" a ValueError and change nothing.
+        on_invalid: "waste" the rank (said once), take the "next" allowed candidate in candidate order (the retrieval
+            order where one exists), or "raise" a ValueError and change nothing.
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where all topics have one.
         episodes: B to have state arrays for before the first `reset`; such episodes count as ended.
 
@@ -75,6 +77,8 @@ class SelectionCore(SingleEpisodes):
         TypeError: a measure, reward or strategy of the wrong kind.
         ValueError: unknown names, an impossible horizon, or an empty topic set.
     """
+
+    __repr__ = repr_of("arrays.topics", "reward_name", "horizon", "n_episodes")
 
     def __init__(
         self,
@@ -95,10 +99,11 @@ class SelectionCore(SingleEpisodes):
             horizon = arrays.max_candidates
         check_integer("horizon", horizon, 1, max(arrays.max_candidates, ENOUGH))
         super().__init__(arrays, int(horizon), episodes)
-        check_option("on_invalid", on_invalid, ("waste", "raise"))
+        check_option("on_invalid", on_invalid, ("waste", "next", "raise"))
         check_option("pay", pay, ("step", "end"))
         self._lengths = np.minimum(self.horizon, arrays.n_candidates)
         self.on_invalid = on_invalid
+        self._told_wasted = False
         self.pay = pay
         self.bound, self._table_measures, self.users = None, {}, None
         self._paid_by = self._bind(reward, normalizer)
@@ -133,9 +138,10 @@ class SelectionCore(SingleEpisodes):
             ValueError: an index out of range, shapes that do not match, or no users where they pay.
         """
         topics = np.atleast_1d(np.asarray(topic_index))
-        if topics.ndim != 1 or not np.issubdtype(topics.dtype, np.integer):
+        if topics.ndim != 1 or topics.dtype.kind not in "iu":
             raise ValueError(f"topic_index must be [B] integers, got shape {topics.shape} of {topics.dtype}")
-        if len(topics) and not (topics.min() >= 0 and topics.max() < len(self.arrays)):
+        # As unsigned numbers, negative ones are huge.
+        if np.count_nonzero(topics.astype(np.int64, copy=False).view(np.uint64) >= len(self.arrays)):
             raise ValueError(f"topic_index must be 0 to {len(self.arrays) - 1}, got {topics.min()} to {topics.max()}")
         if episodes is None:
             if len(topics) != self.n_episodes:
@@ -157,6 +163,44 @@ class SelectionCore(SingleEpisodes):
             self._begin(episode, topic_index)
         else:
             self._begin(np.array([episode]), np.array([topic_index]))
+
+    def restore(
+        self, snapshot: Snapshot, episodes: ArrayLike | None = None, users: Draws = None, *, same_future: bool = False
+    ) -> None:
+        """Put episodes where a snapshot says. Where users pay, each running episode gets another user.
+
+        That user is drawn among all who would have done the same so far (clicks, rewards, an intent that is revealed),
+        so that intent and future follow their exact distribution given what was observed: a search that tries actions
+        and restores cannot read what a user will do.
+
+        Args:
+            snapshot: from this core, or from one with the same arguments.
+            episodes: into which ones, as for `snapshot`: as many as it holds, or any number if it holds one; None:
+                those it was taken of.
+            users: where users pay, the generator to draw them from; else ignored.
+            same_future: keep the users, so that the same actions bring the same rewards again; for tests.
+
+        Raises:
+            TypeError: episodes that are neither integers nor a mask.
+            ValueError: a snapshot of another shape, other topics or another reward, episodes that do not fit, or no
+                generator where users pay; or a user so unlikely that no other was found (`redrawn_user`).
+        """
+        who = None if same_future or self.users is None or self.users.expected else self.users
+        if who is not None:
+            seated_users(who, self.reward_name, users, 0)  # refuses to go without
+        super().restore(snapshot, episodes)
+        if who is None or users is None:
+            return
+        where = episode_indices(snapshot.episodes if episodes is None else episodes, self.n_episodes)
+        where = where[~self._done[where] & self.arrays.labelled[self._topic_index[where]]]
+        self._done[where] = True  # those in whose place nobody is found have no future
+        for episode in where.tolist():
+            topic, user = self._topic_index[[episode]], self._user[[episode]]
+            ranking = self._ranking[[episode], : self._rank[episode]]
+            self._user[episode] = redrawn_user(who, topic, ranking, user, users, rewards=self.pay == "step")
+            # The same where each was paid; else the new user's.
+            self._gains[episode, : ranking.shape[1]] = who.pay(topic, ranking, self._user[[episode]])[0]
+            self._done[episode] = False
 
     def step(self, actions: ArrayLike) -> StepResult:
         """Fill the next rank of every episode that has not ended.
@@ -228,6 +272,10 @@ class SelectionCore(SingleEpisodes):
         who = required_users(self.users, self.reward_name)
         return who.intents(self._topic_index[episodes], self._user[episodes])
 
+    def paid(self, episodes: IntArray) -> ScoreArray:
+        """Sums of the rewards of episodes so far: [B'] float64, their returns, or 0 before they are paid at the end."""
+        return self.returns(episodes) * (self._done[episodes] | (self.pay == "step"))
+
     def candidate_gains(self) -> ScoreArray:
         """Gain of each candidate at the next rank of each episode, which a greedy oracle maximises.
 
@@ -284,9 +332,15 @@ class SelectionCore(SingleEpisodes):
         self._rank[episodes] = 0
         self._length[episodes] = length = self._lengths[topics]
         self._done[episodes] = False
-        self._ranking[episodes] = -1
-        self._coverage[episodes] = 0
-        self._gains[episodes] = 0.0
+        self._wasted[episodes] = 0
+        if self.only is not None and isinstance(episodes, int):  # faster than looking for its row
+            self._ranking.fill(-1)
+            self._coverage.fill(0)
+            self._gains.fill(0.0)
+        else:
+            self._ranking[episodes] = -1
+            self._coverage[episodes] = 0
+            self._gains[episodes] = 0.0
         if self._pruner is None:
             self._allowed[episodes] = self.arrays.present[topics]
         else:
@@ -307,11 +361,14 @@ class SelectionCore(SingleEpisodes):
         topics, at, coverage = self._topic_index[here], self._rank[here], self._coverage[here]
         offered, place = self._allowed.reshape(-1), on * n + actions
         valid = offered.take(place)
+        masked = np.count_nonzero(valid) < len(valid)
+        if masked and self.on_invalid == "next":
+            actions = np.where(valid, actions, self._allowed[here].argmax(axis=1))
+            place = on * n + actions
         covered = self.covers.reshape(len(self.arrays) * n, -1).take(topics * n + actions, axis=0)
-        if np.count_nonzero(valid) < len(valid):
-            if self.on_invalid == "raise":
-                first = int(valid.argmin())
-                raise self._not_on_offer(int(on[first]), int(actions[first]))
+        if masked and self.on_invalid != "next":
+            if not self._told_wasted:
+                self._tell_masked(on, actions, int(valid.argmin()))
             covered &= valid[:, None]
             actions = np.where(valid, actions, -1)
 
@@ -324,6 +381,8 @@ class SelectionCore(SingleEpisodes):
         self._ranking.reshape(-1)[slot] = actions
         offered[place] = False
         self._gains.reshape(-1)[slot] = gain
+        if masked:
+            self._wasted[here] += actions < 0
         self._coverage[here] += covered
         self._rank[here], self._done[here] = after, ended
         if self._pruner is not None:
@@ -362,15 +421,22 @@ class SelectionCore(SingleEpisodes):
                 self._topic_index[on], self._ranking[on], actions, self._allowed[on], left
             )
 
-    def _not_on_offer(self, episode: int, action: int) -> ValueError:
-        """The error for a masked document under on_invalid="raise"."""
-        topic = self.arrays.topics[int(self._topic_index[episode])]
+    def _tell_masked(self, on: IntArray, actions: IntArray, first: int) -> None:
+        """Refuse a masked candidate, or warn once that its rank stays empty; `first` is its place among the actions."""
+        episode, action = on.item(first), actions.item(first)
+        topic = self.arrays.topics[self._topic_index.item(episode)]
         if action >= topic.n_candidates:
             why = f"topic {as_text(topic.query_id)} has {topic.n_candidates} candidates, the rest is padding"
         elif action in self._ranking[episode]:
             why = f"document {as_text(topic.doc_ids[action])} is ranked already"
         else:
             why = f"document {as_text(topic.doc_ids[action])} was pruned"
-        return ValueError(
-            f"candidate {action} is masked: {why}; choose where the action mask is 1, or use on_invalid='waste'"
+        masked = f"candidate {action} is masked: {why}"
+        if self.on_invalid == "raise":
+            raise ValueError(f"{masked}; choose where the action mask is 1, or use on_invalid='waste'")
+        self._told_wasted = True
+        warnings.warn(
+            f"{masked}, so its rank stays empty (said once; info['wasted'] counts): choose where info['action_mask'] "
+            "is 1, as MaskablePPO does; without masks on_invalid='next' takes the next allowed candidate instead",
+            stacklevel=5,
         )

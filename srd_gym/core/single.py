@@ -68,7 +68,7 @@ class SingleEpisodes(Episodes):
         rank = self._rank.item(episode)
         self._ranking[episode, rank] = action
         self._allowed[episode, action] = False
-        gain = single.add(self._topic_index.item(episode), action, self._coverage[episode], rank)
+        gain = single.add(self._topic_index.item(episode), action, (self.only or self.rows(episode))[3], rank)
         self._gains[episode, rank] = gain
         self._rank[episode] = rank + 1
         self._done[episode] = done = rank + 1 >= self._length.item(episode)

@@ -27,11 +27,15 @@ Model = Literal["cascade", "dbn", "pbm"]
 Pays = Literal["click", "satisfaction", "reciprocal_rank"]
 Users = NDArray[np.integer[Any]] | Sequence[int] | np.random.Generator
 """Users of B episodes: [B] integers from 0, or a generator to draw them from."""
+Draws = np.random.Generator | None
+"""Draws users where they pay; else it may be left out."""
 
 _TEXT = re.compile(r"Clicks\s*(?:\((?P<arguments>.*)\)\s*)?(?:@\s*(?P<cutoff>[0-9]+))?", re.DOTALL)
 _GOLDEN, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _DRAWS = 3
 """Random numbers of a user at each rank: whether attracted, whether satisfied, whether to go on."""
+_MOST_DRAWN, _MOST_NUMBERS = 1_000_000, 200_000
+"""Users drawn in place of one at most; and ranks that they are shown at a time, in all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,6 +317,46 @@ def seated_users(users: BoundUsers, reward_name: str, given: Users | None, count
             "take the expected reward, Clicks(expected=True)"
         )
     return np.zeros(count, np.int64)
+
+
+def redrawn_user(
+    users: BoundUsers, topic: IntArray, ranking: IntArray, user: IntArray, draws: np.random.Generator, *, rewards: bool
+) -> int:
+    """Another user, drawn among those who would have done the same on a ranking.
+
+    Users are drawn until one shows the same, which is exact for every model: intent, patience and all that is to come
+    have their probabilities given what was observed. As many are drawn, on average, as there are things that users
+    could have done.
+
+    Args:
+        users: who they are.
+        topic: [1] index of the topic.
+        ranking: [1, L] candidate indices shown so far, -1 where a rank is empty.
+        user: [1] who has seen them.
+        draws: draws users.
+        rewards: whether the reward of each rank was observed too, beside the clicks (and an intent that is revealed).
+
+    Raises:
+        ValueError: none of a million does the same.
+    """
+
+    def observed(who: IntArray) -> NDArray[Any]:
+        topics, rankings = topic.repeat(len(who)), ranking.repeat(len(who), axis=0)
+        parts: list[NDArray[Any]] = [users.clicks(topics, rankings, who)]
+        parts += [users.pay(topics, rankings, who)] if rewards else []
+        parts += [users.intents(topics, who)[:, None]] if users.reveal_intent else []
+        return np.concatenate(parts, axis=1)
+
+    seen, drawn, size = observed(user), 0, 16
+    while drawn < _MOST_DRAWN:
+        who = draws.integers(2**63, size=size, dtype=np.int64)
+        if len(alike := (observed(who) == seen).all(axis=1).nonzero()[0]):
+            return int(who[alike[0]])
+        drawn, size = drawn + size, min(4 * size, max(16, _MOST_NUMBERS // max(1, ranking.size)))
+    raise ValueError(
+        f"none of {drawn:,} users would have done on {ranking.size} ranks what the user of this episode has, so nobody "
+        "can take their place; restore with same_future=True, or take shorter episodes or Clicks(expected=True)"
+    )
 
 
 def required_users(users: BoundUsers | None, reward_name: str) -> BoundUsers:

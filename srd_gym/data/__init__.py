@@ -128,4 +128,6 @@ def _synthetic(source: str) -> TopicSet:
             f'topics: expected "{_PREFIX}PRESET[:TOPICS[:SEED]]" such as "{_PREFIX}serp:200:1", got {shown(source)}'
         )
     preset, count, seed = match.groups()
-    return generate(preset, n_topics=int(count or DEFAULT_TOPICS), seed=int(seed or 0))
+    topics = generate(preset, n_topics=int(count or DEFAULT_TOPICS), seed=int(seed or 0))
+    topics._named = (load_topics, (source,))
+    return topics

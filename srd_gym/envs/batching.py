@@ -6,14 +6,14 @@ have it. Shapes: B episodes, N candidates, F vector width.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from srd_gym.core.selection import SelectionCore
-from srd_gym.dtypes import BoolArray, IntArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.envs.selection import Info, Observation, ObservationBuilder, ObservationKind
 from srd_gym.topic import FloatArray
 
@@ -30,13 +30,7 @@ class BatchObservationBuilder(ObservationBuilder):
         self._everybody = np.ones(core.n_episodes, np.bool_)
         self._shared: FloatArray | None = None
         if share_documents and not self.compact:
-            self._shared = np.zeros((core.n_episodes, *self.documents.shape[1:]), np.float32)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A twin for the copied core, with its own rows of shared documents."""
-        twin = super().__deepcopy__(memo)
-        twin._shared = None if self._shared is None else self._shared.copy()
-        return twin
+            self._shared = self.documents.take(core.topic_index, axis=0)
 
     def began(self, episodes: IntArray) -> None:
         """Lay out the documents of episodes that have just begun, where they are shared."""
@@ -65,51 +59,38 @@ class BatchObservationBuilder(ObservationBuilder):
         observation["retrieval_scores"] = self.scores.take(core.topic_index, axis=0)
         return observation
 
-    def infos(self, episodes: IntArray) -> Info:
-        """Infos beside every observation of these episodes."""
+    def infos(self, episodes: IntArray, paid: ScoreArray, invalid: BoolArray) -> Info:
+        """Infos beside every observation of these episodes; `paid` [B], and `invalid` [B], kept, as of `info`."""
         core = self.core
         info = {
             "query_id": self._ids.take(core.topic_index),
             "labelled": core.arrays.labelled.take(core.topic_index),
             "action_mask": core.mask.copy(),
+            "ranking": core.ranking.copy(),
+            "invalid_action": invalid,
+            "wasted": core.wasted.copy(),
+            "return": paid.copy(),
         }
-        if core.users is not None and core.users.reveal_intent:
-            info["intent"] = core.intents(core.every)
+        if core.users is not None:
+            info["clicks"] = clicks = core.clicks(core.every)
+            info["click"] = clicks[core.every, core.rank - 1] & (core.rank > 0)
+            if core.users.reveal_intent:
+                info["intent"] = core.intents(core.every)
         return self._marked(info, episodes)
 
-    def step_infos(self, stepped: IntArray, ended: IntArray, invalid: BoolArray) -> Info:
-        """Infos of a step for the episodes that made one, and the outcome of those that it ended."""
-        told = {"invalid_action": invalid.copy()}
-        if self.core.users is not None:
-            told["click"] = self.core.clicks(self.core.every)[self.core.every, self.core.rank - 1]
-        info = self._marked(told, stepped) if len(stepped) else {}
-        return info | self._outcomes(ended) if len(ended) else info
-
-    def finals(self, episodes: IntArray, invalid: BoolArray) -> Info:
+    def finals(self, episodes: IntArray, paid: ScoreArray, invalid: BoolArray) -> Info:
         """The last observation and info of episodes that a step ended, taken before the next ones begin (same-step)."""
         if not len(episodes):
             return {}
         last = np.full(self.core.n_episodes, None, dtype=object)
         for episode in episodes.tolist():
             last[episode] = self.observe(episode)
-        info = self.infos(episodes) | self.step_infos(episodes, episodes, invalid)
+        info = self.infos(episodes, paid, invalid) | self.outcomes(episodes)
         return self._marked({"final_obs": last}, episodes) | {"final_info": info, "_final_info": self._mask(episodes)}
 
-    def _outcomes(self, episodes: IntArray) -> Info:
-        """Rankings, returns and measures of episodes that have ended."""
-        core = self.core
-        rankings = np.full(core.n_episodes, None, dtype=object)
-        ranked = core.ranking.take(episodes, axis=0)
-        rows: Iterable[tuple[int, ...]] = zip(*ranked.T.tolist(), strict=True)  # tuples, without a list for each
-        if ranked.min() < 0:
-            rows = (tuple([candidate for candidate in row if candidate >= 0]) for row in rows)
-        rankings[episodes] = np.fromiter(rows, object, len(ranked))
-        returns = np.zeros(core.n_episodes)
-        returns[episodes] = core.returns(episodes)
-        told = {"ranking": rankings, "return": returns}
-        if core.users is not None:
-            told["clicks"] = core.clicks(core.every)
-        info = self._marked(told, episodes)
+    def outcomes(self, episodes: IntArray) -> Info:
+        """Infos that only the ends of these episodes add: the measures of judged topics."""
+        core, info = self.core, Info()
         judged = episodes if self._all_labelled else episodes[core.arrays.labelled[core.topic_index[episodes]]]
         if len(judged):
             measures: dict[str, NDArray[Any]] = {}

@@ -18,6 +18,7 @@ from srd_gym.core.users import Clicks, drawn_users
 from srd_gym.measures import Measure, Normalizer
 from srd_gym.reading import few, shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, scoring_scene
+from srd_gym.showing import repr_of
 from srd_gym.sources import DEFAULT_TOPICS, TopicShuffle, TopicSource, arrays_from
 
 ScoringObservation = Literal["full", "local", "flat"]
@@ -85,6 +86,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         ValueError: an unknown name, fewer than 2 scores, a topic set without vectors, or a topic larger than
             `max_candidates`.
     """
+
+    __repr__ = repr_of("core.arrays.topics", "core.reward_name")
 
     metadata: ClassVar[dict[str, Any]] = {
         "name": "scoring_v0",

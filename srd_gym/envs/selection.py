@@ -5,10 +5,9 @@ Shapes: N candidates, F vector width, K horizon, T topics.
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -25,6 +24,7 @@ from srd_gym.measures import Measure, Normalizer
 from srd_gym.pruning import pruning_from
 from srd_gym.reading import shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, selection_scene
+from srd_gym.showing import repr_of
 from srd_gym.sources import DEFAULT_TOPICS, TopicShuffle, TopicSource, arrays_from
 
 ObservationKind = Literal["full", "compact"]
@@ -50,24 +50,34 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
 
     `observation="compact"` has `topic` [1] int64 (index in the topic set), `ranking` and `action_mask` only.
 
-    **Action**: `Discrete(N)`, the candidate for the next rank. One that is not on offer (ranked, padding, pruned)
-    wastes the rank: nothing is ranked there, the gain is 0 and `info["invalid_action"]` is True; or `step` raises
-    (`on_invalid="raise"`).
+    **Action**: `Discrete(N)`, the candidate for the next rank. For one that is masked (ranked, padding, pruned)
+    `info["invalid_action"]` is True, and `on_invalid` decides: "waste" leaves the rank empty (gain 0; one warning per
+    environment says how to mask), "next" takes the first allowed candidate in candidate order (the retrieval order
+    where one exists), as a baseline for learners without masks, and "raise" refuses.
 
     **Reward**: the candidate's gain in the measure `reward`, a Python float. The undiscounted return is the plain
     measure of the ranking, a wasted rank counting as a non-relevant document; on an unlabelled topic it is 0.
 
     **End**: `terminated` after min(horizon, candidates) ranks, wasted ones included; never truncated.
 
-    **Info**: always `query_id`, `labelled` (whether the topic is judged) and `action_mask` (int8); `invalid_action`
-    after each step; at the end `ranking` (tuple of candidates, wasted ranks left out), `return` (the sum of the
-    rewards) and, on labelled topics, `measures` (name -> float, the reward's first, then those of the argument). They
-    are named and normalised as in tables: `measures["alpha_nDCG@10"]` is what `srd evaluate` prints for the ranking,
-    and the return with `reward="alpha_nDCG@10"`. Tables divide alpha_DCG and ERR_IA by a constant that rewards leave
-    out; both values are there, the return as `measures["alpha_DCG(normalization=None)@10"]`. Where users pay
-    (`reward=Clicks(...)`), `click` says after each step whether the user clicked the document, and at the end `clicks`
-    [K] bool which ranks; `intent` (the subtopic that the user wants, -1 for none) is told only with
-    `reveal_intent=True`.
+    **Info**, of one structure from reset to end:
+
+    | key | type | meaning |
+    |---|---|---|
+    | query_id | str | the topic |
+    | labelled | bool | whether the topic is judged |
+    | action_mask | [N] int8 | as observed |
+    | ranking | [K] int64 | as observed: -1 where empty or wasted |
+    | invalid_action | bool | whether the last action was masked |
+    | wasted | int | ranks left empty by masked actions so far |
+    | return | float | sum of the rewards so far |
+    | click, clicks | bool, [K] bool | where users pay (`reward=Clicks(...)`): at the last rank, and at each |
+    | intent | int | with `reveal_intent=True`: the subtopic that the user wants, -1 for none |
+
+    At the end of a labelled topic `measures` joins them (name -> float, the reward's first, then those of the
+    argument). They are named and normalised as in tables: `measures["alpha_nDCG@10"]` is what `srd evaluate` prints for
+    the ranking, and the return with `reward="alpha_nDCG@10"`. Tables divide alpha_DCG and ERR_IA by a constant that
+    rewards leave out; both values are there, the return as `measures["alpha_DCG(normalization=None)@10"]`.
 
     **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once per epoch.
 
@@ -80,13 +90,14 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         measures: more measures for `info["measures"]`; a cutoff left out is the horizon.
         horizon: K, ranks to fill; None ranks every candidate.
         max_candidates: N; None takes the largest topic's, a topic with more is an error.
-        pruning: a strategy that takes candidates off offer (`srd_gym.protocols.Pruning`).
-        on_invalid: "waste" or "raise".
+        pruning: a strategy that masks candidates (`srd_gym.protocols.Pruning`).
+        on_invalid: "waste", "next" or "raise".
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.
         observation: "full" or "compact".
         mask_dtype: of the observed `action_mask`: int8 or bool, as type or name (names survive JSON).
         share_documents: hand out `documents` as one read-only array, uncopied. Gymnasium's checker demands copies since
-            1.4, so pass `disable_env_checker=True` to `gym.make`, or make "SRD-shared-v0", registered so.
+            1.4, so pass `disable_env_checker=True` to `gym.make`, or make "srd_gym:SRD-shared-v0",
+            registered so.
         render_mode: "ansi" (text), "rgb_array" (a picture, [720, 1280, 3] uint8), "human" (a window, shown by itself at
             every reset and step) or None. Pictures show the labels; they need matplotlib (extra `render`).
 
@@ -95,6 +106,8 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         ValueError: an unknown name (near ones are suggested), a topic set without vectors (the message says how to make
             some), or a topic larger than `max_candidates`.
     """
+
+    __repr__ = repr_of("core.arrays.topics", "core.reward_name", "core.horizon")
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         "render_modes": list(RENDER_MODES),
@@ -136,7 +149,8 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         self.share_documents = share_documents
         self.render_mode = render_mode
         self._order = TopicShuffle(len(self.core.arrays))
-        self._running = False
+        self._futures: np.random.Generator | None = None
+        self._running, self._paid = False, 0.0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
         """Begin the next topic of the epoch, or the one asked for.
@@ -151,8 +165,9 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         super().reset(seed=seed)
         if seed is not None:
             self._order.restart()
+            self._futures = None
         self.core.reset_episode(0, self._next_topic(options or {}), self.np_random)
-        self._running = True
+        self._running, self._paid = True, 0.0
         if self.render_mode == "human":
             self.render()
         return self._builder.observe(0), self._builder.info(0)
@@ -168,8 +183,8 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         if not self._running:
             raise ResetNeeded("no episode is running: it has ended or was never begun; call reset() first")
         reward, invalid, terminated = self.core.step_episode(0, _candidate(action))
-        info = self._builder.info(0)
-        info["invalid_action"] = invalid
+        self._paid += reward
+        info = self._builder.info(0, self._paid, invalid)
         if terminated:
             self._running = False
             info |= self._builder.outcome(0)
@@ -192,14 +207,22 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             raise ResetNeeded("no episode has begun, so there is nothing to take a snapshot of; call reset() first")
         return self.core.snapshot(0)
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: Snapshot, *, same_future: bool = False) -> None:
         """Put the episode where a snapshot says; the next `step` goes on from there.
+
+        Where users pay, the rest of the episode is drawn anew: the intent from its posterior given what was observed
+        so far. The draws have a stream of their own, started by the seed of `reset`.
+
+        Args:
+            snapshot: from this environment, or from one with the same arguments.
+            same_future: keep the user, so that the same actions bring the same rewards again; for tests.
 
         Raises:
             ValueError: a snapshot of other topics, another reward or another shape.
         """
-        self.core.restore(snapshot, 0)
-        self._running = not self.core.done[0]
+        self._futures = self._futures or self.np_random.spawn(1)[0]
+        self.core.restore(snapshot, 0, self._futures, same_future=same_future)
+        self._running, self._paid = not self.core.done[0], self.core.paid(np.zeros(1, np.int64)).item()
 
     def render(self) -> str | Frame | None:
         """The ranking so far as text or as a picture; "human" shows it; other modes give None and a warning.
@@ -243,6 +266,7 @@ class ObservationBuilder:
     ) -> None:
         check_option("observation", observation, ("full", "compact"))
         self.core = core
+        self._how = observation, mask_dtype, share_documents
         self.compact = observation == "compact"
         check_option("mask_dtype", getattr(mask_dtype, "__name__", mask_dtype), ("int8", "bool"))
         self.mask_dtype = np.dtype(mask_dtype)
@@ -250,27 +274,27 @@ class ObservationBuilder:
         self.share_documents = share_documents
         arrays = core.arrays
         self.labelled: list[bool] = arrays.labelled.tolist()
+        self.query_ids = arrays.query_ids
         if not self.compact:
             self.documents, self.queries, self.scores = arrays.documents, arrays.queries, arrays.retrieval_scores
         self.space = self._space()
         self.action_space = spaces.Discrete(arrays.max_candidates)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A twin for the copied core; the topics' arrays are shared."""
-        twin = copy.copy(self)
-        twin.core = copy.deepcopy(self.core, memo)
-        return twin
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies have the topics' arrays of their cores.
+        return type(self), (self.core, *self._how)
 
     def observe(self, episode: int) -> Observation:
         """The observation of one episode."""
         core = self.core
         topic = core.topic_index.item(episode)
+        ranking, mask, allowed, _ = core.only or core.rows(episode)
         observation: Observation = {
-            "ranking": core.ranking[episode].copy(),
-            "action_mask": (core.mask if self._int8 else core.allowed)[episode].copy(),
+            "ranking": ranking.copy(),
+            "action_mask": mask.copy() if self._int8 else allowed.copy(),
         }
         if self.compact:
-            observation["topic"] = core.topic_index[episode : episode + 1].copy()
+            observation["topic"] = np.array((topic,))
             return observation
         documents = self.documents[topic]
         observation["documents"] = documents if self.share_documents else documents.copy()
@@ -278,35 +302,38 @@ class ObservationBuilder:
         observation["retrieval_scores"] = self.scores[topic].copy()
         return observation
 
-    def info(self, episode: int) -> Info:
-        """Information with every observation: the query's id, whether it is judged, the mask, and users' part."""
+    def info(self, episode: int, paid: float = 0.0, invalid: bool = False) -> Info:
+        """Information with every observation, as `SelectionEnv` lists it.
+
+        Args:
+            episode: which episode.
+            paid: sum of its rewards so far.
+            invalid: whether its last action was masked.
+        """
         core = self.core
         topic = core.topic_index.item(episode)
+        ranking, mask, _, _ = core.only or core.rows(episode)
         info: Info = {
-            "query_id": core.arrays.query_ids[topic],
+            "query_id": self.query_ids[topic],
             "labelled": self.labelled[topic],
-            "action_mask": core.mask[episode].copy(),
+            "action_mask": mask.copy(),
+            "ranking": ranking.copy(),
+            "invalid_action": invalid,
+            "wasted": core.wasted.item(episode),
+            "return": paid,
         }
         if core.users is not None:
             one, rank = core.every[episode : episode + 1], core.rank.item(episode)
-            if rank:
-                info["click"] = core.clicks(one).item(rank - 1)
+            info["clicks"] = clicks = core.clicks(one)[0]
+            info["click"] = rank > 0 and clicks.item(rank - 1)
             if core.users.reveal_intent:
                 info["intent"] = core.intents(one).item()
         return info
 
     def outcome(self, episode: int) -> Info:
-        """Information at an episode's end: ranking without empty ranks, return, measures if judged, users' clicks."""
-        core = self.core
-        outcome: Info = {
-            "ranking": tuple([candidate for candidate in core.ranking[episode].tolist() if candidate >= 0])
-        }
-        outcome["return"] = core.episode_return(episode)
-        if self.labelled[core.topic_index.item(episode)]:
-            outcome["measures"] = core.episode_measures(episode)
-        if core.users is not None:
-            outcome["clicks"] = core.clicks(core.every[episode : episode + 1])[0]
-        return outcome
+        """Information that only an episode's end adds: the measures, if the topic is judged."""
+        judged = self.labelled[self.core.topic_index.item(episode)]
+        return {"measures": self.core.episode_measures(episode)} if judged else {}
 
     def _space(self) -> spaces.Dict:
         """Spaces of fixed shapes, the same for every topic."""

@@ -45,7 +45,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
     Args:
         topics: as for `SelectionEnv`, like all arguments that are not listed here.
         num_envs: B.
-        autoreset_mode: an `AutoresetMode` or its name.
+        autoreset_mode: an `AutoresetMode`, its name or its value ("same_step", "SameStep").
         share_documents: hand out `documents` [B, N, F] as one read-only array that is never copied: its row k changes
             in place when episode k begins anew, so copy what you keep.
         render_mode: "ansi" and "rgb_array" render every episode, "human" shows the first one.
@@ -107,7 +107,9 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self._dealt = np.full(num_envs, self._shuffles.shape[1])
         self._generators = [seeding.np_random() for _ in range(num_envs)]
         """Generator and seed of each sub-environment."""
+        self._futures: np.random.Generator | None = None
         self._episodes = np.arange(num_envs)
+        self._paid = np.zeros(num_envs)
         self._begun = False
 
     def reset(
@@ -133,15 +135,16 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
                 raise ResetNeeded("some episodes were never begun; reset all of them first, without a reset_mask")
         asked = self._asked_topics(options)
         seeds = as_seeds(seed, self.num_envs)
-        for episode in episodes.tolist():
+        for episode in episodes.tolist() if seed is not None else ():
             if seeds[episode] is not None:
+                self._futures = None
                 self._generators[episode] = seeding.np_random(seeds[episode])
                 self._dealt[episode] = self._shuffles.shape[1]
         self._begin(episodes, asked)
         self._begun = True
         if self.render_mode == "human":
             self.render()
-        return self._builder.observe_all(), self._builder.infos(episodes)
+        return self._builder.observe_all(), self._builder.infos(episodes, self._paid, np.zeros(self.num_envs, np.bool_))
 
     def step(self, actions: ArrayLike) -> VectorStep:
         """Put a candidate at the next rank of every episode.
@@ -155,29 +158,42 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             ResetNeeded: never reset; or, with autoreset disabled, an episode that has ended.
         """
         # `nonzero` of the array itself: numpy's function of that name takes several times as long on few episodes.
-        begun, stepped = self.core.done.nonzero()[0], (~self.core.done).nonzero()[0]
+        begun = self.core.done.nonzero()[0]
         if not self._begun or (self.autoreset_mode is AutoresetMode.DISABLED and len(begun)):
             raise ResetNeeded(
                 f"episodes {begun.tolist()} have ended or were never begun; reset them first, "
                 "with options={'reset_mask': ...} to leave the others as they are"
             )
         result = self.core.step(actions)
+        self._paid += result.reward
         terminated = result.done
         terminated[begun] = False
         ended = terminated.nonzero()[0]
         final: Info = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            final = self._builder.finals(ended, result.invalid)
-            stepped, ended, begun = np.flatnonzero(~terminated), ended[:0], ended
+            final = self._builder.finals(ended, self._paid, result.invalid.copy())
+            ended, begun = ended[:0], ended
+            result.invalid[begun] = False
         self._begin(begun, {})
         if self.render_mode == "human":
             self.render()
-        infos = self._builder.infos(self._episodes) | self._builder.step_infos(stepped, ended, result.invalid) | final
+        infos = self._builder.infos(self._episodes, self._paid, result.invalid) | self._builder.outcomes(ended) | final
         return self._builder.observe_all(), result.reward, terminated, np.zeros(self.num_envs, np.bool_), infos
 
     def action_masks(self) -> BoolArray:
         """[B, N] bool, the allowed candidates."""
         return self.core.allowed.copy()
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """As `SyncVectorEnv.call`, an entry per episode: of `action_masks`, `render` or an attribute.
+
+        Raises:
+            AttributeError: no such attribute, or a method of all episodes at once.
+        """
+        value = getattr(self, name)
+        if callable(value) and name not in ("action_masks", "render"):
+            raise AttributeError(f"{name} acts on all episodes at once: call the vector environment's own method")
+        return tuple(value(*args, **kwargs)) if callable(value) else (value,) * self.num_envs
 
     def snapshot(self, episodes: ArrayLike | None = None) -> Snapshot:
         """State of episodes, as a small immutable value; shuffles of topics are not part of it.
@@ -194,15 +210,20 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             raise ResetNeeded("no episode has begun, so there is nothing to take a snapshot of; call reset() first")
         return self.core.snapshot(episodes)
 
-    def restore(self, snapshot: Snapshot, episodes: ArrayLike | None = None) -> None:
+    def restore(self, snapshot: Snapshot, episodes: ArrayLike | None = None, *, same_future: bool = False) -> None:
         """Put episodes where a snapshot says, as `SelectionCore.restore`; the next `step` goes on from there.
+
+        Where users pay, the rest of each episode is drawn anew as by `SelectionEnv.restore`, unless `same_future`.
 
         Raises:
             TypeError: episodes that are neither integers nor a mask.
             ValueError: a snapshot of other topics, another reward or another shape, or episodes that do not fit.
         """
-        self.core.restore(snapshot, episodes)
-        self._builder.began(episode_indices(snapshot.episodes if episodes is None else episodes, self.num_envs))
+        self._futures = self._futures or self._generators[0][0].spawn(1)[0]
+        self.core.restore(snapshot, episodes, self._futures, same_future=same_future)
+        where = episode_indices(snapshot.episodes if episodes is None else episodes, self.num_envs)
+        self._paid[where] = self.core.paid(where)
+        self._builder.began(where)
         self._begun = self._begun or bool((self.core.length > 0).all())
 
     def render(self) -> tuple[str, ...] | tuple[Frame, ...] | None:
@@ -246,6 +267,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         if self.core.users is not None:
             users = np.concatenate([drawn_users(self._generators[k][0], 1) for k in episodes.tolist()])
         self.core.reset(topics, episodes if len(episodes) < self.num_envs else None, users)
+        self._paid[episodes] = 0.0
         self._builder.began(episodes)
 
     def _deal(self, episodes: IntArray) -> IntArray:
@@ -280,8 +302,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
 
 def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     """The mode, by itself or its name."""
-    if isinstance(mode, AutoresetMode):
-        return mode
-    name = str(mode).casefold()
-    check_option("autoreset_mode", name, [each.name.casefold() for each in AutoresetMode])
-    return AutoresetMode[name.upper()]
+    by_name = {name.casefold(): each for each in AutoresetMode for name in (each.name, each.value)}
+    name = str(getattr(mode, "value", mode)).casefold()
+    check_option("autoreset_mode", name, by_name)
+    return by_name[name]

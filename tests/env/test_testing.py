@@ -34,8 +34,8 @@ class Broken(SelectionEnv):
     def step(self, action: Any) -> Any:
         return tuple(self.told("step", list(super().step(action))))
 
-    def restore(self, snapshot: Any) -> None:
-        super().restore(snapshot)
+    def restore(self, snapshot: Any, *, same_future: bool = False) -> None:
+        super().restore(snapshot, same_future=same_future)
         self.told("restore", self.core)
 
 
@@ -45,7 +45,7 @@ def offer_all(told: Any) -> None:
 
 def rank_more(told: Any) -> None:
     if told[2]:
-        told[4]["ranking"] = (*told[4]["ranking"], 0)
+        told[4]["ranking"][0] = -1
 
 
 def wander(told: Any) -> None:
@@ -65,6 +65,9 @@ def wander(told: Any) -> None:
     ("step", lambda told: told.__setitem__(3, told[2]), "truncated always False"),
     ("step", lambda told: told[4].update(invalid_action=False), r"info\['invalid_action'\] is wrong"),
     ("step", rank_more, r"info\['ranking'\] is"),
+    ("step", lambda told: told[4].update(wasted=9), r"info\['wasted'\] is 9"),
+    ("step", lambda told: told[4].pop("wasted"), "one structure .*wasted"),
+    ("step", lambda told: told[4].update(ranking=told[4]["ranking"][:2]), "one structure .*ranking"),
     ("step", lambda told: told[4].pop("measures", None), "measures belong to labelled topics"),
     ("step", lambda told: told[0]["ranking"].__setitem__(0, -2), "outside the observation space"),
     ("restore", lambda core: core.step_episode(0, 5), "restore does not lead to where the snapshot was taken"),

@@ -37,6 +37,7 @@ DBN = "Clicks(model='dbn', pays='reciprocal_rank', attraction=(0.2, 0.6, 0.9), p
 PLAYS: dict[str, tuple[dict[str, Any], str, list[int]]] = {
     "default": ({"horizon": 5}, "jaguar", [6, 3, 0, 5, 1]),
     "wasted-ranks": ({"horizon": 5}, "jaguar", [1, 1, 3, 1, 0]),
+    "next-allowed": ({"horizon": 5, "on_invalid": "next"}, "jaguar", [1, 1, 3, 1, 0]),
     "fewer-candidates-than-ranks": ({"reward": "alpha_nDCG", "measures": ["NRBP", "StRecall@2"]}, "apple", [2, 7, 0]),
     "unlabelled": ({}, "new", [1, 0]),
     "paid-at-the-end": ({"reward": "ERR_IA", "pay": "end", "horizon": 3}, "jaguar", [3, 6, 0]),

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import copy
 import inspect
 import json
+import pickle
 import subprocess
 import sys
 import tracemalloc
@@ -9,10 +11,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
+from gymnasium.vector import SyncVectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -24,7 +28,7 @@ from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.data import write_topics
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.measures import evaluate, measure
-from srd_gym.testing import check_env
+from srd_gym.testing import _require_equal, check_env
 from srd_gym.wrappers import FlatObservation, KNNPruning, RankerPruning, TianshouObservation, VectorObservation
 
 ARGUMENTS: list[dict[str, Any]] = [
@@ -40,6 +44,7 @@ ARGUMENTS: list[dict[str, Any]] = [
     {"share_documents": True},
     # Gymnasium's own checker, which samples without the mask, looks at documents that are not shared only.
     {"share_documents": True, "on_invalid": "raise"},
+    {"on_invalid": "next", "reward": "ERR_IA"},
 ]
 
 
@@ -234,6 +239,136 @@ def test_arguments_survive_in_the_spec() -> None:
     assert again.unwrapped.core.reward_name == env.unwrapped.core.reward_name
     assert again.observation_space == env.observation_space
     assert again.render_mode == "ansi"
+
+
+def with_masked(on_invalid: Any, actions: list[int], **arguments: Any) -> dict[str, list[Any]]:
+    """What `SRD-v0`, its core and both vector environments say of an episode of these actions."""
+    topics = TopicSet([judged_topic(4)], name="one")
+    how = {"on_invalid": on_invalid, "horizon": 4, **arguments}
+    said: dict[str, list[Any]] = {}
+    env = SelectionEnv(topics, **how)
+    many = {
+        "vector": SelectionVectorEnv(topics, num_envs=2, **how),
+        "sync": SyncVectorEnv([lambda: SelectionEnv(topics, **how)] * 2),
+    }
+    for name, vector in many.items():
+        infos = [vector.reset(seed=0)[1], *(vector.step([action] * 2)[4] for action in actions)]
+        said[name] = [(i["ranking"][1].tolist(), i["invalid_action"][1], i["wasted"][1], i["return"][1]) for i in infos]
+    infos = [env.reset(seed=0)[1], *(env.step(action)[4] for action in actions)]
+    said["single"] = [(i["ranking"].tolist(), i["invalid_action"], i["wasted"], i["return"]) for i in infos]
+    core = SelectionCore(topics, **how)
+    core.reset([0])
+    said["core"] = [(core.ranking[0].tolist(), False, 0, 0.0)]
+    for action in actions:
+        invalid = core.step([action]).invalid.item()
+        said["core"].append((core.ranking[0].tolist(), invalid, core.wasted.item(), core.returns().item()))
+    return said
+
+
+@pytest.mark.filterwarnings("ignore:candidate .* is masked")
+@pytest.mark.parametrize(("on_invalid", "expected", "wasted"), [
+    ("waste", [2, -1, 0, -1], [0, 0, 1, 1, 2]),
+    ("next", [2, 0, 1, 3], [0, 0, 0, 0, 0]),
+])  # fmt: skip
+def test_masked_choices_are_counted_or_replaced_alike_everywhere(on_invalid: str, expected: Any, wasted: Any) -> None:
+    said = with_masked(on_invalid, [2, 2, 0, 2])
+    assert said["single"] == said["core"] == said["vector"] == said["sync"]
+    rankings, invalid, counts, returns = zip(*said["single"], strict=True)
+    assert rankings[0] == [-1] * 4
+    assert rankings[-1] == expected
+    assert invalid == (False, False, True, on_invalid == "next", True)
+    assert list(counts) == wasted
+    assert list(returns) == sorted(returns)
+
+
+def test_one_warning_per_environment_says_how_to_mask() -> None:
+    topics = TopicSet([judged_topic(4)], name="one")
+    message = r"candidate 1 is masked: document 'd1' is ranked already.*info\['action_mask'\].*on_invalid='next'"
+    for make in (SelectionEnv, lambda topics: SelectionVectorEnv(topics, num_envs=1)):
+        for _ in range(2):
+            env: Any = make(topics)
+            env.reset(seed=0)
+            action = 1 if make is SelectionEnv else [1]
+            env.step(action)
+            with pytest.warns(UserWarning, match=message):
+                env.step(action)
+            with warnings.catch_warnings(action="error"):
+                env.step(action)
+    with warnings.catch_warnings(action="error"):
+        for on_invalid in ("next", "raise"):
+            quiet = SelectionEnv(topics, on_invalid=on_invalid, horizon=2)
+            quiet.reset(seed=0)
+            quiet.step(quiet.action_masks().argmax())
+            if on_invalid == "next":
+                quiet.step(0)
+
+
+@pytest.mark.parametrize("pay", ["step", "end"])
+@pytest.mark.parametrize("reward", ["alpha_DCG", "Clicks(model='dbn', reveal_intent=True)"])
+def test_infos_have_one_structure_however_few_candidates_there_are(reward: str, pay: Any) -> None:
+    topics = TopicSet([judged_topic(n, width=2) for n in (1, 3, 8)], name="few")
+    env = SelectionEnv(topics, reward=reward, pay=pay, horizon=5)
+    structures = set()
+    for topic in topics:
+        _, info = env.reset(seed=0, options={"query_id": topic.query_id})
+        terminated = False
+        while True:
+            told = {name: (type(value), np.shape(value)) for name, value in info.items() if name != "measures"}
+            structures.add(tuple(sorted(told.items(), key=str)))
+            assert ("measures" in info) is terminated
+            assert info["ranking"].dtype == np.int64
+            if terminated:
+                break
+            _, _, terminated, _, info = env.step(int(info["action_mask"].argmax()))
+        assert info["ranking"].tolist() == [*range(min(5, topic.n_candidates)), *[-1] * (5 - topic.n_candidates)]
+    assert len(structures) == 1
+
+
+def test_a_time_limit_still_tells_ranking_and_return() -> None:
+    env = gym.wrappers.TimeLimit(SelectionEnv(random_topics(2, n=8)), 3)
+    _, info = env.reset(seed=0)
+    paid = 0.0
+    for action in (4, 1, 6):
+        _, reward, terminated, truncated, info = env.step(np.int64(action))
+        paid += float(reward)
+    assert (terminated, truncated, info["return"]) == (False, True, paid)
+    assert info["ranking"].tolist() == [4, 1, 6, *[-1] * 7]
+
+
+@pytest.mark.parametrize("make", [
+    lambda topics: gym.make("SRD-v0", topics=topics),
+    lambda topics: gym.make_vec("SRD-v0", 2, "vector_entry_point", topics=topics),
+    lambda topics: gym.make_vec("SRD-shared-v0", 2, "vector_entry_point", topics=topics),
+    lambda topics: scoring_v0.parallel_env(topics),
+])  # fmt: skip
+def test_pickled_environments_share_their_topics(make: Any) -> None:
+    env = make("synthetic:serp")
+    env.reset(seed=0)
+    data = pickle.dumps(env)
+    assert len(data) < 1_000_000, "the topics are 7 MB"
+    own = random_topics(3, n=6)
+    env = make(own)
+    env.reset(seed=0)
+    copies = [pickle.loads(library.dumps(env)) for library in (pickle, pickle, cloudpickle)]
+    for each in copies:
+        assert each.unwrapped.core.arrays is env.unwrapped.core.arrays
+        if hasattr(each.unwrapped, "_builder"):
+            assert each.unwrapped._builder.documents is env.unwrapped.core.arrays.documents
+            actions = env.action_space.sample()
+            _require_equal(each.step(actions), copy.deepcopy(env).step(actions), "the next step")
+
+
+def test_a_pickle_in_another_process_brings_what_it_needs(tmp_path: Path) -> None:
+    topics = random_topics(3, n=6)
+    for name, source in {"own": topics, "named": "synthetic:tiny:7:3"}.items():
+        env = gym.make("srd_gym:SRD-v0", topics=source)
+        (tmp_path / name).write_bytes(pickle.dumps(env))
+        code = (
+            "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).unwrapped.core.arrays.topics.fingerprint)"
+        )
+        there = [sys.executable, "-c", code, str(tmp_path / name)]
+        done = subprocess.run(there, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [env.unwrapped.core.arrays.topics.fingerprint]  # type: ignore[attr-defined]
 
 
 def test_both_environments_take_the_same_arguments() -> None:

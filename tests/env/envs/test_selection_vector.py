@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -28,6 +29,7 @@ arguments = st.fixed_dictionaries(
         "observation": st.sampled_from(["full", "compact"]),
         "mask_dtype": st.sampled_from(["int8", "bool"]),
         "pay": st.sampled_from(["step", "end"]),
+        "on_invalid": st.sampled_from(["waste", "next"]),
         "measures": st.sampled_from([[], ["NRBP", "StRecall@2"]]),
         "share_documents": st.booleans(),
     }
@@ -75,11 +77,40 @@ def test_reset_masks_and_seeds_are_those_of_sync(seed: int, query_ids: list[str 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_through_make_vec(mode: AutoresetMode) -> None:
-    for given_mode in (mode, mode.name, mode.name.lower()):
+    for given_mode in (mode, mode.name, mode.name.lower(), mode.value):
         vector = gym.make_vec("SRD-v0", num_envs=3, topics=random_topics(1), autoreset_mode=given_mode)
         assert isinstance(vector, SelectionVectorEnv)
         assert vector.autoreset_mode is vector.metadata["autoreset_mode"] is mode
     assert SelectionVectorEnv.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+
+
+def test_call_answers_for_each_episode_as_sync_vector_env_does() -> None:
+    topics = random_topics(1, n=6)
+    vector = SelectionVectorEnv(topics, num_envs=3, render_mode="ansi")
+    sync: Any = SyncVectorEnv([lambda: SelectionEnv(topics, render_mode="ansi")] * 3)
+    for env in (vector, sync):
+        env.reset(seed=0)
+        env.step([0, 1, 2])
+    for name in ("action_masks", "render", "render_mode"):
+        _require_equal(vector.call(name), sync.call(name), name)
+    refused(lambda: vector.call("step", [0, 0, 0]), "step acts on all episodes at once", AttributeError)
+    refused(lambda: vector.call("action_mask"), "action_mask", AttributeError)
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("through", ["functions", "make_vec"])
+def test_gymnasiums_workers_know_the_environment(method: str, through: str) -> None:
+    arguments: dict[str, Any] = {"topics": "synthetic:tiny:5", "horizon": 3}
+    if through == "functions":
+        vector: Any = AsyncVectorEnv([partial(gym.make, "srd_gym:SRD-v0", **arguments)] * 2, context=method)
+    else:
+        vector = gym.make_vec("srd_gym:SRD-v0", 2, "async", vector_kwargs={"context": method}, **arguments)
+    native: Any = gym.make_vec("srd_gym:SRD-v0", 2, **arguments)
+    for env in (vector, native):
+        env.reset(seed=3)
+    _require_equal(vector.step([1, 2]), native.step([1, 2]), "a step of workers")
+    _require_equal(vector.call("action_masks"), native.call("action_masks"), "masks")
+    vector.close()
 
 
 @pytest.mark.parametrize("share", [False, True])
@@ -129,7 +160,7 @@ def test_bad_reset_options_are_refused(options: dict[str, Any], error: type[Exce
 def test_misuse_is_refused() -> None:
     topics = random_topics(0, n=4)
     refused(lambda: SelectionVectorEnv(topics, num_envs=0), "num_envs must be at least 1, got 0")
-    message = "unknown autoreset_mode 'nextstp'. Did you mean next_step"
+    message = "unknown autoreset_mode 'nextstp'. Did you mean .*next_step"
     refused(lambda: SelectionVectorEnv(topics, autoreset_mode="nextstp"), message)
     vector = SelectionVectorEnv(topics, num_envs=2, autoreset_mode="disabled", horizon=1)
     refused(lambda: vector.step([0, 0]), r"episodes \[0, 1\] have ended or were never begun", ResetNeeded)

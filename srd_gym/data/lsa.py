@@ -20,6 +20,7 @@ from srd_gym.data.attach import doc_texts, embed_topics
 from srd_gym.data.folders import existing_folder
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import open_npz, read_json_object, reading, refuse_pickle, shown
+from srd_gym.showing import repr_of
 from srd_gym.topic import FloatArray, Topic, TopicSet, as_topic_set
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class LsaVectorizer:
     Args:
         width: F, the number of dimensions.
     """
+
+    __repr__ = repr_of("width", "encoder")
 
     def __init__(self, width: int = 100) -> None:
         check_integer(f"{_WHAT}: width", width, 1)

@@ -67,7 +67,8 @@ def simulate_vectors(
 
     Returns:
         The same topics (order, ids, judgments, pool, retrieval scores) with vectors, marked `simulated`, named like
-        "du-div (simulated, noise 1, catalogue 25)"; a width or seed other than the default is named too.
+        "du-div (simulated, noise 1, catalogue 25)"; a width or seed other than the default is named too. Their
+        `encoder` names catalogue, width and seed: other directions are another world.
 
     Raises:
         ValueError: a topic without judgments or with document vectors of its own, or a number out of its range, or a
@@ -90,7 +91,8 @@ def simulate_vectors(
         + [f"width {width}"] * (width != 64)
         + [f"seed {seed}"] * (seed != 0)
     )
-    return topics.replace(made, name=f"{topics.name} ({', '.join(notes)})", simulated=True, encoder=None)
+    name, world = f"{topics.name} ({', '.join(notes)})", f"simulated: catalogue {catalogue}, width {width}, seed {seed}"
+    return topics.replace(made, name=name, simulated=True, encoder=world)
 
 
 def _check_catalogue(topics: TopicSet, catalogue: int) -> None:

@@ -113,8 +113,9 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
         **overrides: fields of `SyntheticConfig` that replace the preset's.
 
     Returns:
-        Topics "serp-0-0", "serp-0-1", ... (preset, seed, index), named "synthetic:serp". The set is marked `simulated`:
-        no vector of it was made from a text. There is no pool: the ideal is that of the candidates.
+        Topics "serp-0-0", "serp-0-1", ... (preset, seed, index), named "synthetic:serp", which is their `encoder`, too
+        (with the overrides, where there are some). The set is marked `simulated`: no vector of it was made
+        from a text. There is no pool: the ideal is that of the candidates.
 
     Raises:
         ValueError: an unknown preset (with the nearest names), or `n_topics`, `seed`, `width` or `noise` out of range.
@@ -126,7 +127,8 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
     config = replace(PRESETS[preset], **overrides)
     shared = None if config.catalogue_size is None else catalogue(config.catalogue_size, config.width)
     topics = [_topic(config, shared, f"{preset}-{seed}-{i}", np.random.default_rng([seed, i])) for i in range(n_topics)]
-    return TopicSet(topics, name=f"synthetic:{preset}", simulated=True)
+    name = f"synthetic:{preset}"
+    return TopicSet(topics, name=name, simulated=True, encoder=f"{name} {overrides}" if overrides else name)
 
 
 def catalogue(size: int, width: int) -> FloatArray:

@@ -90,6 +90,8 @@ class ByRanker:
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundByRanker:
         """The strategy at work on these topics; topics are ranked when first needed."""
+        if hasattr(self.resolved, "check_topics"):  # a learner's: widths, and the encoder of the vectors
+            self.resolved.check_topics(topics.topics)
         return BoundByRanker(self, self.resolved, topics)
 
     @cached_property

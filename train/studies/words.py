@@ -22,7 +22,8 @@ _WIDTH = 64
 def built() -> TopicSet:
     """The topics with vectors by LSA, fitted on all texts and so marked transductive."""
     topics = TopicSet([_topic(file) for file in sorted(SOURCE.glob("*.toml"))], name=WORDS.stem)
-    return LsaVectorizer(_WIDTH).fit_topics(topics).apply(topics, transductive=True)
+    made = LsaVectorizer(_WIDTH).fit_topics(topics).apply(topics, transductive=True)
+    return made.replace(made, encoder=f"lsa:{WORDS.stem}")
 
 
 def _topic(file: Path) -> Topic:

@@ -64,8 +64,8 @@ class MdpDivNtn(MdpDiv):
         began, cpu = time.monotonic(), time.process_time()
         order = np.random.default_rng([seed, 0x4E54]).permutation(len(topics)).tolist()
         held_out = len(topics) // 5
-        rest = TopicSet([topics[index] for index in sorted(order[held_out:])], name=topics.name)
-        judge = TopicSet([topics[index] for index in sorted(order[:held_out])], name=topics.name) if held_out else None
+        rest = topics.replace(topics[index] for index in sorted(order[held_out:]))
+        judge = topics.replace(topics[index] for index in sorted(order[:held_out])) if held_out else None
         self._ntn.fit(rest, judge, seed=seed)
         self.pretraining_seconds = time.monotonic() - began
         self.pretraining_cpu_seconds = time.process_time() - cpu

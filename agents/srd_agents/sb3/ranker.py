@@ -13,11 +13,14 @@ import numpy as np
 
 from srd_agents.sb3.config import MaskablePpoConfig, Sb3ModelConfig
 from srd_agents.sb3.spaces import Shapes, shapes_of
+from srd_agents.training.learner import tell_foreign
 from srd_gym.checks import check_integer, unknown
 from srd_gym.core import TopicArrays
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.files import PathLike
 from srd_gym.reading import existing_file, shown
+from srd_gym.showing import repr_of
+from srd_gym.sources import topics_from
 from srd_gym.topic import Topic, TopicSet
 
 if TYPE_CHECKING:
@@ -47,6 +50,8 @@ class SB3Ranker:
         ValueError: an algorithm or a policy that cannot rank new topics; the message says why.
     """
 
+    __repr__ = repr_of("algorithm", "shapes")
+
     name = "sb3"
 
     def __init__(self, model: BaseAlgorithm) -> None:
@@ -60,6 +65,14 @@ class SB3Ranker:
         policy: Any = model.policy
         extractor = policy.q_net.features_extractor if self.algorithm == "DQN" else policy.features_extractor
         self._network = extractor.network if isinstance(extractor, CandidateExtractor) else None
+        given = (model.policy_kwargs.get("features_extractor_kwargs") or {}).get("topics")
+        about = {} if given is None else {"topic_set": topics_from(given).origin}
+        self.metadata: dict[str, Any] = {"algorithm": self.algorithm, **about}
+        """The algorithm, and the origin of the topics that it was trained on, where one of our policies knows them."""
+        if (scaled := model.get_vec_normalize_env()) is not None and scaled.norm_obs:
+            raise ValueError(
+                "VecNormalize scales the observations of this model, but not what it ranks; train with norm_obs=False"
+            )
         self.shapes: Shapes = shapes_of(model.observation_space)
         if self._network is None and self.shapes.width is None:
             raise ValueError(
@@ -117,7 +130,7 @@ class SB3Ranker:
                 f"({type(self.model.policy).__name__}): keep it with model.save(path)"
             )
         learner = MaskablePpo(MaskablePpoConfig(hidden_size=self._network.hidden, horizon=self.shapes.horizon))
-        learner.metadata = {**(metadata or {}), "algorithm": self.algorithm, "steps": self.model.num_timesteps}
+        learner.metadata = {**self.metadata, **(metadata or {}), "steps": self.model.num_timesteps}
         learner.vector_width, learner._network = self._network.width, self._network
         learner.save(folder)
 
@@ -135,7 +148,9 @@ class SB3Ranker:
         return self._rank_padded(topic, k)
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic, in their order."""
+        """`rank` of every topic, in their order; warns of a topic set whose vectors another encoder made."""
+        if isinstance(topics, TopicSet):
+            tell_foreign(f"SB3 model {self.algorithm}", self.metadata, [topics.origin])
         return [self.rank(topic, k) for topic in topics]
 
     def _rank_padded(self, topic: Topic, k: int) -> IntArray:

@@ -42,6 +42,7 @@ from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.measures import Measure
 from srd_gym.reading import few, reading, shown
+from srd_gym.showing import repr_of
 from srd_gym.sources import TopicSource, topics_from
 from srd_gym.topic import Topic, TopicSet, one_topic
 
@@ -64,6 +65,8 @@ class Learner(ABC, Generic[C]):
         pretraining_seconds: wall time that `_prepare` trained something else first; counts towards a time budget.
         pretraining_cpu_seconds: its processor time.
     """
+
+    __repr__ = repr_of("name", "vector_width", "config")
 
     name: str
     """The name in the registry, which config.json records; the class's own unless the registry built it, "module:Class"
@@ -167,8 +170,6 @@ class Learner(ABC, Generic[C]):
         """
         check_integer("k", k, 1)
         self.check_topics(topics)
-        if isinstance(topics, TopicSet):
-            tell_foreign(f"ranker {self.name!r}", self.metadata, [topics.origin])
         return checked_rankings(self._rank_batch(topics, k) if topics else [], topics, self, k)
 
     def ranking_with(self, **options: Any) -> Self:
@@ -186,7 +187,7 @@ class Learner(ABC, Generic[C]):
         return twin
 
     def check_topics(self, topics: Sequence[Topic]) -> None:
-        """Refuse topics that it cannot rank.
+        """Refuse topics that it cannot rank; warn of a topic set whose vectors another encoder made.
 
         Raises:
             ValueError: not fitted, or a topic without vectors or of another width.
@@ -200,6 +201,8 @@ class Learner(ABC, Generic[C]):
                     f"ranker {self.name!r} was trained on document vectors of width {self.vector_width}, but topic "
                     f"{shown(topic.query_id)} has {came}; make its vectors the same way as those of training"
                 )
+        if isinstance(topics, TopicSet):
+            tell_foreign(f"ranker {self.name!r}", self.metadata, [topics.origin])
 
     def fit(
         self,

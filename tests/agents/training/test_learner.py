@@ -20,10 +20,15 @@ from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import OneByOne, refused
 
 import srd_agents.training.loop as loop
+from srd_agents.registry import load_ranker, pretrained_names
 from srd_agents.training import History, Learner, LearnerConfig, Progress, Validation
 from srd_gym import Topic, TopicSet
-from srd_gym.data import generate, write_topics
+from srd_gym.core import SelectionCore
+from srd_gym.data import generate, load_topics, write_topics
 from srd_gym.dtypes import IntArray
+from srd_gym.envs import SelectionEnv
+from srd_gym.offline.log import orders_of
+from srd_gym.pruning import ByRanker
 
 TOPICS = generate("tiny", n_topics=15, seed=0)
 TRAIN, VALIDATION = TOPICS[:10], TOPICS[10:]
@@ -363,6 +368,7 @@ def test_a_model_tells_of_vectors_of_another_encoder_or_set(
     trained: dict[str, Any], ranked: dict[str, Any], foreign: bool, tmp_path: Path
 ) -> None:
     toy = learner(epochs=1)
+    trained, ranked = {"encoder": None} | trained, {"encoder": None} | ranked
     toy.fit(TRAIN.replace(TRAIN, **trained))
     toy.save(tmp_path)
     loaded = NoisyLinear.load(tmp_path)
@@ -372,3 +378,23 @@ def test_a_model_tells_of_vectors_of_another_encoder_or_set(
         loaded.rank_batch(list(VALIDATION), 3)
     expected = ["ranker 'noisy-linear'"] if foreign else []
     assert [str(notice.message).partition(" was trained on vectors of ")[0] for notice in told] == expected
+
+
+def test_a_policy_of_one_embedding_space_is_told_of_another_at_every_door_that_knows_the_set() -> None:
+    policy, words = load_ranker("pretrained:serp-reinforce"), load_topics("words")
+    assert policy.vector_width == words.vector_width, "of one width, which alone says nothing"  # type: ignore[attr-defined]
+    assert {load_ranker(name).metadata["topic_set"]["encoder"] for name in pretrained_names()} == {"synthetic:serp"}  # type: ignore[attr-defined]
+    message = r"'synthetic:serp' \(synthetic:serp, simulated\), and is to rank vectors of 'words' \(lsa:words"
+    for door in (
+        lambda topics: policy.rank_batch(topics, 3),
+        lambda topics: orders_of(policy, topics),
+        lambda topics: SelectionEnv(topics, pruning=ByRanker(policy, 0.5)).reset(seed=0),
+        lambda topics: SelectionCore(topics, pruning=ByRanker("pretrained:serp-reinforce", 0.5)),
+    ):
+        with pytest.warns(UserWarning, match=message):
+            door(words)
+        with warnings.catch_warnings(action="error"):
+            door(load_topics("synthetic:serp:4:9"))
+    refused(
+        lambda: SelectionCore(generate("tiny", n_topics=2), pruning=ByRanker(policy, 0.5)), "of width 64, but topic"
+    )

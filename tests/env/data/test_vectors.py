@@ -15,7 +15,19 @@ from small_topics import alone, bare_topic, refused, small_topic
 from sound_files import IDS, READERS, VECTORS, make_npz, write
 
 from srd_gym import TopicSet
-from srd_gym.data import DataNotice, LsaVectorizer, VectorTable, attach_vectors, embed_texts, embed_topics, read_vectors
+from srd_gym.data import (
+    DataNotice,
+    LsaVectorizer,
+    VectorTable,
+    attach_vectors,
+    embed_texts,
+    embed_topics,
+    generate,
+    load_topics,
+    read_topics,
+    read_vectors,
+    write_topics,
+)
 from srd_gym.data.simulate import simulate_vectors
 
 
@@ -119,7 +131,18 @@ def test_topics_know_what_made_their_vectors(tmp_path: Path) -> None:
     assert attach_vectors(attached, queries=table("2", "q one")).encoder == "minilm.tsv"
     for encoder in ("model:mini", None):
         assert embed_topics(attached, lambda texts: np.ones((len(texts), 2)), encoder=encoder).encoder == encoder
-    assert simulate_vectors(two_topics()[:1]).encoder is None
+    assert simulate_vectors(two_topics()[:1]).encoder == "simulated: catalogue None, width 64, seed 0"
+
+
+def test_sets_that_are_made_or_packaged_name_their_encoders(tmp_path: Path) -> None:
+    made = generate("serp", n_topics=2)
+    assert made.encoder == load_topics("synthetic:serp:3:7").encoder == "synthetic:serp"
+    assert generate("serp", n_topics=2, width=8).encoder == "synthetic:serp {'width': 8}"
+    assert load_topics("words").encoder == "lsa:words"
+    write_topics(tmp_path / "made.parquet", made)
+    assert read_topics(tmp_path / "made.parquet").encoder == "synthetic:serp"
+    one, other = (simulate_vectors(two_topics()[:1], seed=seed).encoder for seed in (0, 1))
+    assert None is not one != other is not None
 
 
 def test_each_lsa_is_an_encoder_of_its_own() -> None:

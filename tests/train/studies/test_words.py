@@ -13,7 +13,7 @@ VECTORS = {"query_vector", "doc_vectors", "subtopic_vectors"}
 
 def test_file_and_source_agree() -> None:
     kept, made = load_topics("words"), built()
-    assert (kept.query_ids, kept.marks) == (made.query_ids, made.marks), "run `python -m studies.words`"
+    assert (kept.query_ids, kept.origin) == (made.query_ids, made.origin), "run `python -m studies.words`"
     for old, new in zip(kept, made, strict=True):
         for name in set(TOPIC_FIELDS) - VECTORS:
             np.testing.assert_array_equal(getattr(old, name), getattr(new, name), f"{new.query_id}: {name}")

@@ -59,8 +59,13 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
         users = None
         if core.users is not None:
             users = self._generator = np.random.default_rng([seed, 1])
+        episodes = min(config.batch_topics, len(topics)) * config.rollouts
+        if (steps := episodes * core.horizon) % config.batch_size == 1:
+            raise ValueError(
+                f"batch_size={config.batch_size} leaves one of the {steps} steps of an update ({episodes} episodes of "
+                f"{core.horizon}) for the last minibatch, which must have two at least; take another batch_size"
+            )
         with self._random.in_force():
-            episodes = min(config.batch_topics, len(topics)) * config.rollouts
             self._model, self._env = _trainer(core, episodes, config, users)
         # What is trained and what ranks are one network from now on.
         trained = self._model.policy.features_extractor.network

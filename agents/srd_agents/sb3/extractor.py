@@ -14,7 +14,7 @@ from srd_agents.networks.attention import initialise
 from srd_agents.networks.features import order_columns
 from srd_agents.networks.inputs import Inputs, shared_tensor
 from srd_agents.sb3.network import CandidateNetwork, Judged
-from srd_agents.sb3.spaces import shapes_of
+from srd_agents.sb3.spaces import COMPACT, shapes_of
 from srd_gym.core import TopicArrays
 from srd_gym.sources import TopicSource, arrays_from
 
@@ -40,6 +40,7 @@ class CandidateExtractor(BaseFeaturesExtractor):
         shapes = shapes_of(observation_space)
         super().__init__(observation_space, features_dim=2 * shapes.candidates + 1 + hidden)
         self.lookup: TopicLookup | None = None
+        self._unread: tuple[str, ...] = COMPACT
         arrays = None if topics is None else arrays_from(topics, shapes.candidates)
         if shapes.topics is not None:
             # The space of one topic is as large as that of two.
@@ -67,7 +68,16 @@ class CandidateExtractor(BaseFeaturesExtractor):
 
         Args:
             observations: as SB3 hands them over: tensors with a leading batch axis, all converted to float.
+
+        Raises:
+            ValueError: the first observation has a mask, ranking or topic that a wrapper has scaled.
         """
+        unread, self._unread = self._unread, ()  # once: looking takes a tenth of a pass
+        if scaled := [key for key in unread if key in observations and (observations[key] % 1).any()]:
+            raise ValueError(
+                f"{' and '.join(scaled)} must be whole numbers, but a wrapper has scaled them; scale vectors alone: "
+                "VecNormalize(env, norm_obs_keys=['query', 'documents']), or norm_obs=False for compact observations"
+            )
         ranking, allowed = observations["ranking"].long(), observations["action_mask"] > 0.5
         if self.lookup is not None:
             topics, which = self.lookup(observations["topic"].flatten().long())

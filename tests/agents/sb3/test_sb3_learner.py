@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from small_topics import refused
 
 from srd_agents import make_ranker
 from srd_agents.sb3.agent import PrivateRandomness
@@ -34,3 +35,15 @@ def test_draws_of_another_device_are_private_and_go_on_too() -> None:
     other.load(one.tree())
     assert first != drawn(one) == drawn(other)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("options", [
+    {"rollouts": 7, "batch_topics": 1, "horizon": 3, "batch_size": 20},
+    {"rollouts": 1, "batch_topics": 1, "horizon": 1},
+])  # fmt: skip
+def test_a_minibatch_of_one_step_is_refused_before_training(options: dict[str, int]) -> None:
+    ranker: Any = make_ranker("maskable-ppo", **{**SMALL, **options})
+    refused(lambda: ranker.fit(TOPICS[:10]), r"batch_size=20 leaves one of the (21|1) steps of an update")
+    assert ranker.history is None
+    for name, value in ranker._weights().items():
+        assert np.isfinite(value).all(), name

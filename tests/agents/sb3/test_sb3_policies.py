@@ -21,10 +21,12 @@ contrib = pytest.importorskip("sb3_contrib")
 
 from sb3_contrib.common.maskable.utils import get_action_masks  # noqa: E402 - after the skip
 from sb3_models import OF, model_of  # noqa: E402
-from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv  # noqa: E402
+from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize  # noqa: E402
 
 from srd_agents.sb3.extractor import CandidateExtractor  # noqa: E402
 from srd_agents.sb3.policies import PointerPolicy, policy_arguments, policy_for  # noqa: E402
+from srd_agents.sb3.ranker import SB3Ranker  # noqa: E402
 
 TOPICS = generate("serp", n_topics=12, seed=3, candidates=(6, 9), width=8)
 
@@ -123,6 +125,44 @@ def test_vec_envs(kind: Any) -> None:
     seen = vector.reset()
     actions, _ = model.predict(seen, action_masks=get_action_masks(vector))
     assert actions.shape == (2,)
+    vector.close()
+
+
+@pytest.mark.parametrize(("observation", "how", "scaled"), [
+    ("full", {}, "ranking and action_mask"),
+    ("full", {"norm_obs_keys": ["ranking"]}, "ranking"),
+    ("compact", {}, "topic and ranking and action_mask"),
+    ("full", {"norm_obs_keys": ["query", "documents"]}, None),
+    ("compact", {"norm_obs": False}, None),
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["MaskablePPO", "DQN"])
+def test_masks_and_rankings_that_a_wrapper_scaled_are_refused(
+    name: str, observation: Any, how: Any, scaled: Any
+) -> None:
+    vector = VecNormalize(DummyVecEnv([lambda: env_of(observation=observation)]), **how)
+    model = model_of(name, vector)
+    if scaled is None:
+        model.learn(20)
+        seen = vector.reset()
+        assert model.predict(seen, **({"action_masks": get_action_masks(vector)} if name == "MaskablePPO" else {}))
+        if vector.norm_obs:
+            refused(lambda: SB3Ranker(model), "VecNormalize scales the observations of this model.*norm_obs=False")
+        else:
+            SB3Ranker(model)
+    else:
+        message = f"^{scaled} must be whole numbers, but a wrapper has scaled them.*norm_obs_keys="
+        refused(lambda: model.learn(60), message)
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_workers_know_the_environment_by_the_id_with_its_module(method: str) -> None:
+    arguments = {"topics": "synthetic:tiny:5", "horizon": 4, "observation": "compact"}
+    vector = make_vec_env(
+        "srd_gym:SRD-v0", 2, seed=0, env_kwargs=arguments, vec_env_cls=SubprocVecEnv,
+        vec_env_kwargs={"start_method": method},
+    )  # fmt: skip
+    model = model_of("MaskablePPO", vector, n_steps=8, batch_size=16)
+    model.learn(16)
     vector.close()
 
 

@@ -1,6 +1,6 @@
 """Search result diversification as reinforcement-learning environments.
 
-Importing the package registers the environments with Gymnasium: `gymnasium.make("SRD-v0")`.
+`gymnasium.make("srd_gym:SRD-v0")` imports the package, which registers the environments, in every process.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ __all__ = ["Clicks", "Topic", "TopicSet", "load_topics", "measure"]
 def __getattr__(name: str) -> Any:
     """Names imported on first use: pyarrow, with which `load_topics` reads files, is slow to import."""
     if name == "Clicks":
-        from srd_gym.core.users import Clicks
-
-        return Clicks
+        return import_module("srd_gym.core.users").Clicks
+    if name == "__version__":
+        return import_module("importlib.metadata").version("srd-gym")
     if name == "scoring_v0":
         return import_module("srd_gym.scoring_v0")
     if name == "load_topics":
-        from srd_gym.data import load_topics
-
-        return load_topics
+        return import_module("srd_gym.data").load_topics
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -28,7 +28,7 @@ from srd_gym.files import PathLike
 from srd_gym.measures import MEASURES, Measure, add_measure
 from srd_gym.protocols import Ranker
 from srd_gym.reading import reading
-from srd_gym.showing import short_repr
+from srd_gym.showing import repr_of, short_repr
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -172,6 +172,8 @@ class Registry(Mapping[str, RankerSpec]):
     Args:
         built_in: the specs of this distribution, by name.
     """
+
+    __repr__ = repr_of("built_in")
 
     def __init__(self, built_in: dict[str, RankerSpec]) -> None:
         self.built_in = built_in

@@ -58,8 +58,11 @@ def test_reprs_are_short() -> None:
     history = History(records=[record] * 1_000, measure="P_IA@1", excluded=[LONG] * 100)
     progress = Progress(epoch=1, epochs=9, topics_done=1, topics=9, records=[record] * 1_000)
     configs: list[Config] = [RANKERS[name].configure() for name in RANKERS if RANKERS[name].config_class is not Config]
-    for one in (history, progress, *RANKERS.values(), *configs, ByRanker(make_ranker("safe"), 0.5)):
+    built = [make_ranker(name) for name in RANKERS if {"model file", "language model"}.isdisjoint(RANKERS[name].needs)]
+    for one in (history, progress, RANKERS, *RANKERS.values(), *configs, *built, ByRanker(make_ranker("safe"), 0.5)):
         assert len(repr(one)) <= LONGEST_REPR
+        assert " object at 0x" not in repr(one)
+    assert repr(make_ranker("mmr", lambda_=0.7)) == "MMR(config=MMRConfig(lambda_=0.7))"
     assert repr(RANKERS["mmr"].configure(lambda_=0.7)) == "MMRConfig(lambda_=0.7)"
 
 

@@ -4,6 +4,7 @@ import ast
 import pkgutil
 import subprocess
 import sys
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -42,6 +43,10 @@ def test_environments_are_registered_whichever_is_imported_first(order: str) -> 
     code = f"import {order}\nprint(gymnasium.spec('SRD-v0').id, gymnasium.spec('SRD-shared-v0').id)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["SRD-v0", "SRD-shared-v0"]
+
+
+def test_the_package_knows_its_version() -> None:
+    assert srd_gym.__version__ == version("srd-gym")
 
 
 WITHOUT_PYARROW = """

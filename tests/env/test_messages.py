@@ -172,12 +172,18 @@ REPRS: dict[str, Callable[[], object]] = {
     "ranker to prune by": lambda: ByRanker(LONG, 0.5),
     "environment": lambda: ENV,
     "vector environment": lambda: VECTOR,
+    "selection": lambda: ENV.core,  # type: ignore[attr-defined]
+    "scoring": lambda: SCORING.core,
+    "scoring environment": lambda: SCORING,
+    "words to vectors": lambda: LsaVectorizer(3),
 }
 
 
 @pytest.mark.parametrize("name", REPRS)
 def test_every_repr_is_short(name: str) -> None:
-    assert len(repr(REPRS[name]())) <= LONGEST_REPR
+    said = repr(REPRS[name]())
+    assert len(said) <= LONGEST_REPR
+    assert " object at 0x" not in said
 
 
 def test_a_repr_says_what_a_topic_is() -> None:

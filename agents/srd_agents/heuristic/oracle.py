@@ -12,6 +12,7 @@ from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.measures import Reference, greedy_rankings, measure
 from srd_gym.measures.base import judged, preference
+from srd_gym.showing import repr_of
 from srd_gym.topic import Topic
 
 _BLOCK = 1 << 20
@@ -32,6 +33,8 @@ class Oracle:
     Raises:
         ValueError: an unknown measure.
     """
+
+    __repr__ = repr_of("config")
 
     name = "oracle"
 

@@ -11,11 +11,14 @@ from srd_agents.heuristic.config import RandomConfig
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.reading import shown
+from srd_gym.showing import repr_of
 from srd_gym.topic import Topic
 
 
 class RetrievalOrder:
     """The candidates in the order in which they were retrieved: what every other ranker has to beat."""
+
+    __repr__ = repr_of("config")
 
     name = "retrieval-order"
 
@@ -44,6 +47,8 @@ class RandomOrder:
     Args:
         config: the seed.
     """
+
+    __repr__ = repr_of("config")
 
     name = "random"
 

@@ -14,6 +14,7 @@ import numpy as np
 from srd_gym.checks import check_integer, checked_ranking
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import Ranker, SequentialScorer
+from srd_gym.showing import repr_of
 from srd_gym.topic import Topic, one_topic
 
 
@@ -37,6 +38,8 @@ class StepByStep(Protocol):
 
 class Stepwise(ABC):
     """A ranker whose rankings can be followed, and changed, step by step."""
+
+    __repr__ = repr_of("config")
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k documents: [min(k, N)] int64.

@@ -20,6 +20,7 @@ from srd_gym.checks import check_integer, check_option
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import reading, shown, shown_text
+from srd_gym.showing import repr_of
 from srd_gym.topic import Topic
 
 C = TypeVar("C", bound=LanguageModelConfig)
@@ -204,6 +205,8 @@ class LanguageModelRanker(ABC, Generic[C]):
             model without a name.
         TypeError: a client or a cache that is none.
     """
+
+    __repr__ = repr_of("config")
 
     name: ClassVar[str]
     parts: ClassVar[tuple[str, ...]]

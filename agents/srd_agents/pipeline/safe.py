@@ -26,6 +26,7 @@ from srd_agents.training.options import Config
 from srd_gym.checks import check_integer, check_number, check_positive
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.protocols import Ranker
+from srd_gym.showing import repr_of
 from srd_gym.topic import FloatArray, Topic, one_topic
 
 _BLOCK = 256
@@ -73,6 +74,8 @@ class Safe:
         diversity: above 0, at which what ranks a topic ranks it; None lets it decide.
         relevance: kind of relevance of what ranks a topic, and of the order that is kept; None: its own.
     """
+
+    __repr__ = repr_of("config")
 
     name = "safe"
     uses_subtopics = True

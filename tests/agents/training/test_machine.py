@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from small_topics import refused
 
 from srd_agents.registry import RANKERS, load_ranker, make_ranker
@@ -117,3 +118,41 @@ def test_a_config_that_was_changed_is_refused_before_its_network_is_built(tmp_pa
     weights, _ = read_arrays(tmp_path / "model.safetensors", "model")
     write_arrays(tmp_path / "model.safetensors", weights, {"fingerprint": _fingerprint(content)})
     refused(lambda: load_ranker(tmp_path), r"needs more memory than there is: .* make hidden_size = 1000000 smaller")
+
+
+class Elsewhere(torch.Tensor):
+    """A tensor that numpy cannot read, as one on a GPU, and so is all that is computed from it."""
+
+    def cpu(self, *_: Any, **__: Any) -> torch.Tensor:
+        return self.as_subclass(torch.Tensor)
+
+    def numpy(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> torch.Tensor:
+        copied = self.detach().clone()
+        return torch.nn.Parameter(copied) if isinstance(self, torch.nn.Parameter) else copied
+
+
+@pytest.mark.parametrize(
+    "name", ["desa", "daletor", "mo4srd", "ntn-div", "reinforce", "mdp-div-batched", "mcts", "qmix"]
+)
+def test_what_a_network_on_another_device_says_is_fetched_first(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def moved(module: torch.nn.Module, *_: Any) -> torch.nn.Module:
+        for part in module.modules():
+            for key, value in part._parameters.items():
+                part._parameters[key] = (
+                    None if value is None else torch.nn.Parameter(value.detach().as_subclass(Elsewhere))
+                )
+            for key, buffer in part._buffers.items():
+                part._buffers[key] = None if buffer is None else buffer.as_subclass(Elsewhere)
+        return module
+
+    plain: Any = make_ranker(name, epochs=1)
+    plain.fit(TOPICS[:4], TOPICS[4:])
+    monkeypatch.setattr(torch.nn.Module, "to", moved)
+    ranker: Any = make_ranker(name, epochs=1)
+    ranker.fit(TOPICS[:4], TOPICS[4:])
+    assert [ranking.tolist() for ranking in ranker.rank_batch(TOPICS, 5)] == [
+        ranking.tolist() for ranking in plain.rank_batch(TOPICS, 5)
+    ]

@@ -69,7 +69,7 @@ class Desa(NetworkLearner[DesaConfig]):
     @torch.inference_mode()
     def _scores(self, parts: Sequence[_Parts]) -> NDArray[np.float32]:
         """[B, N] scores of topics of one size."""
-        scores: NDArray[np.float32] = self._network(self._inputs(parts)).numpy()
+        scores: NDArray[np.float32] = self._network(self._inputs(parts)).cpu().numpy()
         return scores
 
     def _parts(self, topic: Topic) -> _Parts:

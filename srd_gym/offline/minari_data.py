@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,7 +27,7 @@ def collect_minari(
     episodes: int,
     policy: EpsilonPolicy,
     seed: int = 0,
-    env_id: str = "SRD-v0",
+    env_id: str = "srd_gym:SRD-v0",
     about: Mapping[str, Any] | None = None,
     told: Callable[[float], None] = lambda _: None,
     **arguments: Any,
@@ -46,15 +47,16 @@ def collect_minari(
         env_id: of the environment.
         about: further arguments of Minari's `create_dataset` (algorithm_name, author, description, ...).
         told: called with the number of episodes just played.
-        arguments: of the environment, such as `reward` and `observation="compact"`; plain values, as the data set keeps
-            them as JSON.
+        arguments: of the environment, such as `reward` and `observation="compact"`. The data set keeps them as JSON:
+            measures, users (`Clicks`) and pruning by their notation, all else as plain values.
 
     Returns:
         The `minari.MinariDataset`.
 
     Raises:
         ImportError: Minari is not installed.
-        ValueError: no id of a data set, one that exists already, or less than one episode.
+        ValueError: no id of a data set, one that exists already, less than one episode, or arguments that the
+            environment cannot be recovered from; nothing is played then.
         TypeError: topics that are not named.
     """
     try:
@@ -77,9 +79,10 @@ def collect_minari(
         ) from error
     if Path(minari.storage.get_dataset_path(dataset_id)).exists():
         raise ValueError(f"there is a data set {dataset_id}; choose another version, or minari.delete_dataset it")
-    order = orders_of(ranker, topics_from(topics))
-    collector = minari.DataCollector(gym.make(env_id, topics=topics, **arguments))
+    # What JSON holds, so that the environment is the one that is recovered; or an error before anything is played.
+    collector = minari.DataCollector(gym.make(env_id, topics=topics, **json.loads(json.dumps(arguments, default=str))))
     try:
+        order = orders_of(ranker, topics_from(topics))
         _play(collector, order, policy, episodes, seed, told)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it asks for scores of random and expert policies

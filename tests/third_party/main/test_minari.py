@@ -10,6 +10,13 @@ from typing import Any
 import minari
 import pytest
 from run_srd import Srd
+from small_topics import FirstRankOnly
+
+from srd_agents.registry import make_ranker
+from srd_gym import Clicks, measure
+from srd_gym.offline import EpsilonPolicy
+from srd_gym.offline.minari_data import collect_minari
+from srd_gym.pruning import KNN
 
 READ = """
 import sys
@@ -75,3 +82,38 @@ def test_a_damaged_data_set_is_told_and_can_be_made_anew(srd: Srd, tmp_path: Pat
     assert "choose another version" in collect(srd).err
     minari.delete_dataset("srd/tiny/mmr-v0")
     assert collect(srd).code == 0
+
+
+def collected(reward: Any = "alpha_DCG", **arguments: Any) -> Any:
+    how: dict[str, Any] = {"topics": "synthetic:tiny", "episodes": 4, "policy": EpsilonPolicy(0.3), "horizon": 3}
+    return collect_minari("srd/tiny/objects-v0", make_ranker("mmr"), reward=reward, **how, **arguments)
+
+
+@pytest.mark.usefixtures("srd")
+@pytest.mark.parametrize("arguments", [
+    {"reward": Clicks(model="dbn", attraction=(0.1, 0.5, 0.9))},
+    {"reward": measure("alpha_nDCG@2"), "measures": (measure("NRBP"), "StRecall")},
+    {"pruning": KNN(0.3)},
+])  # fmt: skip
+def test_measures_users_and_pruning_survive_in_the_data_set(arguments: dict[str, Any]) -> None:
+    made = collected(**arguments)
+    env: Any = made.recover_environment()
+    data = zip(made.storage.get_episode_metadata(range(4)), made, strict=True)
+    for about, episode in data:
+        env.reset(seed=about["seed"])
+        assert [env.step(action)[1] for action in episode.actions] == episode.rewards.tolist()
+
+
+@pytest.mark.usefixtures("srd")
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"reward": FirstRankOnly()}, "unknown measure"),
+    ({"mask_dtype": bool}, "unknown mask_dtype"),
+])  # fmt: skip
+def test_what_no_data_set_can_hold_is_refused_before_anything_is_played(
+    arguments: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    played: list[float] = []
+    with pytest.raises(ValueError, match=message):
+        collected(**arguments, told=played.append)
+    assert not played
+    assert not list(tmp_path.glob("srd/tiny/*"))

@@ -12,7 +12,7 @@ def main() -> int:
         The exit code.
     """
     sys.stdout.write(
-        'srd_gym is a library: import srd_gym; gymnasium.make("SRD-v0", topics="words").\n'
+        'srd_gym is a library: import srd_gym; gymnasium.make("srd_gym:SRD-v0", topics="words").\n'
         'The command is srd (pip install "srd-gym[cli]"): srd --help.\n'
         "README.md and docs/index.md lead to everything else.\n"
     )

@@ -40,6 +40,20 @@ def test_code_of_page_runs(
     run_page(page)
 
 
+def test_environments_are_made_by_the_id_that_worker_processes_know() -> None:
+    """Nothing registers the bare id where a worker starts: `srd_gym:SRD-v0` imports what does."""
+    pages = [
+        *PAGES,
+        *ELSEWHERE,
+        *THIRD_PARTY.glob("*.py"),
+        *DOCS.glob("tutorials/*.ipynb"),
+        *ROOT.glob("srd_gym/**/*.py"),
+    ]
+    pages += [*ROOT.glob("agents/srd_agents/**/*.py"), *ROOT.glob("train/srd_train/**/*.py")]
+    bare = re.compile(r"""make(?:_vec|_vec_env)?\(\s*\\?["']SRD-|start_method.{,5}fork\b""")
+    assert not [page.name for page in pages if "changelog" not in page.name and bare.search(page.read_text("utf-8"))]
+
+
 def test_the_logger_on_the_page_gets_every_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_page(DOCS / "agents.md")

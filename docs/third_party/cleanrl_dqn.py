@@ -126,8 +126,9 @@ class Replay:
 def make(args: Args, topics: srd_gym.TopicSet, num_envs: int) -> gym.vector.VectorEnv:
     """The environment, in the mode and with the observations that the training below expects."""
     return gym.make_vec(
-        "SRD-v0", num_envs=num_envs, vectorization_mode="vector_entry_point", autoreset_mode=AutoresetMode.SAME_STEP,
-        observation="compact", topics=topics, reward=args.reward, horizon=args.horizon,
+        "srd_gym:SRD-v0", num_envs=num_envs, vectorization_mode="vector_entry_point",
+        autoreset_mode=AutoresetMode.SAME_STEP, observation="compact",
+        topics=topics, reward=args.reward, horizon=args.horizon,
     )  # fmt: skip
 
 

@@ -96,8 +96,8 @@ def tensors(observation: dict[str, np.ndarray]) -> dict[str, torch.Tensor]:
 def make(args: Args, topics: srd_gym.TopicSet, num_envs: int) -> gym.vector.VectorEnv:
     """The environment, in the mode that the training below expects."""
     return gym.make_vec(
-        "SRD-v0", num_envs=num_envs, vectorization_mode="vector_entry_point", autoreset_mode=AutoresetMode.SAME_STEP,
-        topics=topics, reward=args.reward, horizon=args.horizon,
+        "srd_gym:SRD-v0", num_envs=num_envs, vectorization_mode="vector_entry_point",
+        autoreset_mode=AutoresetMode.SAME_STEP, topics=topics, reward=args.reward, horizon=args.horizon,
     )  # fmt: skip
 
 

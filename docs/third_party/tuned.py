@@ -26,7 +26,7 @@ from srd_gym.measures import evaluate
 
 FOLD = srd_gym.load_topics("synthetic:serp:600").folds(5, seed=0)[0]
 TASK = {"topics": FOLD.train, "reward": "alpha_nDCG@10", "horizon": 10}
-"""Of `gym.make("SRD-v0", **TASK)`: the return is the measure that the curves show."""
+"""Of `gym.make("srd_gym:SRD-v0", **TASK)`: the return is the measure that the curves show."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ def validate(act: Callable[[dict[str, np.ndarray]], np.ndarray]) -> float:
     """Mean alpha_nDCG@10 of the validation topics, each ranked once."""
     topics = FOLD.validation
     envs = gym.make_vec(
-        "SRD-v0", num_envs=len(topics), vectorization_mode="vector_entry_point", **TASK | {"topics": topics}
+        "srd_gym:SRD-v0", num_envs=len(topics), vectorization_mode="vector_entry_point", **TASK | {"topics": topics}
     )
     observation, _ = envs.reset(options={"query_ids": list(topics.query_ids)})
     total = 0.0

@@ -10,7 +10,6 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from tuned import TASK, Curve, record
 
-import srd_gym  # noqa: F401 - registers SRD-v0
 from srd_agents.sb3.policies import policy_arguments, policy_for
 
 ON_POLICY = {
@@ -60,7 +59,7 @@ def training(kind: type[Any]) -> Any:
     """How this algorithm trains."""
 
     def train(steps: int, seed: int, curve: Curve) -> None:
-        env = make_vec_env("SRD-v0", n_envs=8 if kind is DQN else 16, seed=seed, env_kwargs=TASK)
+        env = make_vec_env("srd_gym:SRD-v0", n_envs=8 if kind is DQN else 16, seed=seed, env_kwargs=TASK)
         stock = ("MultiInputPolicy", {"net_arch": [128, 128]}) if kind is PPO else None
         policy, arguments = stock or (policy_for(kind), policy_arguments(env))
         model = kind(policy, env, policy_kwargs=arguments, seed=seed, **SETTINGS[kind])

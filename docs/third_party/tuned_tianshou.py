@@ -16,7 +16,6 @@ from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams
 from tianshou.utils.net.common import ActionReprNet
 from tuned import TASK, Curve, Network, record
 
-import srd_gym  # noqa: F401 - registers SRD-v0
 from srd_gym.wrappers import TianshouObservation
 
 ENVS = 16
@@ -50,14 +49,14 @@ class Part(ActionReprNet):
 
 def collector(algorithm: Any, seed: int, size: int) -> Collector:
     """Plays the episodes."""
-    envs = DummyVectorEnv([lambda: TianshouObservation(gym.make("SRD-v0", **TASK), flat=False)] * ENVS)
+    envs = DummyVectorEnv([lambda: TianshouObservation(gym.make("srd_gym:SRD-v0", **TASK), flat=False)] * ENVS)
     envs.seed(seed)
     return Collector(algorithm, envs, VectorReplayBuffer(size, ENVS), exploration_noise=True)
 
 
 def dqn(steps: int, seed: int, curve: Curve) -> None:
     """Train action values."""
-    space: Any = gym.make("SRD-v0", **TASK).action_space
+    space: Any = gym.make("srd_gym:SRD-v0", **TASK).action_space
     scores = Part(0)
     policy = DiscreteQLearningPolicy(model=scores, action_space=space, eps_training=DQN_EXPLORATION[0])
     algorithm = DQN(policy=policy, optim=AdamOptimizerFactory(lr=DQN_LEARNING_RATE), **DQN_SETTINGS)
@@ -86,7 +85,7 @@ def dqn(steps: int, seed: int, curve: Curve) -> None:
 
 def ppo(steps: int, seed: int, curve: Curve) -> None:
     """Train an actor and a critic that share nothing."""
-    space: Any = gym.make("SRD-v0", **TASK).action_space
+    space: Any = gym.make("srd_gym:SRD-v0", **TASK).action_space
     scores = Part(0)
     policy = DiscreteActorPolicy(actor=scores, action_space=space)
     adam = AdamOptimizerFactory(lr=PPO_LEARNING_RATE)

@@ -13,8 +13,6 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 from tuned import TASK, Curve, Network, record
 
-import srd_gym  # noqa: F401 - registers SRD-v0
-
 EPISODES = 64
 FRAMES = 640
 PASSES, MINIBATCH = 6, 160
@@ -39,7 +37,7 @@ class Part(torch.nn.Module):
 def ppo(steps: int, seed: int, curve: Curve) -> None:
     """Train an actor and a critic that share nothing."""
     vector = gym.make_vec(
-        "SRD-v0", num_envs=EPISODES, vectorization_mode="vector_entry_point", mask_dtype="bool",
+        "srd_gym:SRD-v0", num_envs=EPISODES, vectorization_mode="vector_entry_point", mask_dtype="bool",
         autoreset_mode="disabled", **TASK,
     )  # fmt: skip
     env = TransformedEnv(GymWrapper(vector, categorical_action_encoding=True), ActionMask())

@@ -1,6 +1,6 @@
 """Strategies that mask candidates, so that a policy has fewer to look at (Liu et al. 2018). Numpy only.
 
-Pass one to an environment or simulator: `gym.make("SRD-v0", pruning=KNN(0.3))`.
+Pass one to an environment or simulator: `gym.make("srd_gym:SRD-v0", pruning=KNN(0.3))`.
 """
 
 from srd_gym.pruning.by_ranker import ByRanker

@@ -2,7 +2,7 @@
 
 A compact observation is small (replay buffers), and everything else in a full one depends on the topic alone:
 
-    env = gym.make("SRD-v0", observation="compact")
+    env = gym.make("srd_gym:SRD-v0", observation="compact")
     known = tables(env)
     full = lookup(observation, known)
 

@@ -2,8 +2,8 @@
 
 `observation` of each wrapper takes one observation or several stacked, and so does the native vector environment:
 
-    vector = gym.make_vec("SRD-v0", num_envs=8, vectorization_mode="vector_entry_point")
-    flat = VectorObservation(vector, FlatObservation(gym.make("SRD-v0")))
+    vector = gym.make_vec("srd_gym:SRD-v0", num_envs=8, vectorization_mode="vector_entry_point")
+    flat = VectorObservation(vector, FlatObservation(gym.make("srd_gym:SRD-v0")))
 
 What it returns shares no memory with what it was given, except arrays that it passes on as they are.
 
@@ -46,7 +46,7 @@ class _Form(gym.ObservationWrapper[Any, np.int64, Any], RecordConstructorArgs):
 class BoolMask(_Form):
     """`action_mask` in bool, as TorchRL's `MaskedCategorical` wants it.
 
-    The same as `gym.make("SRD-v0", mask_dtype="bool")`, for environments made elsewhere.
+    The same as `gym.make("srd_gym:SRD-v0", mask_dtype="bool")`, for environments made elsewhere.
 
     Args:
         env: `SRD-v0`, wrapped or not, as long as its observation has the keys that are read.
@@ -135,7 +135,7 @@ class VectorObservation(VectorWrapper):  # without type arguments: it takes none
     Differs from Gymnasium's `TransformObservation`: it takes all three autoreset modes, SAME_STEP too.
 
     Args:
-        env: `gym.make_vec("SRD-v0", ..., vectorization_mode="vector_entry_point")`.
+        env: `gym.make_vec("srd_gym:SRD-v0", ..., vectorization_mode="vector_entry_point")`.
         one: a single environment of the same arguments, under the wrapper.
     """
 

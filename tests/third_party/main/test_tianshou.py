@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from small_topics import judged_topic
 from tianshou.algorithm import DQN
 from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
 from tianshou.algorithm.optim import AdamOptimizerFactory
@@ -16,6 +17,8 @@ from tianshou.env import DummyVectorEnv
 from tianshou.trainer import OffPolicyTrainerParams
 from wrapper_stacks import TOPICS
 
+from srd_gym import TopicSet
+from srd_gym.envs import SelectionEnv
 from srd_gym.wrappers import TianshouObservation, lookup, tables
 
 
@@ -57,3 +60,29 @@ def test_dqn_masks_and_keeps_the_small_observation(observation: Any) -> None:
     assert not experience.buffer.info["invalid_action"].any()
     kept = {"full": {"query", "documents", "retrieval_scores", "ranking"}, "compact": {"topic", "ranking"}}
     assert set(experience.buffer.obs.obs.get_keys()) == kept[observation]
+
+
+def test_a_buffer_keeps_infos_of_topics_with_fewer_candidates_than_ranks() -> None:
+    """Rankings are arrays of one length from reset to end: none is stored as zeros, which would be document 0."""
+    topics = TopicSet([judged_topic(n, width=4) for n in (2, 3, 9)], name="few")
+
+    def make() -> gym.Env[Any, Any]:
+        return TianshouObservation(SelectionEnv(topics, horizon=5), flat=False)
+
+    torch.manual_seed(0)
+    env = make()
+    policy = DiscreteQLearningPolicy(model=Scores(tables(env)), action_space=env.action_space, eps_training=1.0)
+    dqn = DQN(policy=policy, optim=AdamOptimizerFactory(lr=1e-3))
+    experience = Collector(dqn, DummyVectorEnv([make] * 2), VectorReplayBuffer(200, 2))
+    experience.reset()
+    experience.collect(n_step=100)
+    kept = experience.buffer[experience.buffer.sample_indices(0)]  # all
+    rankings = kept.info["ranking"]
+    assert rankings.shape == (len(kept), 5)
+    np.testing.assert_array_equal(rankings, kept.obs_next.obs.ranking)
+    filled = (rankings >= 0).sum(axis=1)
+    assert set(filled[kept.terminated].tolist()) == {2, 3, 5}
+    assert not kept.info["wasted"].any()
+    for ranking, count in zip(rankings, filled, strict=True):
+        assert (ranking[count:] == -1).all()
+        assert len(set(ranking[:count].tolist())) == count

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
 import pytest
 import torch
-from torchrl.envs import ActionMask, GymWrapper, PettingZooWrapper, TransformedEnv
+from torchrl.envs import ActionMask, GymEnv, GymWrapper, ParallelEnv, PettingZooWrapper, TransformedEnv
 from torchrl.envs.utils import check_env_specs
 from torchrl.modules import MaskedCategorical
 from wrapper_stacks import SHARED, STACKS, TOPICS, made
@@ -30,6 +31,16 @@ def many(mode: str, **arguments: Any) -> Any:
 
 def test_torchrls_checker_on_the_native_vector_environment() -> None:
     check_env_specs(GymWrapper(many("disabled")), seed=0)
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_workers_know_the_environment_by_the_id_with_its_module(method: str) -> None:
+    make = partial(GymEnv, "srd_gym:SRD-v0", topics=TOPICS, horizon=3)
+    env = ParallelEnv(2, make, mp_start_method=method)
+    try:
+        assert env.rollout(3)["next", "done"][:, -1].all()
+    finally:
+        env.close()
 
 
 def test_random_actions_obey_a_bool_mask() -> None:

@@ -25,6 +25,7 @@ from srd_gym.data.trec import load_trec
 from srd_gym.measures import Evaluation, evaluate_run
 from srd_gym.trec_files import read_qrels, read_run
 from srd_train.report.comparison import compare
+from srd_train.report.markup import topics_csv
 from srd_train.report.significance import holm, wins_ties_losses
 from srd_train.report.tables import ResultTable
 
@@ -354,6 +355,19 @@ def test_long_and_odd_latex_compiles(made: dict[str, Path], tmp_path: Path) -> N
     assert text.count(r"\begin{table}") == 1 + math.ceil(30 * 29 / 2 / 40)
     assert "$^{ad}$" in text
     compiled(text, tmp_path)
+
+
+def test_no_cell_of_csv_is_a_formula(made: dict[str, Path]) -> None:
+    odd = ["=1+1", "+1", "-1", "@sum", "\tx", "a=1", "'"]
+    runs = {name: read_run(made[NAMES[number % 3]]) for number, name in enumerate(odd)}
+    result = compare(read_qrels(made["qrels"]), runs, MEASURES[:1], pairs=True)
+    for text in (result.csv(), topics_csv(result.tables)):
+        cells = [cell for row in csv.reader(text.splitlines()) for cell in row]
+        assert {"'=1+1", "'+1", "'-1", "'@sum", "'\tx", "a=1", "'"} <= set(cells)
+        for cell in cells:
+            if cell.startswith(tuple("=+-@\t")):
+                float(cell)  # a number below 0 stays one
+    assert any(cell.startswith("-") for row in csv.reader(result.csv().splitlines()) for cell in row)
 
 
 def test_other_forms_hold_the_same_figures(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:

@@ -289,9 +289,10 @@ def topics_csv(tables: Sequence[ResultTable]) -> str:
 
 
 def _csv_text(rows: Sequence[Sequence[object]]) -> str:
-    """Rows as CSV, with plain line ends."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    """Rows as CSV, with plain line ends; "'" before a name that a spreadsheet would take for a formula."""
+    text, formulas = io.StringIO(), tuple("=+-@\t\r")
+    plain = [[f"'{one}" if isinstance(one, str) and one.startswith(formulas) else one for one in row] for row in rows]
+    csv.writer(text, lineterminator="\n").writerows(plain)
     return text.getvalue()
 
 

@@ -30,7 +30,7 @@ class MappedFile:
         self._file.close()
 
     def moved(self, arrays: Sequence[NDArray[np.float32] | None]) -> list[NDArray[np.float32] | None]:
-        """The same arrays, flat and from the file.
+        """The same arrays, from the file.
 
         Raises:
             OSError: the disk is full.
@@ -50,4 +50,4 @@ class MappedFile:
             self._next += size
         self._file.write(np.ascontiguousarray(array).data)
         mapped, self._room = self._room[: array.size], self._room[array.size :]
-        return mapped
+        return mapped.reshape(array.shape)

@@ -294,7 +294,7 @@ def _values(batch: pa.RecordBatch, name: str, path: PathLike) -> list[Any]:
     expected = schema_of_topics().field(name).type
     try:
         if name in _FLOATS or name in _GRADES:
-            return number_rows(column, expected.value_type, may_lack=name == "subtopic_scores")
+            return number_rows(column, expected.value_type, may_lack=name == "subtopic_scores", by_rows=True)
         values: list[Any] = column.cast(expected).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise ValueError(
@@ -306,6 +306,8 @@ def _values(batch: pa.RecordBatch, name: str, path: PathLike) -> list[Any]:
 def _shaped(values: dict[str, Any]) -> dict[str, Any]:
     """Flat arrays of a row as matrices; what does not divide stays flat, and Topic's error names it."""
     width = values.pop("vector_width", None)
+    if (query := values.get("query_vector")) is not None and query.shape[:-1] == (1,):
+        values["query_vector"] = query[0]
     for name in ("subtopic_ids", "feature_names"):
         values[name] = values.get(name) or ()
     n, s = len(values.get("doc_ids") or ()), len(values["subtopic_ids"])
@@ -325,8 +327,9 @@ def _shaped(values: dict[str, Any]) -> dict[str, Any]:
     for name, shape in shapes.items():
         array = values.get(name)
         if array is not None:
-            if array.size != shape[0] * shape[1]:
-                raise ValueError(f"{name} holds {array.size} numbers, expected {shape[0]} x {shape[1]}")
+            if array.size != shape[0] * shape[1] or (array.ndim > 1 and array.shape != shape):
+                came = " x ".join(map(str, array.shape))
+                raise ValueError(f"{name} holds {came} numbers, expected {shape[0]} x {shape[1]}")
             values[name] = array.reshape(shape)
     return values
 
@@ -411,16 +414,20 @@ def _growth() -> int:
     return int(text)
 
 
-def number_rows(column: pa.Array, kind: pa.DataType, *, may_lack: bool = False) -> list[NDArray[Any] | None]:
+def number_rows(
+    column: pa.Array, kind: pa.DataType, *, may_lack: bool = False, by_rows: bool = False
+) -> list[NDArray[Any] | None]:
     """A list column of numbers as one flat array a row (views into Arrow's memory where the type is ours).
 
     Args:
         column: lists, or lists of lists of one length.
         kind: the numbers' type.
         may_lack: whether a null among them is NaN, and no error.
+        by_rows: whether lists of lists become arrays [rows, width].
     """
     present = column.is_valid().to_numpy(zero_copy_only=False)
     sizes, values = _lengths(column), pc.list_flatten(column)
+    counts = sizes if by_rows and pa.types.is_nested(values.type) else None
     if pa.types.is_nested(values.type):
         sizes, values = _joined(sizes, _lengths(values)), pc.list_flatten(values)
     if values.null_count and may_lack:
@@ -432,7 +439,10 @@ def number_rows(column: pa.Array, kind: pa.DataType, *, may_lack: bool = False) 
         values = values.cast(kind, safe=False)
     numbers = values.cast(kind).to_numpy(zero_copy_only=False)
     ends = np.cumsum(sizes)
-    return [numbers[end - size : end] if there else None for there, size, end in zip(present, sizes, ends, strict=True)]
+    rows = [numbers[end - size : end] if there else None for there, size, end in zip(present, sizes, ends, strict=True)]
+    if counts is None:
+        return rows
+    return [row if row is None or not n else row.reshape(n, -1) for n, row in zip(counts, rows, strict=True)]
 
 
 def _lengths(lists: pa.Array) -> NDArray[np.int64]:

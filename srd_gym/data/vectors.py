@@ -345,7 +345,7 @@ def _parquet_entries(path: PathLike, wanted: frozenset[str] | None) -> Entries:
         for first, batch in read_batches(file, path, columns, _ROWS):
             place.at = f", row {first}"
             names = batch.column("id").cast(pa.string()).to_pylist()
-            vectors = number_rows(batch.column("vector"), pa.float32())
+            vectors = number_rows(batch.column("vector"), pa.float32(), by_rows=True)
             for row, (name, vector) in enumerate(zip(names, vectors, strict=True), start=first):
                 if name is None or vector is None:
                     raise ValueError(f"{_WHAT}: {path}, row {row}: id and vector must not be null")

@@ -106,6 +106,30 @@ def test_other_tools_may_write_wider_types_and_nested_lists(tmp_path: Path) -> N
     assert read[1].judgments is read[1].subtopic_scores is None
 
 
+@pytest.mark.parametrize(("column", "rows", "message"), [
+    ("doc_vectors", [[1.0] * 4] * 3, "doc_vectors holds 3 x 4 numbers, expected 2 x 6"),
+    ("judgments", [[1, 0, 0, 1]], "judgments holds 1 x 4 numbers, expected 2 x 2"),
+    ("subtopic_scores", [[1.0, 2, 3, 4]], "subtopic_scores holds 1 x 4 numbers, expected 2 x 2"),
+    ("query_vector", [[1.0] * 3] * 2, r"query_vector has shape \(2, 3\), expected \(6,\)"),
+])  # fmt: skip
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.filterwarnings("ignore::srd_gym.data.DataNotice")
+def test_rows_of_lists_are_counted_and_not_their_numbers(
+    column: str, rows: Any, message: str, on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = {
+        "query_id": ["7"], "doc_ids": [["x", "y"]], "doc_vectors": [[[1.0] * 6] * 2], "query_vector": [[[1.0] * 6]],
+        "subtopic_ids": [["s", "t"]], "judgments": [[[1, 0], [0, 1]]],
+    }  # fmt: skip
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(columns), path)
+    if on_disk:
+        monkeypatch.setattr(parquet, "IN_MEMORY", 0)
+    assert read_topics(path)[0].query_vector.shape == (6,)
+    pq.write_table(pa.table(columns | {column: [rows]}), path)
+    refused(lambda: read_topics(path), message)
+
+
 def test_older_files_lack_the_column_of_scores_of_subtopics(tmp_path: Path) -> None:
     path = tmp_path / "older.parquet"
     write_topics(path, TOPICS)

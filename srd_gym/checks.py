@@ -7,12 +7,13 @@ import difflib
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.reading import few, shown, shown_text
+from srd_gym.reading import few, kind_of, shown, shown_text, with_type
 
 _FEW = 5
 """Names that are listed even where near ones are suggested."""
@@ -88,7 +89,7 @@ def check_integer(name: str, value: object, least: int, most: int = 2**63 - 1) -
         ValueError: one out of range.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be a whole number, got {shown(value)} ({type(value).__name__})")
+        raise TypeError(f"{name} must be a whole number, got {with_type(value)}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {shown(int(value))}")
     if value > most:
@@ -108,7 +109,7 @@ def check_number(name: str, value: object, least: float, most: float = sys.float
         ValueError: one out of range, infinity or NaN.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {shown(value)} ({type(value).__name__})")
+        raise TypeError(f"{name} must be a number, got {with_type(value)}")
     given = value.item() if isinstance(value, np.generic) else value  # float32 would overflow in the comparison
     if not least <= given <= most:
         wanted = f"between {least:g} and {most:g}" if most < sys.float_info.max else f"finite and at least {least:g}"
@@ -142,10 +143,8 @@ def finite_numbers(who: str, given: Any, shape: tuple[int, ...]) -> NDArray[Any]
         array = np.asarray(given)
     except ValueError:  # rows of different lengths
         array = np.asarray(None)
-    if array.dtype.kind not in "biuf":
-        came = type(given).__name__ if array.dtype == object else array.dtype
-    elif array.shape != shape:
-        came = f"{array.dtype} of shape {array.shape}"
+    if array.dtype.kind not in "biuf" or array.shape != shape:
+        came = with_type(array if array.ndim else given)
     elif np.count_nonzero(finite := np.isfinite(array)) < array.size:
         came = f"{array[~finite][0]} at {tuple(np.argwhere(~finite)[0].tolist())}"
     else:
@@ -181,20 +180,94 @@ def argument_errors() -> Iterator[None]:
 
 def name_of(ranker: object) -> str:
     """Name of a ranker in errors: its name in the registry where it is there, else its class."""
-    return str(ranker if isinstance(ranker, str) else getattr(ranker, "name", type(ranker).__name__))
+    return str(ranker if isinstance(ranker, str) else getattr(ranker, "name", kind_of(ranker)))
 
 
 def array_from(values: Any) -> NDArray[Any]:
-    """The values as an array.
+    """The values as an array; tensors of bfloat16 become float32.
 
     Raises:
         ValueError: no array, or some are masked: an array would show what their mask hides.
     """
-    ma = sys.modules.get("numpy.ma")  # importing it takes long, and nothing is masked before
+    # Importing it takes long, and nothing is masked before; another thread may just be importing it.
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
     rows = values if isinstance(values, list | tuple) else (values,)
-    if ma is not None and any(isinstance(row, ma.MaskedArray) and ma.is_masked(row) for row in rows):
+    if masked is not None and any(isinstance(row, masked) and np.any(row.mask) for row in rows):
         raise ValueError("some values are masked; fill them, or leave them out")
-    return np.asarray(values)
+    try:
+        return np.asarray(values)
+    except TypeError as error:
+        if "BFloat16" not in str(error):  # of which numpy knows nothing
+            raise
+        return np.asarray(values.float() if hasattr(values, "float") else [array_from(row) for row in values])
+
+
+def numbers_of(name: str, values: Any, kinds: str = "fiub", what: str = "numbers", lacks: bool = False) -> NDArray[Any]:
+    """An argument as an array of numbers.
+
+    A column of a data frame may be of objects and hold numbers or rows of them; whole numbers beyond 64 bits become
+    float64.
+
+    Args:
+        name: of the argument, for errors.
+        values: any numbers in rows.
+        kinds: letters of the types that it may have (`numpy.dtype.kind`).
+        what: what these are called.
+        lacks: whether None among the numbers is NaN, and no error.
+
+    Raises:
+        TypeError: something of another type.
+        ValueError: no array, masked values, rows of several lengths, or a number beyond float64.
+    """
+    if type(values) is np.ndarray and values.dtype.kind in kinds:  # most are, and none of these is masked
+        return values
+    try:
+        array = array_from(values)
+        if array.dtype == object and array.ndim:
+            array = array_from(array.tolist())
+        if array.dtype == object and all(isinstance(each, Real) or (each is None and lacks) for each in array.flat):
+            array = array.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        if "inhomogeneous" in str(error):
+            check_even(name, values)
+        raise ValueError(f"{name} cannot be read as an array of {what}: {error}") from error
+    if array.size and array.dtype.kind not in kinds:
+        odd = next((each for each in np.asarray(values, object).flat if not isinstance(each, Real)), array.flat[0])
+        advice = "convert them first" if array.ndim else "give a list or an array (of a sparse matrix: toarray())"
+        if array.ndim and array.dtype == object:
+            advice = "is one of them missing, or are they of different lengths?"
+        raise TypeError(f"{name} must hold {what}, got {with_type(odd)}; {advice}")
+    return array
+
+
+def rows_of_column(values: Any) -> Any:
+    """The vectors in a column of a data frame as a list, None for a missing one; anything else as it is."""
+    if values is None or isinstance(values, list | tuple) or np.ndim(values) != 1:
+        return values
+    rows = array_from(values)
+    return [None if is_missing(row) else row for row in rows.tolist()] if rows.dtype == object else values
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell of a data frame is NaN or NA."""
+    return type(cell).__name__ == "NAType" or (isinstance(cell, float) and np.isnan(cell))
+
+
+def check_even(name: str, rows: Sequence[Any]) -> None:
+    """Refuse rows of several lengths.
+
+    Args:
+        name: of what is given, for errors.
+        rows: lists or arrays; what has no length is passed over.
+
+    Raises:
+        ValueError: a row is longer or shorter than the first.
+    """
+    lengths = [(place, len(row)) for place, row in enumerate(rows) if hasattr(row, "__len__")]
+    for place, length in lengths:
+        if length != lengths[0][1]:
+            first = f"{lengths[0][1]} numbers in row {lengths[0][0]}"
+            raise ValueError(f"{name} must have rows of one length, got {first} and {length} in row {place}")
 
 
 def all_finite(array: NDArray[Any]) -> bool:
@@ -262,9 +335,7 @@ def checked_ranking(ranking: Any, topic: Candidates, ranker: object, k: int | No
     row: NDArray[Any] = np.asarray(ranking)
     documents, wrong = row.tolist(), ""
     if row.ndim != 1 or (documents and row.dtype.kind not in "iu"):
-        wrong = (
-            f"returned {row.dtype} of shape {row.shape} for topic {shown(topic.query_id)}; expected whole numbers [K]"
-        )
+        wrong = f"returned {with_type(ranking)} for topic {shown(topic.query_id)}; expected whole numbers [K]"
     elif len(distinct := set(documents)) < len(documents):
         wrong = (
             f"ranks a document of topic {shown(topic.query_id)} twice, as happens where scores are NaN: are its "
@@ -290,7 +361,7 @@ def checked_rankings(
         ValueError: more or fewer rankings than topics, or as `checked_ranking`.
     """
     if not hasattr(rankings, "__len__") or len(rankings) != len(topics):
-        came = len(rankings) if hasattr(rankings, "__len__") else type(rankings).__name__
+        came = len(rankings) if hasattr(rankings, "__len__") else kind_of(rankings)
         raise ValueError(
             f"ranker {shown(name_of(ranker))} returned {came} for {len(topics)} topics; expected a list of one ranking "
             "each"

@@ -25,7 +25,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from srd_gym.reading import few, shown, shown_text
+from srd_gym.reading import few, kind_of, shown, shown_text, with_type
 from srd_gym.trec_files import Order, Qrels, Run, qrels_from, read_qrels, read_run, run_from
 
 PREFIX = "ir-datasets:"
@@ -130,10 +130,7 @@ def _opened(source: Any) -> Any:
     if isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "dataset_id"):
         return source
     if not isinstance(source, Iterable):
-        raise TypeError(
-            f"expected a path, records such as those of ir_measures, a data frame or dictionaries, got {shown(source)} "
-            f"({type(source).__name__})"
-        )
+        raise TypeError(f"expected a path, records as of ir_measures, a frame or dictionaries, got {with_type(source)}")
     return list(source)
 
 
@@ -148,7 +145,7 @@ def _files(given: Any) -> list[Any]:
 
 def _called(source: Any) -> str:
     """Name of a source in errors."""
-    return source if isinstance(source, str) else type(source).__name__
+    return source if isinstance(source, str) else kind_of(source)
 
 
 def _columns(given: Any, what: str, parts: Sequence[str]) -> list[list[Any]]:
@@ -215,11 +212,12 @@ def _ranked(given: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
     for query, ranking in given.items():
         if isinstance(ranking, Mapping):
             rows += [(query, document, score) for document, score in ranking.items()]
-        elif isinstance(ranking, Iterable) and not isinstance(ranking, str):
+        elif isinstance(ranking, Iterable) and not isinstance(ranking, str | bytes | set | frozenset):
             documents = list(ranking)
             rows += [(query, document, float(len(documents) - rank)) for rank, document in enumerate(documents)]
         else:
-            raise ValueError(f"run: query {shown(query)}: expected {{document: score}} or a list, got {shown(ranking)}")
+            came = with_type(ranking)
+            raise ValueError(f"run: query {shown(query)}: expected {{document: score}} or a list, got {came}")
     return rows
 
 
@@ -239,9 +237,7 @@ def _id(value: Any, what: str, part: str) -> str:
     """An id that is a whole number, as text."""
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return str(int(value))
-    raise TypeError(
-        f"{what}: the id of a {part} is text or a whole number, got {shown(value)} ({type(value).__name__})"
-    )
+    raise TypeError(f"{what}: the id of a {part} is text or a whole number, got {with_type(value)}")
 
 
 def _grade(value: Any, what: str) -> int:

@@ -170,17 +170,38 @@ def shown_text(text: str, length: int = 4 * _SHOWN) -> str:
     return text if len(text) <= length else f"{text[:length]}..."
 
 
+class _Plain(reprlib.Repr):
+    """Writes what numpy's numbers, texts and arrays hold, as Python writes it."""
+
+    def repr1(self, x: Any, level: int) -> str:
+        if isinstance(x, np.ndarray) and x.ndim:
+            x = list(x[: self.maxlist + 1])
+        return super().repr1(x.item() if isinstance(x, np.ndarray | np.generic) else x, level)
+
+
 def shown(value: object) -> str:
     """A value as Python writes it (control characters escaped), cut to a length that fits an error message.
 
-    Of a large list or table only the first entries are looked at.
+    Of a large list, table or array only the first entries are looked at; numbers of numpy are those of Python.
     """
     if isinstance(value, str):
-        return repr(shown_text(value, _SHOWN))
+        return repr(shown_text(str.__str__(value), _SHOWN))
     try:
-        return shown_text(reprlib.repr(value), _SHOWN)
+        return shown_text(_Plain().repr(value), _SHOWN)
     except ValueError:  # Python writes no whole number of so many digits
         return f"{type(value).__name__} too long to show"
+
+
+def kind_of(value: object) -> str:
+    """The type of a value in Python's words: "float" of any of numpy's, "array of shape (2,)"."""
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    return type(value.item() if isinstance(value, np.generic) else value).__name__
+
+
+def with_type(value: object) -> str:
+    """A value and its type, for errors: "1.5 (float)"."""
+    return f"{shown(value)} ({kind_of(value)})"
 
 
 def few(names: Collection[object], most: int = _FEW) -> str:

@@ -17,8 +17,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.checks import all_finite, array_from, as_scores, check_integer, unknown
-from srd_gym.reading import few, shown
+from srd_gym.checks import all_finite, as_scores, check_integer, numbers_of, unknown
+from srd_gym.reading import few, shown, with_type
 from srd_gym.showing import ROWS, html_table
 
 FloatArray = NDArray[np.float32]
@@ -344,7 +344,7 @@ class TopicSet(Sequence[Topic]):
             ValueError: no such topic; the message suggests near ids.
         """
         if not isinstance(query_id, str):
-            raise TypeError(f"a query id is text, got {shown(query_id)} ({type(query_id).__name__})")
+            raise TypeError(f"a query id is text, got {with_type(query_id)}")
         if query_id not in self._index:
             raise unknown(f"query id in topic set {shown(self.name)}:", query_id, self._index)
         return self._index[query_id]
@@ -459,7 +459,7 @@ def one_topic(topic: Topic) -> Topic:
     """
     if isinstance(topic, Topic):
         return topic
-    raise TypeError(f"rank takes one Topic, got {shown(topic)} ({type(topic).__name__}); rank_batch takes several")
+    raise TypeError(f"rank takes one Topic, got {with_type(topic)}; rank_batch takes several")
 
 
 def _listed(topics: Iterable[Topic]) -> tuple[Topic, ...]:
@@ -474,7 +474,7 @@ def _listed(topics: Iterable[Topic]) -> tuple[Topic, ...]:
         fault = "; srd_gym.load_topics reads names and files" if isinstance(topics, str) else ""
     raise TypeError(
         "topics must be a TopicSet, the path of a Parquet file or the name of a set, or Topics in a list, got "
-        f"{shown(topics)} ({type(topics).__name__}){fault}"
+        f"{with_type(topics)}{fault}"
     )
 
 
@@ -517,7 +517,7 @@ def _fault(topic: Topic, fault: str, kind: type[Exception] = ValueError) -> Exce
 def _check_texts(topic: Topic) -> None:
     """Ids and texts are text, and ids differ."""
     if not isinstance(topic.query_id, str):
-        raise TypeError(f"query_id must be text, got {shown(topic.query_id)} ({type(topic.query_id).__name__})")
+        raise TypeError(f"query_id must be text, got {with_type(topic.query_id)}")
     if not isinstance(topic.query_text, str | None):
         raise _fault(topic, f"query_text must be text or None, got {shown(topic.query_text)}", TypeError)
     for name in _TEXTS:
@@ -536,15 +536,13 @@ def _texts(topic: Topic, name: str, value: Any) -> tuple[str, ...]:
     """The value as a tuple of text; one text alone would be taken apart letter by letter."""
     if isinstance(value, str):
         raise _fault(topic, f"{name} must be a sequence of texts, got the single text {shown(value)}", TypeError)
-    if not isinstance(value, Iterable):
-        raise _fault(
-            topic, f"{name} must be a sequence of texts, got {shown(value)} ({type(value).__name__})", TypeError
-        )
+    if not isinstance(value, Iterable) or isinstance(value, set | frozenset):
+        raise _fault(topic, f"{name} must be a sequence of texts, got {with_type(value)}", TypeError)
     texts = tuple(value)
     if set(map(type, texts)) - {str}:  # else nothing is looked at one by one
         wrong = [entry for entry in texts if not isinstance(entry, str)]
         if wrong:
-            raise _fault(topic, f"{name} must be text, got {shown(wrong[0])} ({type(wrong[0]).__name__})", TypeError)
+            raise _fault(topic, f"{name} must be text, got {with_type(wrong[0])}", TypeError)
     return texts
 
 
@@ -572,12 +570,9 @@ def _check_arrays(topic: Topic) -> None:
 def _numbers(topic: Topic, name: str) -> NDArray[Any]:
     """A field as an array of numbers."""
     try:
-        given = array_from(getattr(topic, name))
-    except ValueError as error:
-        raise _fault(topic, f"{name} is not an array: {error}") from error
-    if given.size and given.dtype.kind not in "fiub":
-        raise _fault(topic, f"{name} must hold numbers, got {given.dtype}", TypeError)
-    return given
+        return numbers_of(name, getattr(topic, name))
+    except (TypeError, ValueError) as error:
+        raise _fault(topic, str(error), type(error)) from error
 
 
 def _checked_array(topic: Topic, name: str, given: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
@@ -606,7 +601,8 @@ def _checked_array(topic: Topic, name: str, given: NDArray[Any], shape: tuple[in
             array = np.ascontiguousarray(given, dtype=dtype)
     fits = array is given or (not _any_wrong(array, may_lack) if dtype is np.float32 else np.array_equal(array, given))
     if not fits:
-        raise _fault(topic, f"{name} holds values that {np.dtype(dtype).name} cannot represent")
+        wrong = "are not whole numbers from -128 to 127" if dtype is np.int8 else "float32 cannot represent"
+        raise _fault(topic, f"{name} holds values that {wrong}")
     frozen = array.view()
     frozen.flags.writeable = False
     return frozen

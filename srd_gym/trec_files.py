@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from srd_gym.checks import check_option
 from srd_gym.files import PathLike, written_atomically
-from srd_gym.reading import few, numbered_blocks, plain_float, shown
+from srd_gym.reading import few, numbered_blocks, plain_float, shown, with_type
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray
 
@@ -358,6 +358,7 @@ def write_run(
         tag: the run's name.
 
     Raises:
+        TypeError: an id or tag that is not text, or a ranking that is a set or one text.
         ValueError: an id or tag that is empty or holds white space or control characters (the format cannot carry it),
             or a document twice; nothing is written.
     """
@@ -365,6 +366,8 @@ def write_run(
     with written_atomically(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
         for query_id, doc_ids in rankings.items() if isinstance(rankings, Mapping) else rankings:
             check_query_id("run", query_id)
+            if isinstance(doc_ids, str | set | frozenset):
+                raise TypeError(f"run: query {shown(query_id)}: expected a list, best first, got {with_type(doc_ids)}")
             if len(set(doc_ids)) < len(doc_ids):
                 raise ValueError(
                     f"run: a document comes twice for query {shown(query_id)}; a ranking holds each document once"
@@ -520,8 +523,11 @@ def check_word(what: str, name: str, value: str) -> None:
     """Refuse what TREC files cannot carry: their fields are separated by white space and their lines by line ends.
 
     Raises:
+        TypeError: not text.
         ValueError: a value that is empty or holds white space or control characters.
     """
+    if not isinstance(value, str):
+        raise TypeError(f"{what}: {name} must be text, got {with_type(value)}")
     bad = next((c for c in value if c.isspace() or unicodedata.category(c) in {"Cc", "Cs"}), None)
     if bad is not None or not value:
         fault = "is empty" if not value else f"holds {shown(bad)}"

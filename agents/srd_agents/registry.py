@@ -242,7 +242,7 @@ class Registry(Mapping[str, RankerSpec]):
         Raises:
             ValueError: none; the message suggests the nearest names.
         """
-        if name not in self:
+        if not isinstance(name, str) or name not in self:
             raise unknown("ranker", name, [*self.built_in, *self._announced()], hint)
         return self[name]
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.core.arrays import TopicArrays, read_only
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.reading import with_type
 from srd_gym.showing import short_repr
 
 Where = int | slice | IntArray
@@ -239,8 +240,7 @@ def episode_indices(episodes: ArrayLike, count: int) -> IntArray:
         return np.zeros(0, np.int64)
     if given.dtype.kind not in "iu" or given.ndim != 1:
         raise TypeError(
-            f"episodes must be integers from 0 to {count - 1}, or a [{count}] bool mask, got {given.dtype} of shape "
-            f"{given.shape}"
+            f"episodes must be integers from 0 to {count - 1}, or a [{count}] bool mask, got {with_type(given)}"
         )
     indices = given.astype(np.int64)
     beyond = indices.view(np.uint64) >= count  # as unsigned numbers, negative ones are huge
@@ -257,10 +257,8 @@ def checked_mask(name: str, mask: ArrayLike, count: int) -> BoolArray:
     """
     given = np.asarray(mask)
     if given.dtype != np.bool_ or given.shape != (count,) or not given.any():
-        raise ValueError(
-            f"{name} must be [{count}] bool, True for at least one sub-environment, got {given.dtype} of shape "
-            f"{given.shape} with {np.count_nonzero(given)} True"
-        )
+        wanted = f"[{count}] bool, True for at least one sub-environment"
+        raise ValueError(f"{name} must be {wanted}, got {with_type(given)}")
     return given
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from srd_gym.core.arrays import TopicArrays, read_only
 from srd_gym.core.protocols import BoundPruning, Pruning
 from srd_gym.dtypes import BoolArray, IntArray
-from srd_gym.reading import shown
+from srd_gym.reading import kind_of, shown, with_type
 
 
 class Pruner:
@@ -49,7 +49,7 @@ class Pruner:
         """Candidates that stay allowed, if they suffice for the ranks to fill."""
         stay = np.asarray(stay)
         if stay.dtype != np.bool_ or stay.shape != may.shape:
-            raise ValueError(f"{self._name} returned {stay.dtype} of shape {stay.shape}; expected bool {may.shape}")
+            raise ValueError(f"{self._name} returned {with_type(stay)}; expected bool of shape {may.shape}")
         stay = stay & may
         left = stay.sum(axis=1)
         if (left < needed).any():
@@ -70,6 +70,6 @@ def checked_strategy(value: Any) -> Pruning:
     if isinstance(value, type) or not isinstance(value, Pruning):
         raise TypeError(
             "pruning must be a strategy with `bind` (srd_gym.protocols.Pruning), such as srd_gym.pruning.KNN(0.3), "
-            f"got {value.__name__ if isinstance(value, type) else type(value).__name__}"
+            f"got {value.__name__ if isinstance(value, type) else kind_of(value)}"
         )
     return value

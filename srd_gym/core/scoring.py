@@ -18,7 +18,7 @@ from srd_gym.core.protocols import BoundUsers, Reward
 from srd_gym.core.users import Clicks, Users, required_users, seated_users, users_from
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
-from srd_gym.reading import shown
+from srd_gym.reading import kind_of, shown, with_type
 from srd_gym.showing import repr_of
 
 Ties = Literal["retrieval", "random"]
@@ -204,7 +204,7 @@ class ScoringCore:
         given = np.asarray(scores)
         expected = (len(topics), self.arrays.max_candidates)
         if not np.issubdtype(given.dtype, np.integer):
-            raise TypeError(f"scores must be integers from 0 to {self.n_scores - 1}, got {given.dtype}")
+            raise TypeError(f"scores must be integers from 0 to {self.n_scores - 1}, got {with_type(given)}")
         if given.shape != expected:
             raise ValueError(f"expected scores of shape {expected} (episodes, candidates), got {given.shape}")
         present = self.arrays.present[topics]
@@ -229,5 +229,5 @@ def _users_of(reward: object) -> Clicks | None:
     if isinstance(reward, Measure) or not isinstance(reward, Reward):
         return None
     if not isinstance(reward, Clicks):
-        raise TypeError(f"the scoring task takes measures or users (Clicks) as reward, got {type(reward).__name__}")
+        raise TypeError(f"the scoring task takes measures or users (Clicks) as reward, got {kind_of(reward)}")
     return reward

@@ -25,6 +25,7 @@ from srd_gym.core.single import SingleEpisodes
 from srd_gym.core.users import Draws, Users, redrawn_user, required_users, seated_users, users_from
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import Measure, Normalizer, measure
+from srd_gym.reading import kind_of, with_type
 from srd_gym.reading import shown as as_text
 from srd_gym.showing import repr_of, short_repr
 
@@ -139,7 +140,7 @@ class SelectionCore(SingleEpisodes):
         """
         topics = np.atleast_1d(np.asarray(topic_index))
         if topics.ndim != 1 or topics.dtype.kind not in "iu":
-            raise ValueError(f"topic_index must be [B] integers, got shape {topics.shape} of {topics.dtype}")
+            raise ValueError(f"topic_index must be [B] integers, got {with_type(topics)}")
         # As unsigned numbers, negative ones are huge.
         if np.count_nonzero(topics.astype(np.int64, copy=False).view(np.uint64) >= len(self.arrays)):
             raise ValueError(f"topic_index must be 0 to {len(self.arrays) - 1}, got {topics.min()} to {topics.max()}")
@@ -215,8 +216,7 @@ class SelectionCore(SingleEpisodes):
         """
         chosen = array_from(actions)
         if chosen.dtype.kind not in "iu" or (isinstance(actions, list | tuple) and holds_truth(actions)):
-            came = chosen.dtype if chosen.dtype.kind not in "iu" else "True or False"
-            raise TypeError(f"actions must be integers (candidate indices), got {came}")
+            raise TypeError(f"actions must be integers (candidate indices), got {with_type(actions)}")
         if chosen.shape != (self.n_episodes,):
             raise ValueError(f"expected one action for each of {self.n_episodes} episodes, got shape {chosen.shape}")
         if not np.count_nonzero(self._done):
@@ -317,7 +317,7 @@ class SelectionCore(SingleEpisodes):
         else:
             raise TypeError(
                 "reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward (with `name` and `bind`), "
-                f"got {type(reward).__name__}"
+                f"got {kind_of(reward)}"
             )
         # The name, and a digest of what it leaves open.
         paid_by = notation(

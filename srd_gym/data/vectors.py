@@ -28,6 +28,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_gym.checks import rows_of_column
 from srd_gym.data.arrow import pa
 from srd_gym.data.folders import with_optional_gz
 from srd_gym.data.parquet import number_rows, opened_parquet, read_batches
@@ -42,6 +43,7 @@ from srd_gym.reading import (
     refuse_pickle,
     shown,
     shown_text,
+    with_type,
 )
 from srd_gym.topic import FloatArray
 
@@ -86,11 +88,9 @@ class VectorTable:
         self.ids = tuple(ids)
         self.source = source
         self.encoder = encoder
-        given = np.asarray(vectors)
+        given = np.asarray(rows_of_column(vectors))
         if given.ndim != 2 or given.dtype.kind not in "fiub":
-            raise ValueError(
-                f"{_WHAT}: {source}: expected a matrix of numbers [n, F], got shape {given.shape} of {given.dtype}"
-            )
+            raise ValueError(f"{_WHAT}: {source}: expected a matrix of numbers [n, F], got {with_type(given)}")
         if len(given) != len(self.ids):
             raise ValueError(f"{_WHAT}: {source}: {len(self.ids)} ids but {len(given)} vectors; expected one id each")
         with np.errstate(over="ignore"):
@@ -254,7 +254,8 @@ def _table_of(path: PathLike, entries: Entries) -> VectorTable:
     rows: list[FloatArray] = []
     for place, name, row in entries:
         if row.ndim != 1 or not row.size or (rows and row.size != rows[0].size):
-            fault = f"{row.size} numbers, but {rows[0].size} before" if rows else "expected a list of numbers"
+            few = rows and row.ndim == 1
+            fault = f"{row.size} numbers, but {rows[0].size} before" if few else "expected a list of numbers"
             raise ValueError(f"{_WHAT}: {path}{place}: {fault} (id {shown(name)})")
         places.append(place)
         names.append(name)
@@ -332,7 +333,7 @@ def _npz_names(arrays: Any, path: PathLike, part: Part) -> tuple[str, str]:
 def _ids_of(array: NDArray[Any], source: str) -> list[str]:
     """Ids as text; integers are spelt out, numbers with a point are refused (1.1 and 1.10 would become one)."""
     if array.ndim != 1 or array.dtype.kind not in "USiu":
-        raise ValueError(f"{_WHAT}: {source}: ids must be a list of text, got shape {array.shape} of {array.dtype}")
+        raise ValueError(f"{_WHAT}: {source}: ids must be a list of text, got {with_type(array)}")
     values = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array.astype(str)
     names: list[str] = values.tolist()
     return names

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.reading import with_type
 from srd_gym.showing import short_repr
 
 Rows = NDArray[np.bool_] | NDArray[np.integer[Any]]
@@ -129,7 +130,7 @@ class BoundMeasure:
         """
         rankings = np.asarray(rankings)
         if rankings.dtype.kind not in "iu":
-            raise TypeError(f"rankings hold candidate indices, expected integers, got {rankings.dtype}")
+            raise TypeError(f"rankings hold candidate indices, expected integers, got {with_type(rankings)}")
         topics = _topic_indices(topic_index, len(rankings))
         count, n, width = judgments.shape
         self._check_width(width)

@@ -15,7 +15,7 @@ from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, tell_irrelevant
 from srd_gym.measures.catalogue import measure
 from srd_gym.measures.risk import VRisk
-from srd_gym.reading import few, shown
+from srd_gym.reading import few, shown, with_type
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray, Topic, TopicSet, as_topic_set
 from srd_gym.trec_files import Qrels
@@ -94,6 +94,8 @@ def evaluate(
             no measure, or "pool" where a topic has none.
     """
     topics = as_topic_set(topics)
+    if not isinstance(rankings, Mapping):
+        raise TypeError(f"rankings must be {{query id: candidate indices}}, got {with_type(rankings)}")
     chosen = normalizer or default_normalizer(topics)
     wanted = _wanted(measures)
     for query_id in rankings:
@@ -267,7 +269,7 @@ def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:
     """[L] int64, a ranking whose candidates exist and come once; -1 is a rank left empty."""
     candidates = np.asarray(ranking)
     if candidates.ndim != 1 or not (candidates.dtype.kind in "iu" or candidates.size == 0):
-        fault = f"a ranking is a list of candidate indices, got {candidates.dtype} {candidates.shape}"
+        fault = f"a ranking is a list of candidate indices, got {with_type(ranking)}"
         raise ValueError(f"topic {shown(topic.query_id)}: {fault}")
     candidates = candidates.astype(np.int64)
     filled = candidates[candidates != -1]

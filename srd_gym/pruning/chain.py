@@ -15,7 +15,7 @@ from srd_gym.core.pruner import checked_strategy
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.pruning.by_ranker import ByRanker
 from srd_gym.pruning.knn import KNN
-from srd_gym.reading import shown
+from srd_gym.reading import kind_of, shown, with_type
 from srd_gym.showing import short_repr
 
 
@@ -38,7 +38,7 @@ class Chain:
 
     def __post_init__(self) -> None:
         if not isinstance(self.strategies, tuple | list):
-            raise TypeError(f"Chain takes a tuple of strategies, got {type(self.strategies).__name__}")
+            raise TypeError(f"Chain takes a tuple of strategies, got {kind_of(self.strategies)}")
         if not self.strategies:
             raise ValueError("Chain needs at least one strategy; to drop nothing use no pruning")
         object.__setattr__(self, "strategies", tuple(checked_strategy(item) for item in self.strategies))
@@ -91,7 +91,7 @@ def parse_pruning(text: str) -> Pruning:
         ValueError: a text that stands for none, or values out of range.
     """
     if not isinstance(text, str):
-        raise TypeError(f"a pruning description is text, got {shown(text)} ({type(text).__name__}). {_HOW}")
+        raise TypeError(f"a pruning description is text, got {with_type(text)}. {_HOW}")
     parts = [_one(part.strip(), text) for part in _NEXT.split(text)]
     return parts[0] if len(parts) == 1 else Chain(tuple(parts))
 

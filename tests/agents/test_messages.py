@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from monsters import LONG, LONGEST, LONGEST_REPR, MONSTERS, TOPICS, said_by
+from monsters import LONG, LONGEST, LONGEST_REPR, MONSTERS, NUMPY, TOPICS, numpys_names_in, said_by
 from noisy_linear import NoisyLinear
 from small_topics import refused
 
@@ -18,11 +18,13 @@ from srd_gym.pruning import ByRanker
 TOPIC = TOPICS[0]
 VECTORS = np.eye(3)
 DIVERSIFY = ("query_vector", "doc_vectors", "k", "ranker", "scores", "subtopics", "subtopic_weights", "embed",
-             "diversity", "near_duplicates", "groups", "costs", "already_shown")  # fmt: skip
+             "diversity", "near_duplicates", "groups", "costs", "already_shown", "query_text", "texts",
+             "subtopic_scores", "relevance", "fill", "per_cost", "max_per_group", "budget")  # fmt: skip
 
 
 def diversified(name: str, value: Any) -> object:
-    beside = {"groups": {"max_per_group": 1}, "costs": {"budget": 1.0}}.get(name, {})
+    beside = {"groups": {"max_per_group": 1}, "costs": {"budget": 1.0}, "max_per_group": {"groups": [1, 2, 3]},
+              "budget": {"costs": [1, 2, 3]}}.get(name, {})  # fmt: skip
     return diversify(**{"query_vector": None, "doc_vectors": VECTORS, "k": 2, **beside, name: value})  # type: ignore[arg-type]
 
 
@@ -51,6 +53,12 @@ CALLS: dict[str, Callable[[Any], object]] = {
 def test_whatever_comes_no_error_is_long(call: str) -> None:
     for name, value in MONSTERS.items():
         assert len(said_by(lambda value=value: CALLS[call](value))) <= LONGEST, f"{call} of {name}"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("call", [name for name in CALLS if name != "make_ranker(option)"])
+def test_whatever_comes_no_error_names_a_type_of_numpy(call: str) -> None:
+    for name, value in NUMPY.items():
+        assert not numpys_names_in(lambda value=value: CALLS[call](value)), f"{call} of {name}"  # type: ignore[misc]
 
 
 def test_reprs_are_short() -> None:

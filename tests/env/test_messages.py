@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from monsters import LONG, LONGEST, LONGEST_REPR, MONSTERS, TOPICS, said_by
+from monsters import LONG, LONGEST, LONGEST_REPR, MONSTERS, NUMPY, TOPICS, numpys_names_in, said_by
 from small_topics import FirstRankOnly, bare_topic, refused, small_topic
 
 import srd_gym
@@ -151,6 +151,16 @@ def test_whatever_comes_no_error_is_long(call: str) -> None:
             said = [said_by(lambda value=value: CALLS[call](value))]  # type: ignore[misc]
         said += [str(notice.message) for notice in told]
         assert max(map(len, said)) <= LONGEST, f"{call} of {name}"
+
+
+AS_TEXT = {"reset(option)", "scoring agent", "evaluate(query ids)", "pruning_from(kind)", "made_vector(autoreset_mode)"}
+"""Calls above, or Gymnasium, that make text of a value."""
+
+
+@pytest.mark.parametrize("call", [name for name in CALLS if name not in AS_TEXT])
+def test_whatever_comes_no_error_names_a_type_of_numpy(call: str) -> None:
+    for name, value in NUMPY.items():
+        assert not numpys_names_in(lambda value=value: CALLS[call](value)), f"{call} of {name}"  # type: ignore[misc]
 
 
 NUMBERS = tuple(map(str, range(1_000)))

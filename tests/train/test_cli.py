@@ -173,7 +173,7 @@ def test_negative_seeds_are_refused_before_any_work(srd: Srd, words: str) -> Non
     (("--rollouts", 10**12), "ranker 'reinforce' needs more memory than there is (Unable to allocate"),
     (("--hidden", 10**12), "ranker 'reinforce' needs more memory than there is"),
     (("--seed", 2**70), "--seed must be at most 9,223,372,036,854,775,807, got 1180591620717411303424"),
-    (("--threads", 10**12), "threads must be at least 1 and below 32,768, got 1000000000000"),
+    (("--threads", 10**12), "threads must be at most 32,767, got 1000000000000"),
     (("--device", "cuda:99"), "device must be one that torch has on this machine, got 'cuda:99'"),
 ])  # fmt: skip
 def test_what_the_machine_lacks_is_told(srd: Srd, tmp_path: Path, words: tuple[object, ...], message: str) -> None:

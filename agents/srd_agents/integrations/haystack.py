@@ -26,7 +26,7 @@ from srd_agents.pipeline.naming import Names
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
-from srd_gym.reading import shown
+from srd_gym.reading import with_type
 
 with library("haystack", "haystack-ai"):
     from haystack import Document, component, default_from_dict, default_to_dict
@@ -106,7 +106,7 @@ class DiverseRanker(LimitKeys):
         if not (embedder is None or callable(embedder) or hasattr(embedder, "run")):
             raise TypeError(
                 "embedder must be a text or document embedder, or a function that makes vectors of a list of texts, "
-                f"got {shown(embedder)} ({type(embedder).__name__})"
+                f"got {with_type(embedder)}"
             )
         self.top_k = top_k
         self.diversity = diversity

@@ -14,7 +14,7 @@ import numpy as np
 
 from srd_agents.llm.asking import SHOWN
 from srd_gym.dtypes import IntArray
-from srd_gym.reading import shown, shown_text
+from srd_gym.reading import shown, shown_text, with_type
 
 _THOUGHT = re.compile(r"</think(?:ing)?>|\[/THINK\]")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.S)
@@ -27,7 +27,7 @@ def said(answer: Any) -> str:
         TypeError: no text.
     """
     if not isinstance(answer, str):
-        raise TypeError(f"a model must answer with text, got {shown(answer)} ({type(answer).__name__})")
+        raise TypeError(f"a model must answer with text, got {with_type(answer)}")
     text = _THOUGHT.split(answer)[-1].partition("<think>")[0].strip()
     fenced = _FENCE.fullmatch(text)
     whole = fenced[1].strip() if fenced else text

@@ -6,7 +6,7 @@ Shapes: B topics, N documents of a topic, S subtopics of a topic, F vector width
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeGuard
@@ -24,17 +24,20 @@ from srd_agents.pipeline.explanation import Explanation, explained
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
 from srd_agents.pipeline.naming import Named, Namer, Names, named_by
 from srd_agents.pipeline.per_cost import PerCost, per_cost_of
-from srd_agents.pipeline.subtopics import Lookup, check_embed, embedded, no_embed, texts_of
+from srd_agents.pipeline.subtopics import Lookup, check_embed, embedded, no_embed, texts_of, weights_apart
 from srd_agents.pipeline.words import with_vectors
 from srd_agents.registry import RANKERS, load_ranker
 from srd_agents.training.renamed import takes_former_names
-from srd_gym.checks import check_integer, falling, name_of, refuse_class
+from srd_gym.checks import check_integer, falling, name_of, refuse_class, rows_of_column
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
+from srd_gym.reading import kind_of
 from srd_gym.reading import shown as as_text
 from srd_gym.topic import Topic
 
+SubtopicsLike = ArrayLike | Sequence[str] | Mapping[str, float]
+"""Subtopics of a topic: vectors, texts, or texts with their weights."""
 DEFAULT_RANKER = "safe"
 """Ranker where none is named. It needs no labels, query vector, scores or subtopics."""
 
@@ -116,7 +119,7 @@ def diversify(
     ranker: PathLike | Ranker | None = None,
     scores: ArrayLike | Sequence[ArrayLike | None] | None = None,
     *,
-    subtopics: ArrayLike | Sequence[str] | Sequence[ArrayLike | Sequence[str] | None] | Names | None = None,
+    subtopics: SubtopicsLike | Sequence[SubtopicsLike | None] | Names | None = None,
     subtopic_weights: ArrayLike | Sequence[ArrayLike | None] | None = None,
     subtopic_scores: ArrayLike | Sequence[ArrayLike | None] | None = None,
     embed: Lookup | None = None,
@@ -135,8 +138,8 @@ def diversify(
 ) -> Diversified:
     """The k documents to show of those retrieved: relevant, and different from one another.
 
-    Vectors are whatever numpy can read as numbers: arrays of any float or integer type, lists, tensors in main memory.
-    They are worked on as float32.
+    Vectors are whatever numpy can read as numbers: arrays of any float or integer type, lists, tensors in main memory,
+    a column of a data frame that holds them. They are worked on as float32.
 
     | | one topic | a batch |
     |---|---|---|
@@ -168,13 +171,13 @@ def diversify(
             documents' order then says nothing, but that the earlier one wins a tie. They are sorted as given; rankers
             see them as float32 (`Topic.retrieval_scores`).
         subtopics: what the query may mean or ask about (query suggestions, facets, senses, aspects that a language
-            model lists): vectors in the documents' space, or texts and `embed`; None, or none of them, where nobody
-            knows. Or a function that gives either for the query's text, and is given the documents' `texts` too if it
-            has a parameter of that name; `srd_agents.pipeline.naming.Namer` asks a language model. A query for which it
-            gives none is ranked by `DEFAULT_RANKER`.
+            model lists): vectors in the documents' space, or texts (also {text: weight}) and `embed`; None, or none of
+            them, where nobody knows. Or a function that gives either for the query's text, and is given the documents'
+            `texts` too if it has a parameter of that name; `srd_agents.pipeline.naming.Namer` asks a language model. A
+            query for which it gives none is ranked by `DEFAULT_RANKER`.
         subtopic_weights: how much each of them counts, above 0; None: all alike.
         subtopic_scores: how far each document speaks of each of them, as a cross-encoder or a language model says
-            (ratings, probabilities): any scale, higher is more, NaN where nobody rated. They count for each subtopic in
+            (ratings, probabilities): any scale, higher is more, NaN or None if unrated. They count for each subtopic in
             comparison with its other ratings, and go before vectors. With them, `subtopics` may be texts without
             `embed`, or be left out.
         embed: makes vectors [n, F] of a list of n texts, such as a model's `encode`; for subtopics it is asked once.
@@ -224,6 +227,7 @@ def diversify(
     named = subtopics is not None or subtopic_scores is not None
     weighed: dict[str, Any] = {"diversity": diversity, "relevance": relevance, "per_cost": per_cost}
     chooser = Chooser(ranker, limits, subtopics=named, costs=costs, **weighed)
+    doc_vectors = rows_of_column(doc_vectors)
     if isinstance(doc_vectors, list | tuple) and doc_vectors and all(each is None for each in doc_vectors):
         doc_vectors = None
     alone = _is_alone(doc_vectors, texts)
@@ -242,7 +246,7 @@ def diversify(
     }
     every = [Given("0", **parts)] if alone else _taken_apart(parts)
     try:
-        given = [one for one in every if _has_documents(one)]
+        given = [_with_weights(one) for one in every if _has_documents(one)]
         if callable(subtopics):
             if isinstance(subtopics, Namer) and embed is None and doc_vectors is not None and subtopic_scores is None:
                 raise no_embed("that a model names")
@@ -416,7 +420,7 @@ def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
         return ranker
     raise TypeError(
         'ranker must be a name such as "mmr", the folder of a trained ranker, or an object with rank(topic, k) and '
-        f"rank_batch(topics, k), got {type(ranker).__name__}; scores go by name: scores=..."
+        f"rank_batch(topics, k), got {kind_of(ranker)}; scores go by name: scores=..."
     )
 
 
@@ -514,7 +518,7 @@ def _named(given: Given) -> NDArray[Any] | None:
     """[S, F] vectors of the subtopics, if there are any."""
     if given.subtopics is None:
         return None
-    vectors = array_of(given.query_id, "subtopics", given.subtopics)
+    vectors = array_of(given.query_id, "subtopics", given.subtopics, what="texts, or vectors of numbers")
     if vectors.ndim == 2 or vectors.shape == (0,):
         return vectors if len(vectors) else None
     raise ValueError(
@@ -572,7 +576,7 @@ def _is_alone(doc_vectors: Any, texts: Any) -> bool:
         if texts is None:
             raise ValueError("there are no documents; give doc_vectors ([N, F]), or texts (N of them)")
         each_lists = hasattr(texts, "__len__") and all(isinstance(each, Sized | None) for each in texts)
-        return not each_lists or not len(texts) or any(isinstance(each, str) for each in texts)
+        return not each_lists or not len(texts) or any(isinstance(each, str | bytes | Mapping) for each in texts)
     dimensions = _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(
@@ -616,6 +620,11 @@ def _with_subtopics(given: Sequence[Given], subtopics: Sequence[Any]) -> list[Gi
     """The topics with these subtopics, and with the reason where a model named none."""
     notes = [told.note if isinstance(told, Named) else "" for told in subtopics]
     return [one._replace(subtopics=told, note=note) for one, told, note in zip(given, subtopics, notes, strict=True)]
+
+
+def _with_weights(given: Given) -> Given:
+    subtopics, weights = weights_apart(given.subtopics, given.subtopic_weights)
+    return given if subtopics is given.subtopics else given._replace(subtopics=subtopics, subtopic_weights=weights)
 
 
 def ready_to_rank(given: Given, embed: Lookup | None, *, named: bool, alone: bool) -> Given:

@@ -5,6 +5,7 @@ Shapes: N documents of a query, F vector width. Nothing is imported for it: the 
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,14 +13,14 @@ import numpy as np
 from srd_agents.pipeline.diversify import Chooser, Given
 from srd_agents.pipeline.limits import COPIES, Limits, was_shown
 from srd_agents.pipeline.naming import Namer, Names, named_by
-from srd_agents.pipeline.subtopics import Lookup, check_embed, embedded, no_embed
+from srd_agents.pipeline.subtopics import Lookup, check_embed, embedded, no_embed, weights_apart
 from srd_agents.pipeline.words import with_vectors
 from srd_agents.training.renamed import takes_former_names
-from srd_gym.checks import check_integer
+from srd_gym.checks import check_integer, is_missing
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
-from srd_gym.reading import shown
+from srd_gym.reading import shown, with_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,8 +43,8 @@ class FrameRanker:
         doc_vectors: the column that holds each document's vector [F] (a missing one as for `srd_agents.diversify`);
             None: the texts in the column `doc_texts` are embedded by `embed`, or else compared by their words.
         query_vectors: the column that holds the query's vector [F] (its first row counts); None where there are none.
-        subtopics: the column that holds the query's subtopics, texts or vectors [S, F] (its first row counts; a missing
-            one is none), or a function that names them, as for `srd_agents.diversify`.
+        subtopics: the column that holds the query's subtopics, texts, {text: weight} or vectors [S, F] (its first row
+            counts; a missing one is none), or a function that names them, as for `srd_agents.diversify`.
         subtopic_weights: the column that holds a weight of each of the query's subtopics; None: they count alike.
         subtopic_scores: the column that holds each document's score [S] for each of its query's subtopics; a missing
             one was not rated.
@@ -126,7 +127,7 @@ class FrameRanker:
         """
         if not (hasattr(frame, "iloc") and hasattr(frame, "columns")):
             raise TypeError(
-                f"expected a pandas DataFrame, a row a document, got {shown(frame)} ({type(frame).__name__}); polars "
+                f"expected a pandas DataFrame, a row a document, got {with_type(frame)}; polars "
                 "and pyarrow have to_pandas()"
             )
         if not len(frame):
@@ -147,7 +148,7 @@ class FrameRanker:
             column = documents.get("doc_texts")
             texts = [None if column is None else [column[row] for row in rows] for rows in groups]
             queries["subtopics"] = named_by(self.names, queries["query_text"], texts, list(places))
-        named = queries.pop("subtopics", [])
+        named = _named(queries)
         if self.embed is not None and named:
             named = embedded(named, self.embed, rated or (), queries.get("query_text", ()))
         docnos, given = frame["docno"].tolist(), []
@@ -204,7 +205,7 @@ class FrameRanker:
             wrong = [value for value in frame[name].unique().tolist() if not isinstance(value, str)]
             if wrong:
                 raise TypeError(
-                    f"column {name!r} must hold text, got {shown(wrong[0])} ({type(wrong[0]).__name__}); "
+                    f"column {name!r} must hold text, got {with_type(wrong[0])}; "
                     f'frame.astype({{"{name}": str}}) makes it so'
                 )
 
@@ -220,10 +221,14 @@ def _places(query_ids: list[str]) -> dict[str, IntArray]:
 def _cells(frame: pd.DataFrame, columns: dict[str, str]) -> dict[str, Any]:
     """The cells of columns, by what they are; None where a data frame says None, NaN or NA."""
     return {
-        part: [None if _is_missing(cell) else cell for cell in frame[column].tolist()]
+        part: [None if is_missing(cell) else cell for cell in frame[column].tolist()]
         for part, column in columns.items()
     }
 
 
-def _is_missing(cell: Any) -> bool:
-    return type(cell).__name__ == "NAType" or (isinstance(cell, float) and np.isnan(cell))
+def _named(queries: dict[str, Any]) -> list[Any]:
+    """The subtopics of queries, taken out of their cells; weights that come with them are put beside them."""
+    cells = zip_longest(queries.pop("subtopics", ()), queries.pop("subtopic_weights", ()))
+    if apart := [weights_apart(*both) for both in cells]:
+        queries["subtopic_weights"] = [weights for _, weights in apart]
+    return [named for named, _ in apart]

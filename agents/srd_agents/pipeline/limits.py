@@ -23,10 +23,12 @@ from srd_gym.checks import (
     check_integer,
     check_number,
     checked_rankings,
+    numbers_of,
 )
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown as as_text
+from srd_gym.reading import with_type
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
 
@@ -255,54 +257,14 @@ def array_of(
         TypeError: something of another type.
         ValueError: no array, masked values, or one that holds NaN or infinity.
     """
-    array = _read(query_id, name, values, what)
-    if array.dtype.kind == "O":  # a column of a data frame may be of this type and hold numbers or text only
-        array = _read(query_id, name, array.tolist(), what)
-    if array.size and array.dtype.kind not in kinds:
-        came, advice = str(array.dtype), ""
-        if array.dtype == object:
-            odd = next((each for each in array.flat if not isinstance(each, int | float)), array.flat[0])
-            came = f"{as_text(odd)} ({type(odd).__name__})"
-            advice = "; is one of them missing, or are they of different lengths?"
-        if not array.ndim:
-            advice = "; give a list or an array (of a sparse matrix: toarray())"
-        raise TypeError(f"topic {as_text(query_id)}: {name} must hold {what}, got {came}{advice}")
-    if array.ndim and not may_lack and not all_finite(array):
-        row = int(np.argwhere(~np.isfinite(array))[0][0])
-        raise ValueError(
-            f"topic {as_text(query_id)}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
-        )
-    return array
-
-
-def _read(query_id: str, name: str, values: Any, what: str) -> NDArray[Any]:
-    """The values as an array of any type."""
     try:
-        return array_from(values)
-    except (TypeError, ValueError, RuntimeError) as error:
-        if "inhomogeneous" in str(error):
-            check_even(query_id, name, values)
-        raise ValueError(f"topic {as_text(query_id)}: {name} cannot be read as an array of {what}: {error}") from error
-
-
-def check_even(query_id: str, name: str, rows: Sequence[Any]) -> None:
-    """Refuse rows of several lengths.
-
-    Args:
-        query_id: of the topic, for errors.
-        name: of what is given, for errors.
-        rows: lists or arrays; what has no length is passed over.
-
-    Raises:
-        ValueError: a row is longer or shorter than the first.
-    """
-    lengths = [(place, len(row)) for place, row in enumerate(rows) if hasattr(row, "__len__")]
-    for place, length in lengths:
-        if length != lengths[0][1]:
-            raise ValueError(
-                f"topic {as_text(query_id)}: {name} must have rows of one length, got {lengths[0][1]} numbers in row "
-                f"{lengths[0][0]} and {length} in row {place}"
-            )
+        array = numbers_of(name, values, kinds, what, lacks=name == "subtopic_scores")
+        if array.ndim and not may_lack and not all_finite(array):
+            row = int(np.argwhere(~np.isfinite(array))[0][0])
+            raise ValueError(f"{name} holds NaN or infinity (first at row {row}); expected finite numbers")
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"topic {as_text(query_id)}: {error}") from error
+    return array
 
 
 def row_of(
@@ -329,7 +291,10 @@ def group_ids(query_id: str, groups: Any, count: int) -> list[str | int]:
         ValueError: no row of N.
     """
     # Of a list numpy would make text of what stands beside text, and cut the members of enumerations.
-    ids = list(groups) if isinstance(groups, list | tuple) else _read(query_id, "groups", groups, "ids").tolist()
+    try:
+        ids = list(groups) if isinstance(groups, list | tuple) else array_from(groups).tolist()
+    except ValueError as error:
+        raise ValueError(f"topic {as_text(query_id)}: groups cannot be read as an array of ids: {error}") from error
     if not isinstance(ids, list) or len(ids) != count:
         shape = (len(ids),) if isinstance(ids, list) else ()
         raise ValueError(f"topic {as_text(query_id)}: groups have shape {shape}, expected ({count},): one a document")
@@ -363,7 +328,7 @@ def was_shown(where: str, cell: Any) -> bool:
         TypeError: neither True nor False, such as text or NaN, which Python takes for true.
     """
     if not isinstance(cell, bool | np.bool_ | int | float) or cell not in (True, False):
-        raise TypeError(f"{where} must hold True or False, got {as_text(cell)} ({type(cell).__name__})")
+        raise TypeError(f"{where} must hold True or False, got {with_type(cell)}")
     return bool(cell)
 
 

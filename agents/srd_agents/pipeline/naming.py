@@ -13,7 +13,7 @@ import numpy as np
 from srd_agents.llm.answers import parse_names, tidied
 from srd_agents.llm.asking import SHOWN, Asker, Cache, OnError, Question, filled, reason
 from srd_gym.checks import check_integer
-from srd_gym.reading import shown, shown_text
+from srd_gym.reading import shown, shown_text, with_type
 
 PROMPT = """\
 Someone typed this into a search engine: {query}
@@ -165,7 +165,7 @@ def about(query: str | None, name: str) -> str:
         TypeError: the query is not text.
     """
     if not isinstance(query, str | None):
-        raise TypeError(f"query_text must be text, got {query!r} ({type(query).__name__})")
+        raise TypeError(f"query_text must be text, got {with_type(query)}")
     asked, folded = (query or "").casefold().strip(), name.casefold()
     words = re.findall(r"\w+", asked)
     long = [word for word in words if len(word) > 3]
@@ -230,7 +230,7 @@ async def named_later(names: Names, query: Any, texts: Any, query_id: str) -> An
 def _check_asked(names: Names, query_id: str, query: Any, texts: Any) -> None:
     """Refuse a query that cannot be named."""
     if not isinstance(query, str | None):
-        raise TypeError(f"topic {query_id!r}: query_text must be text, got {query!r} ({type(query).__name__})")
+        raise TypeError(f"topic {query_id!r}: query_text must be text, got {with_type(query)}")
     if query is None or not query.strip():
         raise ValueError(
             f"topic {query_id!r} has no query text (query_text=), which a function that names subtopics needs; give "

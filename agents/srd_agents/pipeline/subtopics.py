@@ -5,7 +5,7 @@ Shapes: B topics, S subtopics of a topic, F vector width, n texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.pipeline.naming import about
 from srd_gym.checks import array_from
-from srd_gym.reading import shown
+from srd_gym.reading import shown, with_type
 
 Lookup = Callable[[list[str]], ArrayLike]
 """Vectors of texts: a list of n gives [n, F]."""
@@ -76,7 +76,7 @@ def check_embed(embed: Any) -> None:
     if not (embed is None or callable(embed)):
         raise TypeError(
             f"embed must be a function that makes vectors [n, F] of a list of n texts, such as a model's encode, got "
-            f"{shown(embed)} ({type(embed).__name__})"
+            f"{with_type(embed)}"
         )
 
 
@@ -101,6 +101,19 @@ def texts_of(entry: Any) -> list[str]:
     listed = entry.tolist() if getattr(entry, "ndim", 0) == 1 else entry  # an array, or a column
     if not isinstance(listed, Sequence) or not any(isinstance(each, str) for each in listed):
         return []
-    if (other := next((each for each in listed if not isinstance(each, str)), None)) is not None:
-        raise TypeError(f"subtopics must be texts or vectors, got both: {shown(other)} beside texts")
+    if others := [each for each in listed if not isinstance(each, str)]:
+        raise TypeError(f"subtopics must be texts or vectors, got both: {with_type(others[0])} beside texts")
     return list(listed)
+
+
+def weights_apart(subtopics: Any, weights: Any) -> tuple[Any, Any]:
+    """A topic's subtopics and their weights, where they may have come together: {text: weight}.
+
+    Raises:
+        ValueError: both weights in them and beside them.
+    """
+    if not isinstance(subtopics, Mapping):
+        return subtopics, weights
+    if weights is not None:
+        raise ValueError("subtopics hold their weights, got subtopic_weights, too; give one of them")
+    return list(subtopics), list(subtopics.values())

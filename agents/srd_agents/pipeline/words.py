@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from srd_agents.heuristic.greedy import rows_of
-from srd_agents.pipeline.limits import check_even
 from srd_agents.pipeline.subtopics import Lookup, vectors_by
-from srd_gym.reading import shown
+from srd_gym.checks import array_from, check_even
+from srd_gym.reading import shown, with_type
 from srd_gym.topic import FloatArray
 
 _WIDEST = 256
@@ -59,13 +59,13 @@ def with_vectors(given: Any, embed: Lookup | None, *, alone: bool = False) -> tu
             raise ValueError(f"{topic}no document has a vector; give doc_vectors, or texts")
         return _of_texts(given, embed, topic)
     some = f"{len(gaps)} of {len(vectors)} documents have no vector and are"
-    check_even(given.query_id, "doc_vectors", vectors)
+    check_even(f"{topic}doc_vectors", vectors)
     filled = list(vectors)
     if embed is not None and texts is not None:
         note, made = f"{some} embedded by their texts", vectors_by(embed, [texts[place] for place in gaps])
     elif given.scores is not None:
         note = f"{some} ranked by their scores alone"
-        made = _average(np.asarray([each for each in vectors if each is not None], np.float32), len(gaps))
+        made = _average(array_from([each for each in vectors if each is not None]).astype(np.float32), len(gaps))
         warnings.warn(f"{topic * (not alone)}{note}; give embed= and texts, or their vectors", stacklevel=4)
     else:
         raise ValueError(
@@ -80,7 +80,7 @@ def _of_texts(given: Any, embed: Lookup | None, topic: str) -> tuple[Any, Lookup
     """`with_vectors` where no document has one."""
     texts, query, note = given.doc_texts, given.query_text, ""
     if not isinstance(query, str | None):
-        raise TypeError(f"{topic}query_text must be text, got {shown(query)} ({type(query).__name__})")
+        raise TypeError(f"{topic}query_text must be text, got {with_type(query)}")
     asked = [*texts, *([] if query is None or given.query_vector is not None else [query])]
     if embed is None:
         if given.query_vector is not None:
@@ -121,7 +121,7 @@ def embed_by_words(texts: Sequence[str]) -> Lookup:
     """
     from srd_gym.data.lsa import LsaVectorizer
 
-    texts = _checked(texts)
+    texts = checked_texts(texts)
     try:
         with np.errstate(invalid="ignore"):  # of one text, scikit-learn's share of variance is 0 / 0
             return LsaVectorizer(max(1, min(len(texts), _WIDEST))).fit(texts).transform
@@ -136,22 +136,22 @@ def embed_by_words(texts: Sequence[str]) -> Lookup:
 
 def _one_each(texts: Any, vectors: Any, topic: str) -> list[str]:
     """Texts as a list; a column of a data frame would be looked up by its index."""
-    listed = _checked(texts)
+    listed = checked_texts(texts)
     count = len(listed) if vectors is None else vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
     if len(listed) != count:
         raise ValueError(f"{topic}got {len(listed)} texts for {count} documents; expected one each, in their order")
     return listed
 
 
-def _checked(texts: Any) -> list[str]:
+def checked_texts(texts: Any) -> list[str]:
     """Texts as a list.
 
     Raises:
         TypeError: something else.
     """
-    if isinstance(texts, str | Mapping | Set) or not hasattr(texts, "__len__"):
-        raise TypeError(f"texts must be a list of texts, got {shown(texts)} ({type(texts).__name__})")
+    if isinstance(texts, str | bytes | Mapping | Set) or not hasattr(texts, "__len__"):
+        raise TypeError(f"texts must be a list of texts, got {with_type(texts)}")
     for place, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"texts must be text, got {shown(text)} ({type(text).__name__}) at position {place}")
+            raise TypeError(f"texts must be text, got {with_type(text)} at position {place}")
     return list(texts)

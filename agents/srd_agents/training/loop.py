@@ -32,6 +32,7 @@ from srd_agents.training.options import (
 from srd_agents.training.progress import History, OnProgress, Progress
 from srd_agents.training.renamed import renamed
 from srd_agents.training.validation import Validation
+from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.interrupts import held_back
@@ -78,10 +79,10 @@ def torch_threads(count: int) -> Iterator[None]:
     times slower. The same number of threads also belongs to "bitwise the same weights".
 
     Raises:
+        TypeError: not a whole number.
         ValueError: fewer than one, or more than torch can count.
     """
-    if not 1 <= count < 2**15:
-        raise ValueError(f"threads must be at least 1 and below 32,768, got {count}")
+    check_integer("threads", count, 1, 2**15 - 1)
     torch: Any = sys.modules.get("torch")
     if torch is None:
         yield

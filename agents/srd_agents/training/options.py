@@ -29,7 +29,7 @@ from srd_gym.core.own import notation
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.measures import Measure
 from srd_gym.protocols import Pruning, Reward
-from srd_gym.reading import existing_file, read_json_object, reading, refuse_pickle, shown, shown_text
+from srd_gym.reading import existing_file, read_json_object, reading, refuse_pickle, shown, with_type
 from srd_gym.showing import short_repr
 
 C = TypeVar("C")
@@ -70,8 +70,6 @@ _EXPECTED: Mapping[Any, str] = {
 """Names of types in errors."""
 _PASSING: Mapping[Any, Any] = {float: (int, float), tuple: (tuple, list), Literal: str}
 """Values that pass for a type beside its own instances: whole numbers, lists, and text for a word."""
-_LONGEST = 80
-"""Letters of a value that an error shows."""
 _hints = cache(get_type_hints)
 """The types of a dataclass's fields, without ranges; kept, as reading them takes longer than building it."""
 
@@ -173,8 +171,7 @@ def check_type(name: str, value: object, hint: Any) -> None:
     else:
         expected = " or ".join(_called(kind, value) for kind in kinds if kind is not NoneType)
         advice = f"; make one: {value.__name__}(...)" if isinstance(value, type) else ""
-        came = f"{shown_text(repr(value), _LONGEST)} ({type(value).__name__}){advice}"
-        raise TypeError(f"{name} must be {expected}, got {came}")
+        raise TypeError(f"{name} must be {expected}, got {with_type(value)}{advice}")
     inner = () if plain else get_args(kind)
     if isinstance(value, (int, float)) and not abs(value) <= sys.float_info.max:
         raise ValueError(f"{name} must be a finite number, got {value}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -172,6 +174,10 @@ def test_subtopics_may_weigh() -> None:
     assert sorted(heavy) == [1, 3, 5]
     alike = diversify(None, documents, **given, subtopics=senses, subtopic_weights=[1, 1]).indices
     np.testing.assert_array_equal(alike, diversify(None, documents, **given, subtopics=senses).indices)
+    both: dict[str, Any] = {**given, "subtopics": {"cat": 9, "car": 1}, "embed": embed}
+    assert diversify(None, documents, **both).indices.tolist() == heavy
+    both |= {"subtopics": [{"cat": 9, "car": 1}, ["cat", "car"]], "scores": [[1] * 7] * 2}
+    assert diversify(None, [documents] * 2, **both).indices.tolist() == [heavy, alike.tolist()]
 
 
 @pytest.mark.parametrize("ranker", ["safe", "pm2", "xquad"])
@@ -202,12 +208,17 @@ def test_subtopics_may_come_with_scores_of_the_documents(ranker: str) -> None:
     ({"subtopic_scores": RATINGS[:, 0]}, ValueError, r"have shape \(9,\), expected \(9, S\)"),
     ({"subtopic_scores": RATINGS, "subtopics": np.eye(4)}, ValueError, r"scores has shape \(9, 2\), expected \(9, 4"),
     ({"subtopic_scores": np.where(RATINGS > 4, np.inf, 1)}, ValueError, "subtopic_scores holds infinity"),
-    ({"subtopic_scores": [["5"]] * 9}, TypeError, "subtopic_scores must hold numbers, got <U1"),
-    ({"subtopic_scores": [[None]] * 9}, TypeError, "subtopic_scores must hold numbers, got None .*missing"),
+    ({"subtopic_scores": [["5"]] * 9}, TypeError, "subtopic_scores must hold numbers, got '5' .str.; convert"),
     ({"subtopic_scores": RATINGS, "ranker": "mmr"}, ValueError, "'mmr' cannot use .*subtopic_scores= out.*: xquad"),
     ({"subtopics": ["cat", "car"]}, ValueError, "or subtopic_scores= "),
     ({"subtopics": ["cat", "car"]}, ValueError, r"subtopics are texts \('cat', ...\): give embed="),
     ({"subtopics": "cat", "embed": embed}, TypeError, "must be a list of texts .*got one text: 'cat'"),
+    ({"subtopics": ["cat", None], "embed": embed}, TypeError, r"got both: None \(NoneType\) beside texts"),
+    ({"subtopics": [b"cat"], "embed": embed}, TypeError, r"must hold texts, or vectors of numbers, got b'cat'"),
+    ({"subtopics": [{"name": "cat"}], "embed": embed}, TypeError, "must hold texts, or vectors .*got {'name': 'cat'}"),
+    ({"subtopics": {"cat", "car"}, "embed": embed}, TypeError, r"must hold texts, .*\(set\); give a list"),
+    ({"subtopics": {"cat": 1}, "subtopic_weights": [1], "embed": embed}, ValueError, "hold their weights"),
+    ({"subtopics": {"cat": "1"}, "embed": embed}, TypeError, "subtopic_weights must hold numbers, got '1' .str."),
     ({"subtopics": ["cat"], "embed": lambda texts: [1, 2]}, ValueError, r"asked for 1 vectors .*shape \(2,\)"),
     ({"subtopics": ["cat"], "embed": embed, "ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad"),
 ])  # fmt: skip
@@ -227,6 +238,45 @@ def test_any_numbers(dtype: Any) -> None:
     held = [torch.from_numpy(part.astype(dtype)) for part in (query, documents)]
     assert diversify(*held, 8).indices.tolist() == wanted
     assert diversify(held[0], list(held[1]), 8).indices.tolist() == wanted
+
+
+def test_columns_of_lists_are_vectors() -> None:
+    query, documents, scores = vectors()
+    wanted = diversify(query, documents, 5, scores=scores).indices.tolist()
+    for row in (list, np.array, tuple):
+        column = np.empty(len(documents), object)
+        column[:] = [row(each) for each in documents.tolist()]
+        assert diversify(query, column, 5, scores=scores).indices.tolist() == wanted
+        np.testing.assert_array_equal(topic(query, column).doc_vectors, np.float32(documents))
+    for missing in (None, math.nan):
+        column[3] = missing
+        with pytest.warns(UserWarning, match="1 of 9 documents have no vector"):
+            gap = diversify(query, column, 9, scores=scores).indices.tolist()
+        with pytest.warns(UserWarning, match="1 of 9 documents have no vector"):
+            assert diversify(query, [*documents[:3], None, *documents[4:]], 9, scores=scores).indices.tolist() == gap
+
+
+def test_tensors_of_bfloat16_are_numbers() -> None:
+    query, documents, scores = (torch.tensor(part).bfloat16() for part in vectors())
+    wanted = diversify(query.float(), documents.float(), 5, scores=scores.float()).indices.tolist()
+    for of_documents in (documents, list(documents)):
+        assert diversify(query, of_documents, 5, scores=scores).indices.tolist() == wanted
+    np.testing.assert_array_equal(topic(query, documents).doc_vectors, documents.float())
+
+
+def test_whole_numbers_of_any_size_are_scores() -> None:
+    documents = np.eye(4)
+    assert diversify(None, documents, 4, scores=[1, 10**30, 3, 10**29]).indices.tolist() == [1, 3, 2, 0]
+    refused(lambda: diversify(None, documents, 4, scores=[1, 10**400, 3, 2]), "scores cannot be read .*too large")
+
+
+@pytest.mark.parametrize(("texts", "message"), [
+    ([{"text": "a"}, {"text": "b"}], r"texts must be text, got {'text': 'a'} \(dict\) at position 0"),
+    ([b"a", b"b"], r"texts must be text, got b'a' \(bytes\) at position 0"),
+    (b"ab", r"texts must be a list of texts, got b'ab' \(bytes\)"),
+])  # fmt: skip
+def test_texts_that_are_none_are_no_batch(texts: Any, message: str) -> None:
+    refused(lambda: diversify(texts=texts, query_text="a"), f"^{message}", TypeError)
 
 
 @pytest.mark.parametrize("scored", [False, True])
@@ -345,7 +395,7 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
     (([1, 0], GOOD, 1, "mmr", [1]), ValueError, r"^scores have shape \(1,\), expected \(2,\): one a document"),
     (([1, 0], GOOD, 1, "mmr", [1, NAN]), ValueError, r"scores holds NaN or infinity \(first at row 1\)"),
     (([1, 0], [[NAN, 0], [0, 1]], 1, "mmr", [1, 2]), ValueError, r"NaN or infinity \(first at row 0\)"),
-    (([1, 0], GOOD, 1, np.ones(200)), TypeError, "ranker must be a name .*got ndarray; scores go by name"),
+    (([1, 0], GOOD, 1, np.ones(200)), TypeError, "ranker must be a name .*got array .*; scores go by name"),
     (([1, 0], GOOD, 1, type(make_ranker("mmr"))), TypeError, r"must be an object, got the class MMR: write MMR\("),
     (([1, 0], [GOOD, GOOD, GOOD], 1), ValueError, "batch of 3 topics, so query_vector must have 3 entries.*got 2"),
     ((GOOD, [GOOD, [[1, 0, 0]]], 1), ValueError, r"topic '1': query_vector has shape \(2,\), expected \(3,\)"),
@@ -470,11 +520,11 @@ HIDDEN = np.ma.masked_array(np.eye(4), mask=np.eye(4))  # type: ignore[no-untype
     ({"already_shown": HALF_MASKED.astype(int)}, ValueError, "shown cannot be read .*some values are masked"),
     ({"query_vector": HALF_MASKED}, ValueError, "query_vector cannot be read .*some values are masked"),
     ({"k": [[1, 2], [3]]}, TypeError, "k must be a whole number"),
-    ({"relevance": np.ones(2)}, ValueError, "unknown relevance array.*Known: auto, cosine"),
-    ({"per_cost": np.ones(2)}, TypeError, "per_cost must be True or False, got array"),
+    ({"relevance": np.ones(2)}, ValueError, "unknown relevance \\[1.0, 1.0\\]. Known: auto, cosine"),
+    ({"per_cost": np.ones(2)}, TypeError, "per_cost must be True or False, got .1.0, 1.0"),
     ({"subtopic_weights": [[1, 2], [3]]}, ValueError, "subtopic_weights must have rows of one length"),
     ({"subtopics": ["cat"], "embed": embed, "query_text": 7}, TypeError, r"query_text must be text, got 7 \(int\)"),
-    ({"query_vector": "jaguar"}, TypeError, "query_vector must hold numbers, got <U6; give a list or an array"),
+    ({"query_vector": "jaguar"}, TypeError, "query_vector must hold numbers, got 'jaguar' .str.; give a list"),
     ({"doc_vectors": sparse.eye_array(4)}, TypeError, r"_array\); give a list .*of a sparse matrix: toarray"),
     ({"doc_vectors": HIDDEN}, ValueError, "doc_vectors cannot be read .*some values are masked"),
     ({"doc_vectors": list(HIDDEN)}, ValueError, "doc_vectors cannot be read .*some values are masked"),
@@ -485,6 +535,12 @@ HIDDEN = np.ma.masked_array(np.eye(4), mask=np.eye(4))  # type: ignore[no-untype
 ])  # fmt: skip
 def test_odd_arguments_are_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     refused(lambda: diversify(**{"query_vector": None, "doc_vectors": np.eye(4), "k": 2} | arguments), message, error)
+
+
+def test_another_thread_may_be_importing_masked_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = diversify(None, np.eye(3), 3).indices.tolist()
+    monkeypatch.setitem(sys.modules, "numpy.ma", ModuleType("numpy.ma"))
+    assert diversify(None, list(np.eye(3)), 3).indices.tolist() == wanted
 
 
 def test_arrays_whose_mask_hides_nothing_are_arrays() -> None:

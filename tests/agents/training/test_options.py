@@ -68,7 +68,7 @@ def test_options_that_cannot_be_or_do_not_go_together_are_refused(name: str, opt
     (b"x", str | int, "x must be text or a whole number, got b'x' (bytes)"),
     ({"a": "b"}, Mapping[str, float], "'a' in x must be a number, got 'b' (str)"),
     (("a", 1), tuple[str, ...], "entry 2 of x must be text, got 1 (int)"),
-    ("x" * 1000, int, f"x must be a whole number, got '{'x' * 79}... (str)"),
+    ("x" * 1000, int, f"x must be a whole number, got '{'x' * 80}...' (str)"),
     (True, float, "x must be a number, got True (bool)"),
     (1, bool, "x must be true or false, got 1 (int)"),
     (1, float, None),

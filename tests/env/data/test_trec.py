@@ -141,6 +141,15 @@ def test_a_written_run_keeps_its_order(tmp_path_factory: pytest.TempPathFactory,
     assert (np.diff(run.scores["q"].astype(np.float32)) < 0).all(), "no tie is left, in single precision either"
 
 
+@pytest.mark.parametrize(("rankings", "message"), [
+    ({"1": {"a", "b"}}, r"query '1': expected a list, best first, got .*\(set\)"),
+    ({"1": "ab"}, r"query '1': expected a list, best first, got 'ab' \(str\)"),
+    ({"1": [7]}, r"document id must be text, got 7 \(int\)"),
+])  # fmt: skip
+def test_a_set_is_no_ranking(tmp_path: Path, rankings: Any, message: str) -> None:
+    refused(lambda: write_run(tmp_path / "run", rankings, "x"), message, TypeError)
+
+
 @pytest.mark.parametrize(("rankings", "tag", "message"), [
     ({"1": ["a b"]}, "x", r"document id 'a b' holds ' '.*rename it"),
     ({"1": ["a\x00"]}, "x", r"document id 'a\\x00' holds '\\x00'"),

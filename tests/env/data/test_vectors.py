@@ -51,13 +51,15 @@ def test_bad_tables_pickles_and_files_of_another_form_are_refused(tmp_path: Path
     np.savez(tmp_path / "x.npz", names=np.array(IDS), vectors=VECTORS)
     refused(lambda: read_vectors(tmp_path / "x.npz"), r"expected arrays ids and vectors .* got names, vectors")
     np.savez(tmp_path / "y.npz", ids=np.array([1.1, 1.10, 2]), vectors=VECTORS)
-    refused(lambda: read_vectors(tmp_path / "y.npz"), r"ids must be a list of text, got shape \(3,\) of float64")
+    refused(lambda: read_vectors(tmp_path / "y.npz"), r"ids must be a list of text, got \[1.1, 1.1, 2.0\]")
     (tmp_path / "cut.npz").write_bytes((write(tmp_path, make_npz) / "v.npz").read_bytes()[:-30])
     refused(lambda: read_vectors(tmp_path / "cut.npz"), r"not a whole \.npz file")
     pq.write_table(pa.table({"id": ["a"], "vec": [[1.0]]}), tmp_path / "z.parquet")
     refused(lambda: read_vectors(tmp_path / "z.parquet"), r"lacks the column vector; it has id, vec; save the vectors")
     pq.write_table(pa.table({"id": ["a", "b"], "vector": [[1.0], [1.0, 2.0]]}), tmp_path / "w.parquet")
     refused(lambda: read_vectors(tmp_path / "w.parquet"), r"row 1: 2 numbers, but 1 before \(id 'b'")
+    pq.write_table(pa.table({"id": ["a", "b"], "vector": [[[1.0, 2.0]], [[1.0], [2.0]]]}), tmp_path / "v.parquet")
+    refused(lambda: read_vectors(tmp_path / "v.parquet"), r"row 0: expected a list of numbers \(id 'a'")
     objects = np.array([{"a": 1}], dtype=object)
     np.savez(tmp_path / "v.npz", ids=objects, vectors=np.ones((1, 1)))
     message = r"v\.npz: not a whole .* \(Object arrays cannot be loaded when allow_pickle=False"
@@ -68,7 +70,7 @@ def test_bad_tables_pickles_and_files_of_another_form_are_refused(tmp_path: Path
     message = r"f, row 1: NaN, infinity.* \(id 'b'"
     refused(lambda: VectorTable(["a", "b"], np.array([[1.0], [np.nan]]), source="f"), message)
     refused(lambda: VectorTable(["a", "b"], np.ones((3, 1)), source="f"), "2 ids but 3 vectors")
-    message = r"expected a matrix of numbers \[n, F\], got shape \(3,\)"
+    message = r"expected a matrix of numbers \[n, F\], got .* shape \(3,\)"
     refused(lambda: VectorTable(["a", "b", "c"], np.ones(3), source="f"), message)
 
 

@@ -113,7 +113,7 @@ def test_binding_and_scoring_check_judgments_and_shapes() -> None:
     refused(lambda: bound.values(rows[None], [0, 0]), "expected one topic index for each of 1 lists")
     message = "rankings hold candidate 2, but topics have at most 2 candidates"
     refused(lambda: bound.score_rankings([[2]], rows[None], 0), message)
-    message = "rankings hold candidate indices, expected integers, got float64"
+    message = r"rankings hold candidate indices, expected integers, got \[\[0.0\]\]"
     refused(lambda: bound.score_rankings([[0.0]], rows[None], 0), message, TypeError)
     refused(lambda: Reference.of(small_topic(), "pool"), r"topic '1' has no pool .*use normalizer='candidates'")
     refused(lambda: Reference.of(bare_topic(), "candidates"), "topic '1' has no judgments")
@@ -254,10 +254,16 @@ def test_no_ranking_scores_0_and_an_empty_rank_is_a_document_that_covers_nothing
     ({"1": [-2]}, "topic '1': candidate -2 does not exist"),
     ({"1": [0, 0]}, "topic '1': candidate 0 is ranked twice"),
     ({"1": [[0]]}, "topic '1': a ranking is a list of candidate indices"),
-    ({"1": [0.5]}, "topic '1': a ranking is a list of candidate indices"),
+    ({"1": [0.5]}, r"topic '1': a ranking is a list of candidate indices, got \[0.5\] \(list\)"),
+    ({"1": {0, 1}}, r"topic '1': a ranking is a list of candidate indices, got \{0, 1\} \(set\)"),
 ])  # fmt: skip
 def test_a_wrong_ranking_says_what_is_wrong(rankings: dict[str, list[int]], message: str) -> None:
     refused(lambda: evaluate(topics(), rankings, ["StRecall@1"]), message)
+
+
+@pytest.mark.parametrize("rankings", [[np.array([0, 1])] * 2, np.zeros((2, 2), int), None, [[0]]])
+def test_rankings_without_query_ids_are_told(rankings: Any) -> None:
+    refused(lambda: evaluate(topics(), rankings, "StRecall@1"), "must be {query id: candidate indices}, got", TypeError)
 
 
 # The official tool

@@ -130,9 +130,9 @@ def test_names_and_classes_that_cannot_be_registered(
 
 @pytest.mark.parametrize(("changed", "message"), [
     ({"discounts": [1.0] * 3}, r"measure Odd, discounts: expected finite numbers of shape \(4,\), got .* shape \(3,\)"),
-    ({"novelty": [1.0] * 4}, r"novelty: expected finite numbers of shape \(5,\), got float64 of shape \(4,\)"),
+    ({"novelty": [1.0] * 4}, r"novelty: expected finite numbers of shape \(5,\), got .* shape \(4,\)"),
     ({"weights": [[np.nan] * TOPICS.max_subtopics] * 5}, r"weights: .* got nan at \(0, 0\)"),
-    ({"discounts": ["a"] * 4}, "discounts: .* got <U1"),
+    ({"discounts": ["a"] * 4}, "discounts: .* got .'a', 'a'"),
 ])  # fmt: skip
 def test_terms_that_cannot_be_summed_are_refused(changed: dict[str, Any], message: str) -> None:
     class Odd(Measure):

@@ -105,7 +105,7 @@ def test_bad_input_is_named(adapter: Adapter, called: Any, diversity: Any, ranke
     ([0, 2, 0], "ranks a document of topic .* twice"),
     ([0, 2, 7], "ranks a document that topic .* does not have; they are 0 to 4"),
     ([0, 2, -1], "ranks a document that topic .* does not have"),
-    ([0.0, 1.0, 2.0], "returned float64 of shape .* for topic"),
+    ([0.0, 1.0, 2.0], "returned .*0.0, 1.0, 2.0.* for topic"),
 ])  # fmt: skip
 def test_an_own_ranker_that_answers_wrongly_is_named(adapter: Adapter, called: Any, answer: Any, message: str) -> None:
     vectors = np.random.default_rng(0).normal(size=(5, 3))

@@ -234,6 +234,24 @@ def test_subtopics_come_from_a_column() -> None:
     assert list(empty.columns) == list(texts.columns)
 
 
+def test_subtopics_in_a_column_may_weigh() -> None:
+    senses = {"cat": np.eye(4)[0], "car": np.eye(4)[1]}
+    given = frame(named=[{"cat": 9, "car": 1}] * 12, texts=[["cat", "car"]] * 12, weights=[[9, 1]] * 12)
+
+    def embed(texts: list[str]) -> list[Any]:
+        return [senses[text.rpartition(": ")[2]] for text in texts]
+
+    beside = FrameRanker("pm2", 4, subtopics="texts", subtopic_weights="weights", embed=embed).transform(given)
+    pd.testing.assert_frame_equal(FrameRanker("pm2", 4, subtopics="named", embed=embed).transform(given), beside)
+
+
+def test_a_column_holds_vectors_for_diversify_too() -> None:
+    rows = frame().iloc[:7]
+    wanted = diversify(None, np.stack(rows["doc_vec"].tolist()), 5).indices
+    for column in (rows["doc_vec"], rows["doc_vec"].map(list), rows["doc_vec"].to_numpy()):
+        np.testing.assert_array_equal(diversify(None, column, 5).indices, wanted)
+
+
 def test_some_queries_have_no_subtopics() -> None:
     given = frame().assign(senses=lambda rows: rows["query"].map({"java": ["island"]}))  # NaN for the other
     found = FrameRanker(k=4, subtopics="senses", embed=embed).transform(given)

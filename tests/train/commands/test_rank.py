@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -121,8 +122,8 @@ def test_candidates_with_scores_are_put_into_retrieval_order(srd: Srd, feed: Any
     ({"doc_ids": ["a"]}, "no query_id"),
     ({"query_id": "q"}, "no doc_ids"),
     ({**LINE, "doc_vector": []}, "Did you mean doc_vectors"),
-    ({**LINE, "doc_vectors": [[1, 0], [1], [0, 1]]}, "vectors of one width"),
-    ({**LINE, "doc_vectors": [[1, None], [1, 0], [0, 1]]}, "NaN or infinity"),
+    ({**LINE, "doc_vectors": [[1, 0], [1], [0, 1]]}, "rows of one length"),
+    ({**LINE, "doc_vectors": [[1, None], [1, 0], [0, 1]]}, "must hold numbers, got None"),
     ({**LINE, "doc_ids": [1.5, 2, 3]}, "doc_ids must be text or whole numbers, got 1.5 (float)"),
     ({**LINE, "doc_ids": [1, "1", 2]}, "holds '1' twice"),
     ({**LINE, "query_id": True}, "query_id must be text or whole numbers"),
@@ -131,6 +132,9 @@ def test_candidates_with_scores_are_put_into_retrieval_order(srd: Srd, feed: Any
     ({**LINE, "doc_vectors": ["AAAAAAAAAAA=", "AAAAAAAAAAA=", "AAAAAA=="]}, "rows of several lengths"),
     ({**LINE, "doc_vectors": {"float64": "AAAA"}}, 'expected numbers, base64 of float32, or {"float16": base64}'),
     ({**LINE, "query_vector": "AADAfwAAwH8="}, "NaN or infinity"),
+    ({**LINE, "doc_vectors": [["1", "2"]] * 3}, "doc_vectors must hold numbers, got '1' (str)"),
+    ({**LINE, "k": "3"}, "k must be a whole number, got '3' (str)"),
+    ({**LINE, "k": 0}, "k must be at least 1, got 0"),
     ({**LINE, "already_shown": ["z"]}, "'z' is not among doc_ids"),
     ({**LINE, "already_shown": "a"}, "expected a list of document ids"),
     ({**LINE, "groups": [1, 1, 2]}, "groups and max_per_group belong together"),
@@ -209,6 +213,22 @@ def test_vectors_may_be_base64(srd: Srd, feed: Any, vectors: dict[str, Any]) -> 
     assert first == second
 
 
+SIX = base64.b64encode(np.arange(6, dtype="<f4").tobytes()).decode()
+
+
+@pytest.mark.parametrize(("line", "expected"), [
+    ({"doc_ids": [*"abcd"], "doc_vectors": [SIX] * 2, "query_vector": None}, "doc_vectors has shape (2, 6), exp"),
+    ({"doc_ids": ["a"], "doc_vectors": [SIX] * 2, "query_vector": None}, "doc_vectors has shape (2, 6), expected (1,"),
+    ({"query_vector": [SIX] * 2}, "query_vector has shape (2, 6), expected (2,)"),
+    ({"subtopics": {"float32": [SIX] * 2}}, "subtopic_vectors has shape (2, 6), expected (2, 2)"),
+    ({"subtopic_scores": [SIX] * 2}, "subtopic_scores has shape (2, 6), expected (3, 6)"),
+    ({"subtopic_scores": [[1, 0]] * 2}, "subtopic_scores has shape (2, 2), expected (3, 2)"),
+])  # fmt: skip
+def test_rows_of_base64_are_counted_and_not_their_numbers(srd: Srd, feed: Any, line: Any, expected: str) -> None:
+    feed({**LINE, **line})
+    assert expected in srd.fails("rank", "pm2")
+
+
 def test_base64_of_subtopics_has_the_width_of_the_documents(srd: Srd, feed: Any) -> None:
     senses = [[0, 1], [1, 0]]
     feed({**LINE, "subtopics": senses}, {**LINE, "subtopics": {"float16": encoded(senses, "<f2")}})
@@ -225,6 +245,71 @@ def test_names_of_subtopics_are_embedded_by_the_models_vectoriser(srd: Srd, feed
     assert firsts == ["b", "a"]
     feed({**LINE, "subtopics": ["money"]})
     assert "subtopics are texts: give their embeddings" in srd.fails("rank", "pm2")
+
+
+def test_subtopics_may_weigh(srd: Srd, feed: Any) -> None:
+    ratings = [[1, 0], [0, 1], [1, 0]]
+    line = {**LINE, "subtopic_scores": ratings, "retrieval_scores": [1, 1, 1]}
+    feed(*({**line, "subtopics": {"x": weight, "y": 1}} for weight in (9, 0.1)))
+    first, second = (json.loads(answer)["ranking"] for answer in srd.works("rank", "pm2").out.splitlines())
+    assert (first, second[0]) == (["a", "c", "b"], "b")
+    feed({**line, "subtopics": {"x": 1, "y": 1}, "subtopic_weights": [1, 2]})
+    assert "hold their weights" in srd.fails("rank", "pm2")
+
+
+NOTHING: dict[str, Any] = {"query_id": 1, "doc_ids": []}
+
+
+def test_a_line_may_say_how_many_it_wants(srd: Srd, feed: Any) -> None:
+    limits = {"groups": ["x", "x", "y"], "max_per_group": 1, "fill": True}
+    feed({**LINE, "k": 1}, LINE, {**LINE, "k": 5}, {**LINE, "k": 2, **limits}, {**NOTHING, "k": 3})
+    answers = [json.loads(line)["ranking"] for line in srd.works("rank", "mmr", "--k", "2").out.splitlines()]
+    assert list(map(len, answers)) == [1, 2, 3, 2, 0]
+
+
+def test_where_nothing_was_retrieved_nothing_is_shown(srd: Srd, feed: Any) -> None:
+    packed = {"doc_vectors": {"float16": ""}, "retrieval_scores": [], "query_vector": [1, 2]}
+    filled = {"groups": [], "max_per_group": 1, "fill": True, "already_shown": [], "costs": [], "budget": 3}
+    named = {"subtopics": ["x", "y"], "subtopic_scores": [], "doc_texts": [], "query_text": "a"}
+    feed(NOTHING, NOTHING | packed, NOTHING | filled, NOTHING | named)
+    answers = [json.loads(line) for line in srd.works("rank", "pm2").out.splitlines()]
+    assert answers == [{"query_id": 1, "ranking": [], **more} for more in ({}, {}, {"filled": []}, {})]
+
+
+@pytest.mark.parametrize(("line", "expected"), [
+    ({"doc_vectors": [[1, 2]]}, "doc_vectors: doc_ids names no document, got [[1, 2]]"),
+    ({"retrieval_scores": [1]}, "retrieval_scores: doc_ids names no document"),
+    ({"doc_texts": ["a"]}, "doc_texts: doc_ids names no document"),
+    ({"groups": ["x"], "max_per_group": 1}, "groups: doc_ids names no document"),
+    ({"groups": []}, "groups and max_per_group belong together"),
+    ({"already_shown": ["a"]}, "already_shown: doc_ids names no document"),
+    ({"k": 0}, "k must be at least 1"),
+    ({"diversity": "much"}, "diversity must be a number"),
+    ({"diversity": 2}, "between 0 and 1"),
+    ({"relevance": "scord"}, "Did you mean scores"),
+    ({"subtopics": [[1, 2]]}, "ranker 'mmr' cannot use subtopics"),
+    ({"query_vector": [[1, 2]]}, "query_vector has shape (1, 2)"),
+    ({"query_vector": ["a"]}, "query_vector: not base64"),
+    ({"query_text": 7}, "query_text must be text"),
+    ({"query_id": 1.5}, "query_id must be text or whole numbers"),
+    ({"user": 7}, "--pass-through KEY"),
+])  # fmt: skip
+def test_a_line_without_documents_is_checked_as_any(srd: Srd, feed: Any, line: Any, expected: str) -> None:
+    feed(LINE, NOTHING | line)
+    assert expected in srd.fails("rank", "mmr")
+
+
+def test_what_is_not_json_is_never_written(srd: Srd, feed: Any) -> None:
+    line = json.dumps({**LINE, "user": "X", "session": 1})
+    feed(*(line.replace('"X"', odd) for odd in ("NaN", "-Infinity", "1e999", '{"a": [NaN]}', "null", "0.5")))
+    done = srd("rank", "mmr", "--on-error", "record", "--pass-through", "user", "session")
+    answers = [json.loads(answer, parse_constant=pytest.fail) for answer in done.out.splitlines()]
+    assert [("error" in answer, answer["query_id"]) for answer in answers] == [(True, "q")] * 4 + [(False, "q")] * 2
+    assert all("user, session: JSON has no NaN" in answer["error"] for answer in answers[:4])
+    assert [answer["user"] for answer in answers[4:]] == [None, 0.5]
+    feed(json.dumps({**LINE, "query_id": math.nan}))
+    done = srd("rank", "mmr", "--on-error", "record")
+    assert json.loads(done.out, parse_constant=pytest.fail)["query_id"] is None
 
 
 @pytest.mark.parametrize("choice", ["skip", "record"])
@@ -245,7 +330,7 @@ def test_a_stream_goes_on_after_lines_that_cannot_be_ranked(srd: Srd, feed: Any,
     assert answers[0] == ranked[0]
     assert answers[-1] == ranked[1]
     assert [(each["line"], each["query_id"]) for each in answers[1:-1]] == [(2, None), (3, 7), (4, None), (5, "q")]
-    assert "vectors of one width" in answers[2]["error"]
+    assert "rows of one length" in answers[2]["error"]
     assert answers[2]["user"] == {"name": "x"}
     assert not done.err
 
@@ -324,6 +409,8 @@ def test_wrong_uses_are_explained(srd: Srd, tiny_file: Path, tmp_path: Path) -> 
         (("mmr", "--engine", "ray"), "--engine ray needs --topics"),
         (("mmr", *topics, *out, "--on-error", "skip"), "are for JSON lines"),
         (("mmr", "--pass-through", "groups"), "'groups' cannot be passed through"),
+        (("mmr", "--pass-through", "filled"), "'filled' cannot be passed through"),
+        (("mmr", "--pass-through", "k"), "'k' cannot be passed through"),
     ):
         assert said in srd.fails("rank", *words)
 

@@ -36,7 +36,7 @@ class Rank:
       {"query_id": "7", "doc_ids": ["a", "b"], "doc_vectors": [[1, 0], [0, 1]]}
       {"query_id": "7", "ranking": ["b", "a"]}
 
-    Optional keys: query_vector, retrieval_scores, query_text and doc_texts (in place of vectors: a ranker by name
+    Optional keys: k, query_vector, retrieval_scores, query_text and doc_texts (in place of vectors: a ranker by name
     compares their words), subtopics, subtopic_weights, subtopic_scores, groups with max_per_group (and fill), costs
     with budget (and per_cost), already_shown (ids), diversity, relevance. Vectors may be base64 of float32.
 

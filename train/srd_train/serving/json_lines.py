@@ -9,14 +9,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.diversify import Chooser, Given, ready_to_rank
-from srd_agents.pipeline.limits import Limits, row_of
-from srd_agents.pipeline.subtopics import texts_of
-from srd_gym.checks import falling, unknown
+from srd_agents.pipeline.limits import Limits, array_of, row_of
+from srd_agents.pipeline.subtopics import texts_of, weights_apart
+from srd_gym.checks import check_integer, falling, unknown
 from srd_gym.dtypes import IntArray
-from srd_gym.reading import json_value, shown
+from srd_gym.reading import json_value, shown, with_type
 from srd_gym.topic import Topic, TopicSet
 from srd_train.serving.models import Model
 
@@ -26,8 +27,9 @@ _OF_TOPIC = (
     "subtopic_scores",
 )  # fmt: skip
 _LIMITS = ("groups", "max_per_group", "fill", "costs", "budget", "per_cost", "already_shown", "diversity", "relevance")
-OPTIONAL = (*_OF_TOPIC, *_LIMITS)
+OPTIONAL = ("k", *_OF_TOPIC, *_LIMITS)
 """Further keys of a line."""
+_OF_DOCUMENTS = ("doc_vectors", "doc_texts", "retrieval_scores", "subtopic_scores", "groups", "costs", "already_shown")
 _KEYS = (*REQUIRED, *OPTIONAL)
 OnError = Literal["stop", "skip", "record"]
 """Treatment of a line that cannot be ranked: the end, a notice, or an object with its number and the error."""
@@ -52,7 +54,7 @@ def rank_lines(
         lines: JSON objects with `REQUIRED` and some of `OPTIONAL` keys, bytes in UTF-8; blank lines are passed over.
         answer: takes `{"query_id": ..., "ranking": [document ids, best first]}`, ids as they came; of a line with
             `fill` also `"filled"`, ids of the ranking that are above `max_per_group`.
-        k: documents per ranking.
+        k: documents per ranking, of lines that do not give theirs.
         on_error: what becomes of a line that cannot be ranked; "record": `{"line": number, "error": ...}`, with the
             query id where there is one.
         notice: takes the errors of lines that are skipped.
@@ -65,15 +67,16 @@ def rank_lines(
         ValueError: a line that cannot be ranked, where `on_error` is "stop"; the message gives its number. Lines before
             it are answered. Or a key to pass through that has a meaning here.
     """
-    if taken := [key for key in pass_through if key in (*_KEYS, "ranking", "line", "error")]:
+    if taken := [key for key in pass_through if key in (*_KEYS, "ranking", "filled", "line", "error")]:
         raise ValueError(f"the key {shown(taken[0])} cannot be passed through: it has a meaning here")
     ranker, refused = _LineRanker(model, k, pass_through), 0
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        content: dict[str, Any] = {}
+        content, repeated = dict[str, Any](), dict[str, Any]()
         try:
             content = content_of(line.decode("utf-8-sig") if isinstance(line, bytes) else line)
+            repeated = _repeated(content, pass_through)
             result = {"query_id": content.get("query_id"), **ranker.rank(content)}
         except (ValueError, TypeError) as error:
             if on_error == "stop":
@@ -82,9 +85,24 @@ def rank_lines(
             if on_error == "skip":
                 notice(f"line {number} is skipped: {error}")
                 continue
-            result = {"line": number, "query_id": content.get("query_id"), "error": str(error)}
-        answer(json.dumps(result | {key: content[key] for key in pass_through if key in content}))
+            found = content.get("query_id")
+            result = {"line": number, "query_id": found if isinstance(found, str | int) else None, "error": str(error)}
+        answer(json.dumps(result | repeated))
     return refused
+
+
+def _repeated(content: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    """The entries of a line that its answer repeats.
+
+    Raises:
+        ValueError: one that JSON cannot hold, though Python reads it.
+    """
+    repeated = {key: content[key] for key in keys if key in content}
+    try:
+        json.dumps(repeated, allow_nan=False)
+    except ValueError as error:
+        raise ValueError(f"{', '.join(repeated)}: JSON has no NaN and no infinity; write null") from error
+    return repeated
 
 
 def content_of(line: str) -> dict[str, Any]:
@@ -125,9 +143,32 @@ class _LineRanker:
                 refuses.
         """
         given = self._known(content)
-        if given["doc_ids"] == []:  # nothing was retrieved
-            return {"ranking": []}
+        k = given.pop("k", self._k)
+        check_integer("k", k, 1)
+        nothing = given["doc_ids"] == []
+        given = _with_a_document(given) if nothing else given
         limits = {key: given.pop(key, None) for key in _LIMITS}
+        topic, order = topic_of(given) if nothing else self._topic(given)
+        chooser = self._plain
+        if topic.n_subtopics or limits != _NOTHING:
+            weighed = {key: limits[key] for key in ("diversity", "relevance", "per_cost", "costs")}
+            # per_cost chooses in place of the command's ranker
+            ranker = None if limits["per_cost"] else self._model.ranker
+            chooser = Chooser(ranker, self._asked(limits), subtopics=topic.n_subtopics > 0, **weighed)
+        if nothing:
+            return {"ranking": [], "filled": []} if chooser.limits.fill else {"ranking": []}
+        shown_before = _positions(given["doc_ids"], limits["already_shown"])
+        limit = chooser.limits.of(topic, order, limits["groups"], limits["costs"], shown_before)
+        (ranking,) = chooser.show([topic], k, [limit])
+        ids = given["doc_ids"]
+        shown_now = [ids[i] for i in (ranking if order is None else order[ranking]).tolist()]
+        if not limit.fill:
+            return {"ranking": shown_now}
+        filled = limit.filled(ranking).tolist()
+        return {"ranking": shown_now, "filled": [name for name, above in zip(shown_now, filled, strict=True) if above]}
+
+    def _topic(self, given: dict[str, Any]) -> tuple[Topic, IntArray | None]:
+        """`topic_of` with what the ranker needs of it."""
         topic, order = topic_of(given)
         if self._model.compares_words and topic.doc_vectors is None and topic.doc_texts is not None:
             topic, order = topic_of(given | _by_words(given))
@@ -135,21 +176,7 @@ class _LineRanker:
             (topic,) = self._model.vectorizer.apply(TopicSet([topic], name="topics"))
         elif topic.subtopic_texts is not None and topic.subtopic_scores is None:
             raise ValueError("subtopics are texts: give their embeddings, or subtopic_scores for each document")
-        shown_before = _positions(given["doc_ids"], limits["already_shown"])
-        chooser = self._plain
-        if topic.n_subtopics or limits != _NOTHING:
-            weighed = {key: limits[key] for key in ("diversity", "relevance", "per_cost", "costs")}
-            # per_cost chooses in place of the command's ranker
-            ranker = None if limits["per_cost"] else self._model.ranker
-            chooser = Chooser(ranker, self._asked(limits), subtopics=topic.n_subtopics > 0, **weighed)
-        limit = chooser.limits.of(topic, order, limits["groups"], limits["costs"], shown_before)
-        (ranking,) = chooser.show([topic], self._k, [limit])
-        ids = given["doc_ids"]
-        shown_now = [ids[i] for i in (ranking if order is None else order[ranking]).tolist()]
-        if not limit.fill:
-            return {"ranking": shown_now}
-        filled = limit.filled(ranking).tolist()
-        return {"ranking": shown_now, "filled": [name for name, above in zip(shown_now, filled, strict=True) if above]}
+        return topic, order
 
     def _asked(self, limits: Mapping[str, Any]) -> Limits:
         """The limits of a line that do not depend on its documents."""
@@ -173,7 +200,18 @@ class _LineRanker:
         for key in given:
             if key not in _KEYS:
                 raise unknown("key", key, _KEYS, "--pass-through KEY lets answers repeat one of yours.")
+        named = given.get("subtopics")
+        if isinstance(named, dict) and not named.keys() <= set(_ENCODED):
+            given["subtopics"], given["subtopic_weights"] = weights_apart(named, given.get("subtopic_weights"))
         return given
+
+
+def _with_a_document(given: dict[str, Any]) -> dict[str, Any]:
+    """A line for which nothing was retrieved, with a document, so that all else is checked as in other lines."""
+    if wrong := [key for key in _OF_DOCUMENTS if given.get(key, []) not in ([], "", {"float32": ""}, {"float16": ""})]:
+        raise ValueError(f"{wrong[0]}: doc_ids names no document, got {shown(given[wrong[0]])}")
+    dropped = {*_OF_DOCUMENTS} - {*_LIMITS}
+    return {key: value for key, value in given.items() if key not in dropped} | {"doc_ids": [""]}
 
 
 def _by_words(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,7 +247,7 @@ def topic_of(content: Mapping[str, Any]) -> tuple[Topic, IntArray | None]:
     values["doc_ids"] = [_id("doc_ids", each) for each in values["doc_ids"]]
     for key, shape in (("doc_vectors", (len(values["doc_ids"]), -1)), ("query_vector", (-1,))):
         if key in values:
-            values[key] = _array(key, values[key], shape)
+            values[key] = _array(values["query_id"], key, values[key], shape)
     values |= _subtopics(values.pop("subtopics", None), values.pop("subtopic_scores", None), values)
     scores = values.pop("retrieval_scores", None)
     topic = Topic(**values)
@@ -234,9 +272,10 @@ def _subtopics(subtopics: Any, scores: Any, values: Mapping[str, Any]) -> dict[s
         found["subtopic_texts"] = texts
     elif subtopics:
         width = np.shape(values.get("doc_vectors", ()))[-1:]
-        found["subtopic_vectors"] = _array("subtopics", subtopics, (-1, *width))
+        found["subtopic_vectors"] = _array(values["query_id"], "subtopics", subtopics, (-1, *width))
     if scores is not None:
-        rated = found["subtopic_scores"] = _array("subtopic_scores", scores, (len(values["doc_ids"]), -1))
+        rated = _array(values["query_id"], "subtopic_scores", scores, (len(values["doc_ids"]), -1))
+        found["subtopic_scores"] = rated
         if not (texts or subtopics) and rated.ndim == 2:
             found["subtopic_ids"] = [str(s) for s in range(rated.shape[1])]
     if not found and values.get("subtopic_weights"):
@@ -247,7 +286,7 @@ def _subtopics(subtopics: Any, scores: Any, values: Mapping[str, Any]) -> dict[s
 def _id(key: str, value: Any) -> str:
     """An id as topics have it: text."""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise TypeError(f"{key} must be text or whole numbers, got {shown(value)} ({type(value).__name__})")
+        raise TypeError(f"{key} must be text or whole numbers, got {with_type(value)}")
     return str(value)
 
 
@@ -264,13 +303,15 @@ def _positions(doc_ids: Sequence[str | int], already_shown: Any) -> list[int] | 
     return [place[each] for each in named]
 
 
-def _array(key: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[Any]]:
+def _array(query_id: str, key: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     """Numbers as an array: lists of them, or base64 of little-endian float32, or of {"float16": ...}.
 
     Args:
+        query_id: for errors.
         key: for errors.
         value: as it came; null among numbers is NaN.
-        shape: of what is written in base64, -1 for one length that is not known.
+        shape: of what is written in one text of base64, -1 for one length that is not known. A list of texts has a row
+            per text, whatever the shape: the topic refuses others than it has.
     """
     kind, encoded = "float32", value
     if isinstance(value, dict):
@@ -279,20 +320,16 @@ def _array(key: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.d
                 f'{key}: expected numbers, base64 of float32, or {{"float16": base64}}, got {shown(value)}'
             )
         encoded = value[kind]
-    each_encoded = isinstance(encoded, list) and bool(encoded) and all(isinstance(one, str) for one in encoded)
-    if isinstance(encoded, str) or each_encoded:
-        return _decoded(key, encoded, kind, shape)
-    try:
-        return np.array(encoded, dtype=np.float64)
-    except (ValueError, TypeError, OverflowError) as error:
-        wanted = "a list of numbers" if len(shape) == 1 else "a list of vectors of one width"
-        raise ValueError(f"{key}: expected {wanted} ({error})") from error
+    if isinstance(encoded, str):
+        return _decoded(key, [encoded], kind, shape)
+    if isinstance(encoded, list) and encoded and all(isinstance(one, str) for one in encoded):
+        return _decoded(key, encoded, kind, (len(encoded), -1))
+    return array_of(query_id, key, encoded, may_lack=True)
 
 
-def _decoded(key: str, encoded: str | list[str], kind: str, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[Any]]:
-    """Numbers from base64: of all rows, or a list of rows."""
+def _decoded(key: str, rows: list[str], kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Numbers from base64: of all rows in one text, or of a text each."""
     try:
-        rows = [encoded] if isinstance(encoded, str) else encoded
         parts = [binascii.a2b_base64(row, strict_mode=True) for row in rows]
         if len({len(part) for part in parts}) > 1:
             raise ValueError("rows of several lengths")

@@ -249,3 +249,17 @@ def test_the_library_run_as_a_module_says_where_to_go() -> None:
 
 def test_the_package_runs_as_the_command() -> None:
     assert python("-m", "srd_train", "--version") == (0, f"srd {version('srd-gym')}\n", "")
+
+
+@pytest.mark.parametrize(("word", "given", "threads"), [("mcp", None, "1"), ("mcp", "3", "3"), ("rank", None, "None")])
+def test_the_tool_of_assistants_takes_one_thread(word: str, given: str | None, threads: str) -> None:
+    code = (
+        "import os, sys; from srd_train.__main__ import main; main(); import numpy, threadpoolctl\n"
+        "most = max(pool['num_threads'] for pool in threadpoolctl.threadpool_info())\n"
+        "print(os.environ.get('OMP_NUM_THREADS'), most, file=sys.stderr)"
+    )
+    kept = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    kept |= {} if given is None else {"OMP_NUM_THREADS": given}
+    told, most = python("-c", code, word, env=kept, stdin=subprocess.DEVNULL)[2].split()[-2:]
+    assert told == threads
+    assert threads != "1" or most == "1"

@@ -22,6 +22,8 @@ def main() -> int:
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file's name that is not UTF-8, say
+    if sys.argv[1:2] == ["mcp"]:  # before numpy is imported: calls are short, and threads wait for one another
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
     # The imports take a second or two. An interrupt ends the process at once, as libraries wrap or swallow errors.
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:

@@ -105,10 +105,28 @@ def test_results_are_those_of_diversify() -> None:
     assert diversify_results({"texts": []}) == []
 
 
+def test_lists_may_be_json_text() -> None:
+    senses = {"cars": 1, "operating system": 9}
+    asked: dict[str, Any] = {"texts": TEXTS, "query_text": "jaguar", "scores": SCORES, "subtopics": senses, "k": 3}
+    ratings = [[1, None], [1, 0], [0, 1], [None, 1], [0, 0]]
+    rated: dict[str, Any] = {"doc_vectors": VECTORS, "query_vector": VECTORS[0], "subtopic_scores": ratings}
+    rated |= {"groups": ["a", "a", "b", "b", "c"], "max_per_group": 1, "already_shown": [2]}
+    for arguments in (asked, rated):
+        as_text = {
+            name: json.dumps(value) if isinstance(value, list | dict) else value for name, value in arguments.items()
+        }
+        assert diversify_results(as_text) == diversify_results(arguments)
+    assert diversify_results(asked)[0] == 4, "the sense that weighs most comes first"
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({}, "give texts or doc_vectors"),
     ({"text": TEXTS}, "Did you mean texts"),
     ({"texts": "jaguar"}, "must be a list of texts"),
+    ({"texts": '["a", "b'}, "must be a list of texts"),
+    ({"texts": [["a cat"], ["a dog"]]}, "texts must be text, got ['a cat'] (list) at position 0"),
+    ({"texts": [{"text": "a cat"}]}, "texts must be text, got {'text': 'a cat'} (dict) at position 0"),
+    ({"texts": TEXTS, "query_text": ["jaguar"]}, "query_text must be text"),
     ({"texts": [1, 2]}, "got 1 (int) at position 0"),
     ({"texts": TEXTS, "query_vector": [1]}, "belongs to doc_vectors"),
     ({"texts": TEXTS, "query_text": 7}, "query_text must be text"),
@@ -124,10 +142,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"texts": TEXTS, "k": "three"}, "k must be a whole number"),
     ({"texts": TEXTS, "diversity": 2}, "between 0 and 1"),
     ({"texts": TEXTS, "query_text": "jaguar", "relevance": "cosines"}, "Did you mean cosine"),
-    ({"doc_vectors": [[1, 0], [1]]}, "embeddings of one width"),
+    ({"doc_vectors": [[1, 0], [1]]}, "rows of one length, got 2 numbers in row 0 and 1 in row 1"),
     ({"doc_vectors": [["a", "b"], ["c", "d"]]}, "must hold numbers"),
-    ({"doc_vectors": "AAAA"}, "embeddings of one width"),
-    ({"doc_vectors": [VECTORS]}, "embeddings of one width"),
+    ({"doc_vectors": "AAAA"}, "doc_vectors must be [N, F]"),
+    ({"doc_vectors": [VECTORS]}, "must be embeddings, one a result of one query"),
     ({"doc_vectors": [[1e39, 1]]}, "float32 cannot represent"),
     ({"doc_vectors": VECTORS, "subtopics": ["cars"]}, "must be embeddings"),
     ({"doc_vectors": VECTORS, "query_vector": [1]}, "expected (8,)"),
@@ -141,6 +159,7 @@ def test_bad_arguments_are_told_plainly_and_the_next_call_is_answered() -> None:
         assert answer.is_error, arguments
         assert said in content.text, arguments  # type: ignore[union-attr]
         assert "topic '0'" not in content.text  # type: ignore[union-attr]
+        assert "got np." not in content.text  # type: ignore[union-attr]
     assert last.structured_content == {"indices": [0, 2]}
 
 
@@ -194,6 +213,41 @@ def test_lines_that_are_no_messages_hang_nothing_and_its_end_ends_it() -> None:
         process.stdin.write(last[:60])  # a client that goes away in the middle of a message
         process.stdin.close()
         assert process.wait(20) == 0
+
+
+HALVES = [
+    r'{"texts": ["a \ud83d cat", "a dog", "a car \ude00"], "scores": [3, 2, 1]}',
+    r'{"texts": ["a cat", "a dog"], "query_text": "\uD83D"}',
+    r'{"te\ud83dxts": ["a cat", "a dog"]}',
+    r'{"doc_vectors": [[1, 0], [0, 1]], "relevance": "\ud83d"}',
+    r'{"texts": ["a whole \ud83d\ude00", "a dog"], "scores": [1, 2]}',
+]
+"""Arguments with halves of characters, as of a text that was cut, and one with a whole one."""
+
+
+def test_halves_of_characters_are_answered() -> None:
+    with started() as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(initialize() + json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n")
+        for number, arguments in enumerate(HALVES, start=2):
+            params = f'{{"name": "{TOOL}", "arguments": {arguments}}}'
+            process.stdin.write(f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/call", "params": {params}}}\n')
+        process.stdin.flush()
+        told = [json.loads(process.stdout.readline()) for _ in range(len(HALVES) + 1)]
+        answers = {answer["id"]: answer["result"] for answer in told}
+        assert [answers[number]["isError"] for number in range(2, 7)] == [False, False, True, True, False]
+        assert answers[6]["structuredContent"] == {"indices": [1, 0]}
+        assert "Did you mean texts" in answers[4]["content"][0]["text"]
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+def test_what_calls_import_is_imported_before_the_first() -> None:
+    code = "import sys; from srd_train.__main__ import main; main(); print('sklearn' in sys.modules, file=sys.stderr)"
+    run = [sys.executable, "-c", code, "mcp"]
+    done = subprocess.run(run, env=ENVIRONMENT, input="", capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("", "True\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

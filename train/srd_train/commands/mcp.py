@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import signal
-from collections.abc import Mapping
+import sys
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from srd_agents import diversify
 from srd_agents.heuristic.config import KINDS
 from srd_agents.pipeline.subtopics import texts_of
+from srd_agents.pipeline.words import checked_texts
 from srd_gym.checks import check_option
+from srd_gym.reading import json_value
 from srd_train.commands.console import Output
 
 TOOL = "diversify_results"
@@ -54,6 +56,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "relevance": _one("string", "What diversity weighs; left out: scores, scaled as cosines.", enum=list(KINDS)),
     "diversity": _one("number", "0: order of relevance, 1: difference only; left out: safe.", minimum=0, maximum=1),
 }
+_FIRST = {"texts": ["a text", "another one"], "subtopics": ["a sense"]}
+"""A call that imports and makes ready what others need."""
 _RESULT = {"indices": _list("integer", "Positions of the chosen results, from 0, best first.")}
 
 
@@ -61,39 +65,31 @@ def diversify_results(arguments: Mapping[str, Any]) -> list[int]:
     """Positions of the chosen results, best first.
 
     Args:
-        arguments: some of `ARGUMENTS`; null is as if it were left out.
+        arguments: some of `ARGUMENTS`; null is as if it were left out, and a list may be JSON text.
 
     Raises:
         ImportError, TypeError, ValueError: scikit-learn lacks, or what `srd_agents.diversify` refuses.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
-    for name in given:
+    for name, value in given.items():
         check_option(f"argument of {TOOL}:", name, ARGUMENTS)
+        if ARGUMENTS[name]["type"] == "array" and isinstance(value, str):  # as some assistants write a list
+            with contextlib.suppress(ValueError, RecursionError):
+                given[name] = json_value(value)
     vectors = given.get("doc_vectors")
     if "texts" not in given and vectors is None:
         raise ValueError(f"{TOOL} needs the results: give texts or doc_vectors, one a result")
+    checked_texts(given.get("texts", ()))
     if not (given.get("texts") or vectors):
         return []
-    if vectors is not None and _dimensions(vectors) != 2:
-        raise ValueError(
-            "doc_vectors must be a list of embeddings of one width, one a result: [[0.1, 0.2], [0.3, 0.4]]"
-        )
     if vectors is not None and "subtopic_scores" not in given and texts_of(given.get("subtopics")):
         raise ValueError(
             "beside doc_vectors, subtopics must be embeddings of the same model, or rated: subtopic_scores"
         )
-    if isinstance(rated := given.get("subtopic_scores"), list):
-        rows = [row if isinstance(row, list) else [row] for row in rated]
-        given["subtopic_scores"] = [[np.nan if one is None else one for one in row] for row in rows]
-    indices: list[int] = diversify(**given).indices.tolist()
-    return indices
-
-
-def _dimensions(value: Any) -> int:
-    """Dimensions of an array; 0 where rows have several lengths."""
-    with contextlib.suppress(ValueError):
-        return np.ndim(value)
-    return 0
+    found = diversify(**given)
+    if found.indices.ndim > 1:
+        raise ValueError("doc_vectors must be embeddings, one a result of one query: [[0.1, 0.2], [0.3, 0.4]]")
+    return [int(place) for place in found.indices]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +116,15 @@ class Mcp:
         return 0
 
 
+async def _lines() -> AsyncIterator[str]:
+    """The lines of standard input, "?" for halves of characters: the protocol's library would not answer them."""
+    while line := await asyncio.to_thread(sys.stdin.buffer.readline):
+        if b"\\ud" in line.lower():
+            with contextlib.suppress(ValueError, RecursionError):
+                line = json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace")
+        yield line.decode(errors="replace")
+
+
 async def _serve() -> None:
     """Answer until standard input ends; a call is worked on in a thread, so that others are heard meanwhile."""
     from mcp import types
@@ -142,5 +147,6 @@ async def _serve() -> None:
         return types.CallToolResult(content=[types.TextContent(text=str(found["indices"]))], structured_content=found)
 
     server = Server("srd", on_list_tools=listed, on_call_tool=called)
-    async with stdio_server() as (incoming, outgoing):
+    async with stdio_server(_lines()) as (incoming, outgoing):
+        asyncio.get_running_loop().run_in_executor(None, diversify_results, _FIRST)
         await server.run(incoming, outgoing, server.create_initialization_options())

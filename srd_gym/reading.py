@@ -192,11 +192,14 @@ def shown(value: object) -> str:
         return f"{type(value).__name__} too long to show"
 
 
+def plain(value: Any) -> Any:
+    """A number or text of numpy as Python's own, anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def kind_of(value: object) -> str:
     """The type of a value in Python's words: "float" of any of numpy's, "array of shape (2,)"."""
-    if isinstance(value, np.ndarray):
-        return f"array of shape {value.shape}"
-    return type(value.item() if isinstance(value, np.generic) else value).__name__
+    return f"array of shape {value.shape}" if isinstance(value, np.ndarray) else type(plain(value)).__name__
 
 
 def with_type(value: object) -> str:

@@ -21,7 +21,7 @@ from srd_gym.core.arrays import TopicArrays
 from srd_gym.core.own import called
 from srd_gym.core.protocols import BoundUsers, SelectionStep
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.reading import shown
+from srd_gym.reading import plain, shown
 
 Model = Literal["cascade", "dbn", "pbm"]
 Pays = Literal["click", "satisfaction", "reciprocal_rank"]
@@ -104,12 +104,12 @@ class Clicks:
         check_option("pays", self.pays, ("click", "satisfaction", "reciprocal_rank"))
         for name in ("attraction", "satisfaction"):
             given = getattr(self, name)
-            by_grade = tuple(given) if isinstance(given, Sequence | np.ndarray) else (given,)
+            by_grade = tuple(map(plain, given)) if isinstance(given, Sequence | np.ndarray) else (plain(given),)
             if not by_grade:
                 raise ValueError(f"{name} is empty; expected a probability, or one for each grade from 0")
             for value in by_grade:
                 check_number(name, value, 0, 1)
-            object.__setattr__(self, name, by_grade if by_grade != (given,) else given)
+            object.__setattr__(self, name, by_grade if isinstance(given, Sequence | np.ndarray) else by_grade[0])
         for name in ("noise", "patience", "boredom"):
             check_number(name, getattr(self, name), 0, 1)
         check_number("decay", self.decay, 0)
@@ -119,7 +119,7 @@ class Clicks:
 
     def __str__(self) -> str:
         values = [(each, getattr(self, each.name)) for each in fields(self) if each.name != "cutoff"]
-        given = ", ".join(f"{each.name}={value!r}" for each, value in values if value != each.default)
+        given = ", ".join(f"{each.name}={plain(value)!r}" for each, value in values if value != each.default)
         return "Clicks" + (f"({given})" if given else "") + ("" if self.cutoff is None else f"@{self.cutoff}")
 
     @property

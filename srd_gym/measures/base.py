@@ -177,7 +177,7 @@ class Measure(ABC):
 
     def __str__(self) -> str:
         values = [(each, getattr(self, each.name)) for each in parameters(type(self))]
-        given = ", ".join(f"{each.name}={value!r}" for each, value in values if value != each.default)
+        given = ", ".join(f"{each.name}={shown(value)}" for each, value in values if value != each.default)
         cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
         return (self.known_as or self.name) + (f"({given})" if given else "") + cutoff
 

@@ -375,3 +375,11 @@ def test_an_episode_in_whose_place_nobody_is_found_ends_rather_than_be_read() ->
     message = r"none of 1,\d+,\d+ users would have done on 1 ranks what the user of this episode has"
     refused(lambda: core.restore(core.snapshot(), users=draws), message)
     assert core.done.all()
+
+
+def test_numbers_of_numpy_are_written_as_numbers() -> None:
+    several = np.array([0.25, 0.5])
+    for given in (several, tuple(several), several.tolist()):
+        users = Clicks(model="dbn", attraction=given, satisfaction=np.float64(0.5), boredom=np.float32(0.125))
+        assert str(users) == "Clicks(model='dbn', attraction=(0.25, 0.5), satisfaction=0.5, boredom=0.125)"
+        assert str(users_from(str(users))) == str(users)

@@ -86,6 +86,11 @@ def test_a_slip_says_what_was_expected(typed: str, message: str) -> None:
     refused(lambda: measure(10), "expected a measure or its notation such as 'alpha_nDCG@10', got 10", TypeError)
 
 
+def test_numbers_of_numpy_are_written_as_numbers() -> None:
+    made = replace(measure("alpha_DCG"), alpha=np.float64(0.25), cutoff=np.int64(5))  # type: ignore[call-arg]
+    assert str(made) == "alpha_DCG(alpha=0.25)@5" == str(measure(str(made)))
+
+
 def test_the_pool_is_the_default_where_every_topic_has_one() -> None:
     pool = {"pool": [[1], [0], [1]], "pool_ids": ("a", "b", "c")}
     pooled, bare = alone(small_topic([[1], [0]], **pool)), alone(small_topic([[1], [0]]))

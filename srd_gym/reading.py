@@ -73,9 +73,16 @@ def existing_file(path: PathLike, what: str, *, pipe: bool = False) -> Path:
 
 @dataclass(slots=True)
 class Place:
-    """Where in a file its reader is; written behind the file's name, such as ", row 7"."""
+    """Where in a file its reader is."""
 
+    what: str
+    """Kind of the file, as errors call it."""
+    path: PathLike
     at: str = ""
+    """Written behind the file's name, such as ", row 7"."""
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.path}{self.at}"
 
 
 @contextlib.contextmanager
@@ -94,7 +101,7 @@ def reading(path: PathLike, what: str, expected: str, advice: str) -> Iterator[P
     Yields:
         The place, for the reader to write to.
     """
-    place = Place()
+    place = Place(what, path)
     try:
         yield place
     except ImportError:
@@ -111,14 +118,13 @@ def reading(path: PathLike, what: str, expected: str, advice: str) -> Iterator[P
                 f"{what}: {path} is compressed by {packed}, and only gzip, xz and bz2 are unpacked here: "
                 "unpack it first"
             ) from error
-        where = f"{what}: {path}{place.at}"
         if packing := _broken(error, path):
             raise ValueError(
-                f"{where}: broken {packing} file, or a file that was cut off ({error}); {advice}"
+                f"{place}: broken {packing} file, or a file that was cut off ({error}); {advice}"
             ) from error
         if isinstance(error, UnicodeDecodeError):
-            raise ValueError(f"{where}: not UTF-8 text ({error.reason}); save it as UTF-8, or {advice}") from error
-        raise ValueError(f"{where}: not {expected} ({_reason(error)}); {advice}") from error
+            raise ValueError(f"{place}: not UTF-8 text ({error.reason}); save it as UTF-8, or {advice}") from error
+        raise ValueError(f"{place}: not {expected} ({_reason(error)}); {advice}") from error
 
 
 def _names(text: str, path: str, what: str) -> bool:

@@ -24,8 +24,9 @@ column                  Parquet type   holds
 ======================  =============  ==================================================================
 
 Null means that the topic has no such thing, and so does an absent column, the two required ones apart. Wider number
-types (`list<double>`, `list<int64>`), large lists and lists of lists are accepted where their values fit. Without
-`vector_width`, F follows from `doc_vectors`.
+types (`list<double>`, `list<int64>`), large lists and lists of lists are accepted where their values fit, and whole
+numbers for ids; numbers given as text, and ids given as other numbers, are not. Without `vector_width`, F follows from
+`doc_vectors`.
 
 The file's key-value metadata holds, under `srd_gym`, a JSON object: `schema_version`, `name`, `simulated`,
 `transductive`, and where it is known the `encoder` of the vectors. A file without it (written by another tool) is read
@@ -37,16 +38,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from srd_gym.data.arrow import pa, pc, pq
+from srd_gym.data.arrow import pa, pq
+from srd_gym.data.columns import Law, Table, column_rows
 from srd_gym.data.mapped import MappedFile
 from srd_gym.data.notices import notice
 from srd_gym.files import PathLike, written_atomically
@@ -67,12 +68,15 @@ _ALWAYS = 2**28
 """Bytes that row groups may declare however small the file is: equal numbers take next to no space."""
 
 _METADATA_KEY = b"srd_gym"
+_HEADER = {"schema_version": int, "name": str, "simulated": bool, "transductive": bool, "encoder": str}
+"""Keys of the metadata and their types; but for the version, each may be missing or null."""
 _WHAT = "topic set"
 _STRINGS = ("doc_ids", "doc_texts", "subtopic_ids", "subtopic_texts", "pool_ids", "feature_names")
 _VECTORS = ("query_vector", "doc_vectors", "subtopic_vectors")
 _FLOATS = (*_VECTORS, "retrieval_scores", "subtopic_weights", "subtopic_scores", "doc_features")
 _GRADES = ("judgments", "pool")
 _REQUIRED = ("query_id", "doc_ids")
+_LAWS = {"subtopic_scores": Law(gaps=True)}
 
 
 @cache
@@ -156,8 +160,8 @@ def read_topics(path: PathLike) -> TopicSet:
         ValueError: not a Parquet file, a pickle, an empty file, a missing column, a column of another type, a schema
             version later than this package's, or a topic that does not hold together; the message names it.
     """
-    with _opened(path) as (file, _):
-        header = _header_of(file, path)
+    with _opened(path) as (file, place):
+        header = _header_of(file, place)
         size = sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
     with contextlib.ExitStack() as stack:
         stack.enter_context(reading(path, _WHAT, "one topic set", "write it again"))
@@ -185,11 +189,9 @@ def iter_topics(
         FileNotFoundError, ValueError: as `read_topics`; a fault inside a row is raised when the row is reached.
     """
     with _opened(path) as (file, place):
-        _header_of(file, path)
-        columns = _columns(file, path)
-        for row, batch in read_batches(file, path, columns, _READ_ROWS, groups):
-            place.at = f", row {row}"
-            yield from _topics_of(batch, path, row, aside)
+        _header_of(file, place)
+        for row, columns in read_rows(file, place, _columns(file, path), _READ_ROWS, groups):
+            yield from _topics_of(columns, place, row, aside)
 
 
 def read_origin(path: PathLike) -> dict[str, Any]:
@@ -198,8 +200,8 @@ def read_origin(path: PathLike) -> dict[str, Any]:
     Raises:
         FileNotFoundError, ValueError: as `iter_topics`.
     """
-    with _opened(path) as (file, _):
-        return TopicSet([], **_header_of(file, path)).origin
+    with _opened(path) as (file, place):
+        return TopicSet([], **_header_of(file, place)).origin
 
 
 def iter_query_ids(path: PathLike) -> Iterator[str]:
@@ -208,10 +210,10 @@ def iter_query_ids(path: PathLike) -> Iterator[str]:
     Raises:
         FileNotFoundError, ValueError: as `iter_topics`.
     """
-    with _opened(path) as (file, _):
-        _header_of(file, path)
-        for _, batch in read_batches(file, path, ["query_id"], _ID_ROWS):
-            yield from (value for value in _values(batch, "query_id", path) if value is not None)
+    with _opened(path) as (file, place):
+        _header_of(file, place)
+        for _, columns in read_rows(file, place, {schema_of_topics().field("query_id"): None}, _ID_ROWS):
+            yield from columns["query_id"]
 
 
 def count_row_groups(path: PathLike) -> int:
@@ -229,36 +231,33 @@ def _opened(path: PathLike) -> contextlib.AbstractContextManager[tuple[pq.Parque
     return opened_parquet(path, _WHAT, _REQUIRED, "make one with `srd data build`, or see srd_gym.data.parquet")
 
 
-def _header_of(file: pq.ParquetFile, path: PathLike) -> dict[str, Any]:
+def _header_of(file: pq.ParquetFile, place: Place) -> dict[str, Any]:
     """Name and flags of an opened file; refuses a later schema."""
-    raw = (file.schema_arrow.metadata or {}).get(_METADATA_KEY)
-    if raw is None:
-        return {"name": Path(path).stem}
-    about = json_value(raw)
-    version = about.get("schema_version") if isinstance(about, dict) else None
-    if not isinstance(version, int):
+    about = metadata_of(file, place, _METADATA_KEY)
+    if about is None:
+        return {"name": Path(place.path).stem}
+    known = {key: value for key in _HEADER if (value := about.get(key)) is not None}
+    odd = [key for key, value in known.items() if type(value) is not _HEADER[key]]
+    if odd or (version := known.pop("schema_version", 0)) < 1:
         raise ValueError(
-            f"{_WHAT}: {path}: metadata 'srd_gym' must be a JSON object with schema_version, name, simulated and "
-            f"transductive, got {shown(raw.decode(errors='replace'))}"
+            f"{place}: metadata 'srd_gym' must hold schema_version (a whole number), name and encoder (text), "
+            f"simulated and transductive (true or false), got {shown(about)}"
         )
     if version > SCHEMA_VERSION:
         raise ValueError(
-            f"{_WHAT}: {path} has schema version {version}, but this srd_gym reads up to {SCHEMA_VERSION}; "
+            f"{place} has schema version {version}, but this srd_gym reads up to {SCHEMA_VERSION}; "
             "upgrade srd_gym, or write the file with this version"
         )
-    flags = {flag: bool(about.get(flag, False)) for flag in ("simulated", "transductive")}
-    encoder = about.get("encoder")
-    name = str(about.get("name", Path(path).stem))
-    return {"name": name, **flags, "encoder": encoder if isinstance(encoder, str) else None}
+    return {"name": Path(place.path).stem} | known
 
 
-def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:
+def _columns(file: pq.ParquetFile, path: PathLike) -> Table:
     """The columns to read: ours that are there; of others a notice."""
     present = file.schema_arrow.names
     for name in present:
         if name not in schema_of_topics().names:
             notice(f"{_WHAT}: {path}: column {name!r} is not one of a topic set's and is ignored")
-    return [name for name in schema_of_topics().names if name in present]
+    return {field: _LAWS.get(field.name) for field in schema_of_topics() if field.name in present}
 
 
 def record_batch(topics: list[Topic], schema: pa.Schema) -> pa.RecordBatch:
@@ -275,32 +274,18 @@ def _row_of(topic: Topic) -> dict[str, Any]:
     return values | flat | {"vector_width": width}
 
 
-def _topics_of(batch: pa.RecordBatch, path: PathLike, first_row: int, aside: MappedFile | None) -> Iterator[Topic]:
-    """The topics in a batch of rows."""
-    columns = {name: _values(batch, name, path) for name in batch.schema.names}
+def _topics_of(
+    columns: dict[str, list[Any]], place: Place, first_row: int, aside: MappedFile | None
+) -> Iterator[Topic]:
+    """The topics in some rows."""
     if aside is not None:
         columns |= {name: aside.moved(columns[name]) for name in _VECTORS if name in columns}
-    for i in range(batch.num_rows):
-        values = {name: column[i] for name, column in columns.items()}
+    for row, values in enumerate(zip(*columns.values(), strict=True), start=first_row):
         try:
-            yield Topic(**_shaped(values))
+            yield Topic(**_shaped(dict(zip(columns, values, strict=True))))
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{_WHAT}: {path}, row {first_row + i}: {error}") from error
-
-
-def _values(batch: pa.RecordBatch, name: str, path: PathLike) -> list[Any]:
-    """One column as a list with a Python value or a flat array a row."""
-    column = batch.column(name)
-    expected = schema_of_topics().field(name).type
-    try:
-        if name in _FLOATS or name in _GRADES:
-            return number_rows(column, expected.value_type, may_lack=name == "subtopic_scores", by_rows=True)
-        values: list[Any] = column.cast(expected).to_pylist()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-        raise ValueError(
-            f"{_WHAT}: {path}: column {name!r} has type {column.type}, expected {expected}: {error}"
-        ) from error
-    return values
+            place.at = f", row {row}"
+            raise ValueError(f"{place}: {error}") from error
 
 
 def _shaped(values: dict[str, Any]) -> dict[str, Any]:
@@ -374,25 +359,42 @@ def opened_parquet(
         yield file, place
 
 
-def read_batches(
-    file: pq.ParquetFile, path: PathLike, columns: Sequence[str], rows: int, groups: Iterable[int] | None = None
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Some columns, some rows at a time, each time with the number of the first.
+def metadata_of(file: pq.ParquetFile, place: Place, key: bytes) -> dict[str, Any] | None:
+    """The JSON object that a file's metadata holds under a key; None where it has no such key.
+
+    Raises:
+        ValueError: something else.
+    """
+    place.at = f", metadata {key.decode()!r}"
+    raw = (file.schema_arrow.metadata or {}).get(key)
+    value = None if raw is None else json_value(raw)
+    if raw is not None and not isinstance(value, dict):
+        raise ValueError(f"{place}: expected a JSON object, got {shown(value)}")
+    place.at = ""
+    return value
+
+
+def read_rows(
+    file: pq.ParquetFile, place: Place, table: Table, size: int, groups: Iterable[int] | None = None, begin: int = 0
+) -> Iterator[tuple[int, dict[str, list[Any]]]]:
+    """The columns of some rows at a time, as `column_rows` reads and checks them, with the number of the first row.
 
     Args:
         file: the file, opened.
-        path: where it is.
-        columns: names at the top of the schema.
-        rows: at once, at most.
+        place: of the file; it is told which row is read.
+        table: the columns, which are there.
+        size: rows at once, at most.
         groups: numbers of row groups; None: all.
+        begin: number of the file's first row.
 
     Raises:
-        ValueError: the row groups say that they are far larger than the file.
+        ValueError: the row groups say that they are far larger than the file; or a column as of `column_rows`.
     """
-    declared, limit = 0, max(_ALWAYS, _growth() * Path(path).stat().st_size)
+    declared, limit = 0, max(_ALWAYS, _growth() * Path(place.path).stat().st_size)
     # Not the columns' sizes: Arrow ends the process where a damaged footer has odd statistics of a column.
     about = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
-    starts = list(accumulate((group.num_rows for group in about), initial=0))
+    starts = list(accumulate((group.num_rows for group in about), initial=begin))
+    names = [field.name for field in table]
     for group in range(file.num_row_groups) if groups is None else groups:
         declared += about[group].total_byte_size
         if declared > limit:
@@ -401,8 +403,9 @@ def read_batches(
                 f"set {GROWTH} above {_USUAL_GROWTH}"
             )
         row = starts[group]
-        for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=columns):
-            yield row, batch
+        for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=names):
+            place.at = f", row {row}"
+            yield row, {f.name: column_rows(batch.column(f.name), f, place, row, law) for f, law in table.items()}
             row += batch.num_rows
 
 
@@ -412,48 +415,3 @@ def _growth() -> int:
     if not (text.isascii() and text.isdigit() and int(text) >= 1):
         raise ValueError(f"environment variable {GROWTH}: expected a whole number of at least 1, got {shown(text)}")
     return int(text)
-
-
-def number_rows(
-    column: pa.Array, kind: pa.DataType, *, may_lack: bool = False, by_rows: bool = False
-) -> list[NDArray[Any] | None]:
-    """A list column of numbers as one flat array a row (views into Arrow's memory where the type is ours).
-
-    Args:
-        column: lists, or lists of lists of one length.
-        kind: the numbers' type.
-        may_lack: whether a null among them is NaN, and no error.
-        by_rows: whether lists of lists become arrays [rows, width].
-    """
-    present = column.is_valid().to_numpy(zero_copy_only=False)
-    sizes, values = _lengths(column), pc.list_flatten(column)
-    counts = sizes if by_rows and pa.types.is_nested(values.type) else None
-    if pa.types.is_nested(values.type):
-        sizes, values = _joined(sizes, _lengths(values)), pc.list_flatten(values)
-    if values.null_count and may_lack:
-        values = pc.fill_null(values.cast(kind, safe=False), float("nan"))
-    if values.null_count:
-        raise ValueError("a list holds a null; leave out the whole list where there are no numbers")
-    if pa.types.is_floating(kind) and pa.types.is_floating(values.type):
-        # An unsafe cast rounds float64 to float32, which is meant; Topic refuses what overflows.
-        values = values.cast(kind, safe=False)
-    numbers = values.cast(kind).to_numpy(zero_copy_only=False)
-    ends = np.cumsum(sizes)
-    rows = [numbers[end - size : end] if there else None for there, size, end in zip(present, sizes, ends, strict=True)]
-    if counts is None:
-        return rows
-    return [row if row is None or not n else row.reshape(n, -1) for n, row in zip(counts, rows, strict=True)]
-
-
-def _lengths(lists: pa.Array) -> NDArray[np.int64]:
-    """Length of each list, 0 where it is missing."""
-    lengths: NDArray[np.int64] = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-    return lengths.astype(np.int64)
-
-
-def _joined(outer: NDArray[np.int64], inner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sizes of lists of lists: how many numbers each outer list holds; its rows must be equally long."""
-    parts = np.split(inner, np.cumsum(outer)[:-1])
-    if any((part != part[:1]).any() for part in parts):
-        raise ValueError("a list of lists has rows of different lengths; a matrix has equal rows")
-    return np.array([part.sum() for part in parts], dtype=np.int64)

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from srd_gym.checks import rows_of_column
 from srd_gym.data.arrow import pa
 from srd_gym.data.folders import with_optional_gz
-from srd_gym.data.parquet import number_rows, opened_parquet, read_batches
+from srd_gym.data.parquet import opened_parquet, read_rows
 from srd_gym.files import PathLike
 from srd_gym.reading import (
     first_bytes,
@@ -297,6 +297,8 @@ def _json_entries(path: PathLike, wanted: frozenset[str] | None) -> Entries:
             try:
                 name = str(json.loads(entry["id"]))
                 if wanted is None or name in wanted:
+                    if any(mark in entry["numbers"] for mark in ('"', "l", "r")):  # text, null, false, true
+                        raise ValueError("numbers are neither text nor true, false or null")
                     yield f", entry {number}", name, np.array(json.loads(f"[{entry['numbers']}]"), np.float64)
             except (ValueError, TypeError, OverflowError, RecursionError) as error:
                 raise ValueError(
@@ -341,14 +343,9 @@ def _ids_of(array: NDArray[Any], source: str) -> list[str]:
 
 def _parquet_entries(path: PathLike, wanted: frozenset[str] | None) -> Entries:
     """Columns id and vector, read by row group."""
-    columns = ["id", "vector"]
-    with opened_parquet(path, _WHAT, columns, _ADVICE) as (file, place):
-        for first, batch in read_batches(file, path, columns, _ROWS):
-            place.at = f", row {first}"
-            names = batch.column("id").cast(pa.string()).to_pylist()
-            vectors = number_rows(batch.column("vector"), pa.float32(), by_rows=True)
-            for row, (name, vector) in enumerate(zip(names, vectors, strict=True), start=first):
-                if name is None or vector is None:
-                    raise ValueError(f"{_WHAT}: {path}, row {row}: id and vector must not be null")
+    table = {pa.field("id", pa.string(), False): None, pa.field("vector", pa.list_(pa.float32()), False): None}
+    with opened_parquet(path, _WHAT, [field.name for field in table], _ADVICE) as (file, place):
+        for first, columns in read_rows(file, place, table, _ROWS):
+            for row, (name, vector) in enumerate(zip(*columns.values(), strict=True), start=first):
                 if wanted is None or name in wanted:
                     yield f", row {row}", name, vector

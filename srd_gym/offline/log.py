@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,13 @@ from srd_gym.checks import check_integer
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.core.users import Clicks
 from srd_gym.data.arrow import pa, pq
-from srd_gym.data.parquet import number_rows, opened_for_arrow, opened_parquet, read_batches
+from srd_gym.data.columns import Law, Table
+from srd_gym.data.parquet import metadata_of, opened_for_arrow, opened_parquet, read_rows
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.offline.policy import EpsilonPolicy
 from srd_gym.protocols import Ranker
+from srd_gym.reading import Place, few
 from srd_gym.reading import shown as as_text
 from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
@@ -33,8 +36,26 @@ PART = 4096
 _KEY, _ORDERS = b"srd_gym.log", b"srd_gym.log.orders"
 _WHAT = "log of episodes"
 _ADVICE = "write it again (srd data log)"
-_COLUMNS = ("query_id", "shown", "propensities", "slot_propensities", "ranking_propensity", "clicks")
 _REQUIRED = ("query_id", "shown", "propensities", "clicks")
+_CHANCE = Law(
+    "probabilities above 0 and at most 1 (what has probability 0 is never shown)",
+    lambda values: (values > 0) & (values <= 1),
+)
+_BY_RANK = ("propensities", "slot_propensities", "clicks")
+
+
+@cache
+def _columns() -> Table:
+    """The columns that are read; each row has a value."""
+    chances = pa.list_(pa.float64())
+    laws = {
+        ("query_id", pa.string()): None,
+        ("shown", pa.list_(pa.string())): None,
+        ("propensities", chances): _CHANCE,
+        ("slot_propensities", chances): _CHANCE,
+        ("clicks", pa.list_(pa.bool_())): None,
+    }
+    return {pa.field(*about, nullable=False): law for about, law in laws.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,84 +226,70 @@ def read_log(path: PathLike, topics: TopicSet) -> Log:
     """A log of these topics.
 
     Args:
-        path: the Parquet file: a row for each episode with `query_id`, `shown` (document ids), `propensities` and
-            `clicks` (one entry for each rank), and where known `slot_propensities`.
+        path: the Parquet file: a row for each episode with `query_id`, `shown` (document ids, each once),
+            `propensities` (above 0, at most 1) and `clicks` (true or false, or 1 and 0), one entry for each rank, and
+            where known `slot_propensities`.
         topics: the topics that were logged.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: a damaged file, one without propensities, propensities that are 0 or above 1, entries that do not
-            match, or topics and documents that are not those of the set.
+        ValueError: a damaged file, one without propensities, values of another type or range, entries that do not
+            match, metadata of another log, or topics and documents that are not those of the set; the message gives
+            file and row (from 1).
     """
     with opened_parquet(path, _WHAT, _REQUIRED, _ADVICE) as (file, place):
-        names = [name for name in _COLUMNS if name in file.schema_arrow.names]
-        about = file.schema_arrow.metadata or {}
-        header, orders = (json.loads(about.get(key, b"{}")) for key in (_KEY, _ORDERS))
-        rows: dict[str, list[Any]] = {name: [] for name in names}
-        for first, batch in read_batches(file, path, names, PART):
-            place.at = f", row {first + 1}"
-            for name in names:
-                column = batch.column(name)
-                numeric = name in ("propensities", "slot_propensities")
-                rows[name] += number_rows(column, pa.float64()) if numeric else column.to_pylist()
+        table = {field: law for field, law in _columns().items() if field.name in file.schema_arrow.names}
+        header, orders = (metadata_of(file, place, key) or {} for key in (_KEY, _ORDERS))
+        rows: dict[str, list[Any]] = {field.name: [] for field in table}
+        for _, columns in read_rows(file, place, table, PART, begin=1):
+            for name, values in columns.items():
+                rows[name] += values
         place.at = ""
-    if not rows["query_id"]:
-        raise ValueError(f"{_WHAT}: {path} holds no episode; {_ADVICE}")
-    return _log_of(path, topics, rows, header, orders)
+    if not any(map(len, rows["shown"])):
+        raise ValueError(f"{place} holds no episode that shows a document; {_ADVICE}")
+    log = _log_of(place, topics, rows)
+    if not orders:
+        return replace(log, header=header)
+    try:
+        policy: Any = EpsilonPolicy(header.get("epsilon"), header.get("within"))  # type: ignore[arg-type]
+        return replace(log, header=header, policy=policy, orders=_orders_from(orders, log, policy))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{place}: metadata of another log, or damaged ({error}); {_ADVICE}") from error
 
 
-def _log_of(
-    path: PathLike,
-    topics: TopicSet,
-    rows: Mapping[str, list[Any]],
-    header: Mapping[str, Any],
-    orders: Mapping[str, list[int]],
-) -> Log:
+def _log_of(place: Place, topics: TopicSet, rows: Mapping[str, list[Any]]) -> Log:
     """The arrays of what was read."""
     count, depth = len(rows["query_id"]), max(map(len, rows["shown"]))
     known = {query_id: index for index, query_id in enumerate(topics.query_ids)}
     places = [{doc_id: i for i, doc_id in enumerate(topic.doc_ids)} for topic in topics]
     index, shown = np.zeros(count, np.int64), np.full((count, depth), -1)
-    clicks = np.zeros((count, depth), np.bool_)
-    numbers = {name: np.ones((count, depth)) for name in ("propensities", "slot_propensities") if name in rows}
-    for row, query_id in enumerate(rows["query_id"]):
-        where = f"{_WHAT}: {path}, row {row + 1}"
-        if query_id not in known:
-            raise ValueError(
-                f"{where}: topic {as_text(query_id)} is not in {as_text(topics.name)}; pass the topics logged"
-            )
-        index[row] = topic = known[query_id]
-        documents = rows["shown"][row]
-        lengths = {name: len(rows[name][row]) for name in (*numbers, "clicks")}
-        if set(lengths.values()) != {len(documents)}:
-            raise ValueError(f"{where}: {len(documents)} documents are shown, but the other columns have {lengths}")
-        strange = [document for document in documents if document not in places[topic]]
-        if strange:
-            raise ValueError(
-                f"{where}: topic {as_text(query_id)} has no document {as_text(strange[0])}; pass the topics logged"
-            )
-        shown[row, : len(documents)] = [places[topic][document] for document in documents]
-        clicks[row, : len(documents)] = rows["clicks"][row]
-        for name, values in numbers.items():
-            values[row, : len(documents)] = rows[name][row]
-    for name, values in numbers.items():
-        wrong = ~((values > 0) & (values <= 1))
-        if wrong.any():
-            row, rank = np.argwhere(wrong)[0].tolist()
-            raise ValueError(
-                f"{_WHAT}: {path}, row {row + 1}: {name} must be above 0 and at most 1, got {values[row, rank]:g} at "
-                f"rank {rank + 1}; a document of probability 0 cannot have been shown"
-            )
+    numbers = {name: np.full((count, depth), name != "clicks", np.float64) for name in _BY_RANK if name in rows}
+    for row, (query_id, documents) in enumerate(zip(rows["query_id"], rows["shown"], strict=True)):
+        topic = known.get(query_id, -1)
+        listed = [places[topic].get(document, -1) for document in documents]
+        lengths = {name: len(rows[name][row]) for name in numbers}
+        if topic < 0:
+            fault = f"topic {as_text(query_id)} is not in {as_text(topics.name)}; pass the topics logged"
+        elif set(lengths.values()) != {len(documents)}:
+            fault = f"{len(documents)} documents are shown, but the other columns have {lengths}"
+        elif -1 in listed:
+            strange = as_text(documents[listed.index(-1)])
+            fault = f"topic {as_text(query_id)} has no document {strange}; pass the topics logged"
+        elif len(set(listed)) < len(listed):
+            fault = f"a document is shown at two ranks ({few(documents, 10)}); a list shows each document once"
+        else:
+            index[row], shown[row, : len(listed)] = topic, listed
+            for name, values in numbers.items():
+                values[row, : len(listed)] = rows[name][row]
+            continue
+        raise ValueError(f"{place}, row {row + 1}: {fault}")
     return Log(
         topics=topics,
         topic_index=index,
         shown=shown,
         propensities=numbers["propensities"],
         slot_propensities=numbers.get("slot_propensities"),
-        clicks=clicks,
-        policy=EpsilonPolicy(header["epsilon"], header["within"]) if orders else None,
-        orders=_padded_orders(topics, orders) if orders else None,
-        header=header,
+        clicks=numbers["clicks"].astype(np.bool_),
     )
 
 
@@ -293,12 +300,26 @@ def _orders_text(log: Log) -> bytes:
     return json.dumps(by_id).encode()
 
 
-def _padded_orders(topics: TopicSet, orders: Mapping[str, list[int]]) -> IntArray:
-    """[T, N] the orders of `_orders_text`; -1 for topics that were not logged."""
-    out = np.full((len(topics), topics.max_candidates), -1)
-    for row, query_id in zip(out, topics.query_ids, strict=True):
-        order = orders.get(query_id, [])
-        row[: len(order)] = order
+def _orders_from(orders: Mapping[str, Any], log: Log, policy: EpsilonPolicy) -> IntArray:
+    """[T, N] the orders of `_orders_text`; -1 for topics that were not logged.
+
+    Raises:
+        TypeError, ValueError: an order that is not one of all candidates of its topic, none of a topic logged, or
+            documents shown that the policy cannot show.
+    """
+    out = np.full((len(log.topics), log.topics.max_candidates), -1)
+    logged = {log.topics.query_ids[index] for index in np.unique(log.topic_index).tolist()}
+    for row, topic in zip(out, log.topics, strict=True):
+        order, count = orders.get(topic.query_id), topic.n_candidates
+        if order is None and topic.query_id not in logged:
+            continue
+        if not isinstance(order, list) or len(order) != count or set(order) != set(range(count)):
+            raise ValueError(f"the order of topic {as_text(topic.query_id)} is not one of its {count} candidates")
+        row[:count] = order
+    if policy.within is not None:
+        reach = policy.reach((out >= 0).sum(axis=1)[log.topic_index], log.shown.shape[1])
+        if (positions_in(out[log.topic_index], log.shown) >= reach[:, None]).any():
+            raise ValueError(f"within is {policy.within}, but documents beyond are shown")
     return out
 
 

@@ -115,7 +115,9 @@ REFUSED: dict[tuple[str, str], list[tuple[str | bytes, str]]] = {
         ('{"a": [1], "b": [1, 2]}', r"entry 2: 2 numbers, but 1 before \(id 'b'"),
         ('{"a": [1], "a": [1]}', r"entry 2: an id comes twice.* \(id 'a'"),
         ('{"a": [NaN]}', r"entry 1: NaN, infinity.* \(id 'a'"),
-        ('{"a": ["x"]}', r"entry 1: expected \"id\": \[numbers\], got .*could not convert string"),
+        ('{"a": ["x"]}', r"entry 1: expected \"id\": \[numbers\], got .*neither text nor true"),
+        *((f'{{"b": [1], "a": [{odd}, 2]}}', r"entry 2: expected \"id\": \[numbers\], got .*neither text nor true")
+          for odd in ('"1"', "true", "false", "null")),
         ('{"a": []}', r"entry 1: expected a list of numbers \(id 'a'"),
         ('{"a": 1}', r"entry 1: expected \"id\": \[numbers\], .* got .{\"a\": 1}"),
         ("{1: [1]}", r"entry 1: expected \"id\": \[numbers\]"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -131,33 +132,125 @@ def test_a_log_of_another_header_is_replaced_where_that_is_asked_for(
     refused(lambda: write_log(out, parts(), HEADER, lambda _: None, force=True), "lacks the column")
 
 
-def changed(logged: Path, name: str, value: Any) -> None:
+def changed(logged: Path, name: str, value: Any, kind: pa.DataType | None = None) -> None:
+    """The second row of a column is another, and the whole column of another type where one is given."""
     table = pq.read_table(logged)
     column = table[name].to_pylist()
-    column[1] = value(column[1])
-    array = pa.array(column, table.schema.field(name).type)
+    if kind is not None:
+        column = [value(row) for row in column]
+    else:
+        column[1] = value(column[1])
+    array = pa.array(column, kind or table.schema.field(name).type)
     pq.write_table(table.set_column(table.schema.get_field_index(name), name, array), logged)
 
 
 @pytest.mark.parametrize(("name", "value", "message"), [
-    ("propensities", lambda row: [0.0, *row[1:]], "row 2: propensities must be above 0 and at most 1, got 0 at rank 1"),
-    ("propensities", lambda row: [1.5, *row[1:]], "must be above 0 and at most 1, got 1.5"),
-    ("slot_propensities", lambda row: [float("nan"), *row[1:]], "slot_propensities must be above 0"),
+    ("propensities", lambda row: [0.0, *row[1:]], r"row 2: propensities: .*above 0 and at most 1.*got 0 \(entry 1\)"),
+    ("propensities", lambda row: [1.5, *row[1:]], "row 2: propensities: .*above 0 and at most 1.*got 1.5"),
+    ("propensities", lambda _: None, "row 2: propensities: .*null"),
+    ("propensities", lambda row: [None, *row[1:]], "row 2: propensities: .*null"),
+    ("slot_propensities", lambda row: [float("nan"), *row[1:]], "row 2: slot_propensities: .*got nan"),
+    ("slot_propensities", lambda _: None, "row 2: slot_propensities: .*null"),
     ("query_id", lambda _: "unknown", "row 2: topic 'unknown' is not in 'random'; pass the topics logged"),
-    ("shown", lambda row: ["elsewhere", *row[1:]], "has no document 'elsewhere'; pass the topics logged"),
+    ("query_id", lambda _: None, "row 2: query_id: .*null"),
+    ("shown", lambda row: ["elsewhere", *row[1:]], "row 2: .* has no document 'elsewhere'; pass the topics logged"),
+    ("shown", lambda row: [row[0]] * len(row), "row 2: a document is shown at two ranks"),
+    ("shown", lambda _: None, "row 2: shown: .*null"),
     ("clicks", lambda row: [*row, True], "row 2: . documents are shown, but the other columns have"),
+    ("clicks", lambda _: None, "row 2: clicks: .*null"),
+    ("clicks", lambda row: [None, *row[1:]], "row 2: clicks: .*null"),
 ])  # fmt: skip
 def test_a_log_that_cannot_be_is_refused(logged: Path, name: str, value: Any, message: str) -> None:
     changed(logged, name, value)
+    refused(lambda: read_log(logged, TOPICS), f"log\\.parquet, {message}")
+
+
+@pytest.mark.parametrize("kind", [pa.bool_(), pa.int8(), pa.float64()], ids=str)
+def test_clicks_are_true_and_false_or_1_and_0(kind: pa.DataType, logged: Path) -> None:
+    expected = read_log(logged, TOPICS).clicks
+    changed(logged, "clicks", lambda row: np.array(row, kind.to_pandas_dtype()).tolist(), pa.list_(kind))
+    assert_array_equal(read_log(logged, TOPICS).clicks, expected)
+
+
+@pytest.mark.parametrize("odd", ["0", "1", "no", 0.3, -1, 2, float("nan")], ids=str)
+def test_nothing_else_is_a_click(odd: Any, logged: Path) -> None:
+    clicked = str if isinstance(odd, str) else float
+    kind = pa.list_(pa.string() if isinstance(odd, str) else pa.float64())
+    changed(logged, "clicks", lambda row: [odd, *map(clicked, row[1:])], kind)
+    message = "column 'clicks' has type" if isinstance(odd, str) else "row 1: clicks: expected true or false"
     refused(lambda: read_log(logged, TOPICS), message)
+
+
+@pytest.mark.parametrize(("name", "kind"), [
+    ("propensities", pa.list_(pa.string())), ("query_id", pa.list_(pa.string())),
+    ("shown", pa.list_(pa.bool_())), ("clicks", pa.int64()),
+])  # fmt: skip
+def test_a_column_of_another_type_is_refused(name: str, kind: pa.DataType, logged: Path) -> None:
+    odd = {"propensities": lambda row: list(map(str, row)), "query_id": lambda row: [row],
+           "shown": lambda row: [True] * len(row), "clicks": len}[name]  # fmt: skip
+    changed(logged, name, odd, kind)
+    refused(lambda: read_log(logged, TOPICS), f"log.parquet, row 1: column '{name}' has type")
+
+
+def order_of(change: Any) -> Any:
+    """Metadata in which the order of the first topic is another."""
+
+    def changed(header: dict[str, Any], orders: dict[str, Any]) -> Any:
+        first = next(iter(orders))
+        return header, {**orders, first: change(orders[first])}
+
+    return changed
+
+
+@pytest.mark.parametrize("change", [
+    lambda header, orders: ({}, orders),
+    lambda header, orders: ([], orders),
+    lambda header, orders: (None, orders),
+    lambda header, orders: ("x" * 9, orders),
+    lambda header, orders: (header, []),
+    lambda header, orders: (header, 5),
+    lambda header, orders: ({**header, "epsilon": 2}, orders),
+    lambda header, orders: ({**header, "epsilon": "0.1"}, orders),
+    lambda header, orders: ({**header, "epsilon": float("nan")}, orders),
+    lambda header, orders: ({**header, "within": -1}, orders),
+    lambda header, orders: ({**header, "within": 1}, orders),
+    lambda header, orders: (header, dict(list(orders.items())[1:])),
+    order_of(lambda order: order[:2]),
+    order_of(lambda order: [*order, 0]),
+    order_of(lambda order: [0] * len(order)),
+    order_of(lambda order: [99, *order[1:]]),
+    order_of(lambda order: [-1] * len(order)),
+    order_of(lambda order: [0.5] * len(order)),
+    order_of(lambda order: ["a"] * len(order)),
+    order_of(lambda order: [[]] * len(order)),
+    order_of(lambda order: None),
+])  # fmt: skip
+def test_damaged_metadata_is_told_in_one_line_with_the_file(change: Any, logged: Path) -> None:
+    table = pq.read_table(logged)
+    there = [json.loads(table.schema.metadata[key]) for key in (log_module._KEY, log_module._ORDERS)]
+    said = {
+        key: json.dumps(value) for key, value in zip((log_module._KEY, log_module._ORDERS), change(*there), strict=True)
+    }
+    pq.write_table(table.replace_schema_metadata(said), logged)
+    with pytest.raises(ValueError, match=r"^log of episodes: .*log\.parquet[:,] metadata ") as caught:
+        read_log(logged, TOPICS)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("raw", [b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": 1, "a": 2}'])
+def test_metadata_that_is_no_json_is_told(raw: bytes, logged: Path) -> None:
+    pq.write_table(pq.read_table(logged).replace_schema_metadata({log_module._KEY: raw}), logged)
+    refused(lambda: read_log(logged, TOPICS), r"log\.parquet, metadata 'srd_gym\.log': not a whole Parquet file")
 
 
 def test_files_that_are_no_logs_and_topics_without_judgments_are_refused(logged: Path, tmp_path: Path) -> None:
     table = pq.read_table(logged)
     pq.write_table(table.drop_columns(["propensities"]), tmp_path / "bare.parquet")
     refused(lambda: read_log(tmp_path / "bare.parquet", TOPICS), "lacks the column propensities")
-    pq.write_table(table.slice(0, 0), tmp_path / "empty.parquet")
-    refused(lambda: read_log(tmp_path / "empty.parquet", TOPICS), "holds no episode")
+    nothing = {name: pa.array([[]], table.schema.field(name).type) for name in ("shown", "propensities", "clicks")}
+    for episodes in (table.slice(0, 0), pa.table({"query_id": [TOPICS[0].query_id], **nothing})):
+        pq.write_table(episodes, tmp_path / "empty.parquet")
+        refused(lambda: read_log(tmp_path / "empty.parquet", TOPICS), "holds no episode")
     logged.write_bytes(logged.read_bytes()[:-200])
     refused(lambda: read_log(logged, TOPICS), "not a whole Parquet file")
     refused(lambda: read_log(tmp_path / "none.parquet", TOPICS), "none.parquet", FileNotFoundError)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -72,7 +73,8 @@ def as_qrels(source: QrelsSource, *, twice: Literal["error", "highest"] = "error
     queries, subtopics, documents, grades = columns
     what = f"qrels: {_called(source)}"
     ids = [_ids(values, what, part) for values, part in zip((queries, subtopics, documents), _QRELS, strict=False)]
-    return qrels_from(_called(source), ids[0], ids[1], ids[2], [_grade(value, what) for value in grades], twice)
+    judgments = [_grade(value, what, number) for number, value in enumerate(grades, start=1)]
+    return qrels_from(_called(source), ids[0], ids[1], ids[2], judgments, twice)
 
 
 def as_run(source: RunSource, *, order: Order = "score") -> Run:
@@ -96,7 +98,7 @@ def as_run(source: RunSource, *, order: Order = "score") -> Run:
     columns = _transposed(_ranked(given), "run") if isinstance(given, Mapping) else _columns(given, "run", _RUN)
     what = f"run: {_called(source)}"
     queries, documents = (_ids(values, what, part) for values, part in zip(columns[:2], _RUN, strict=False))
-    scores = [0.0 if order == "rank" else _score(value, what) for value in columns[2]]
+    scores = [0.0 if order == "rank" else _score(value, what, row) for row, value in enumerate(columns[2], start=1)]
     return run_from(_called(source), queries, documents, scores, columns[3] if len(columns) > 3 else None, order)
 
 
@@ -159,7 +161,7 @@ def _columns(given: Any, what: str, parts: Sequence[str]) -> list[list[Any]]:
         first = records[0] if records else None
         there = [name for several in _NAMES.values() for name in several if hasattr(first, name)]
         names = _names(parts, there, what) if records else []
-        rows = [[getattr(record, name) for record in records] for name in names]
+        rows = [[getattr(record, name, None) for record in records] for name in names]
     if not rows or not rows[0]:
         raise ValueError(f"{what}: no record; expected at least one")
     return rows
@@ -230,7 +232,8 @@ def _transposed(rows: Sequence[tuple[Any, ...]], what: str) -> list[list[Any]]:
 
 def _ids(values: Sequence[Any], what: str, part: str) -> list[str]:
     """Ids as text."""
-    return [value if isinstance(value, str) else _id(value, what, part) for value in values]
+    rows = enumerate(values, start=1)
+    return [value if isinstance(value, str) else _id(value, f"{what}:{row}", part) for row, value in rows]
 
 
 def _id(value: Any, what: str, part: str) -> str:
@@ -240,16 +243,17 @@ def _id(value: Any, what: str, part: str) -> str:
     raise TypeError(f"{what}: the id of a {part} is text or a whole number, got {with_type(value)}")
 
 
-def _grade(value: Any, what: str) -> int:
+def _grade(value: Any, what: str, row: int) -> int:
     """A judgment as an integer that int8 holds."""
-    number = float(value) if isinstance(value, numbers.Real) else math.nan
+    number: Any = value if isinstance(value, numbers.Real) else math.nan
     if not -128 <= number <= 127 or number != int(number):
-        raise ValueError(f"{what}: expected an integer judgment from -128 to 127, got {shown(value)}")
+        raise ValueError(f"{what}:{row}: expected an integer judgment from -128 to 127, got {shown(value)}")
     return int(number)
 
 
-def _score(value: Any, what: str) -> float:
+def _score(value: Any, what: str, row: int) -> float:
     """A score as a finite number."""
-    if not isinstance(value, numbers.Real) or not math.isfinite(value):
-        raise ValueError(f"{what}: expected a finite number as score, got {shown(value)}")
-    return float(value)
+    number: Any = value if type(value) is float or isinstance(value, numbers.Real) else math.nan
+    if isinstance(value, bool) or not -sys.float_info.max <= number <= sys.float_info.max:
+        raise ValueError(f"{what}:{row}: expected a finite number as score, got {shown(value)}")
+    return float(number)

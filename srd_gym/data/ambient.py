@@ -91,8 +91,8 @@ def load_ambient(
     queries: dict[str, str] = {}
     for line, (given, text) in _lines(place, "topics.txt"):
         query_id = given.strip()
-        if query_id in queries:
-            raise ValueError(f"{line}: topic {shown(query_id)} comes twice; keep one of the lines")
+        if not query_id or query_id in queries:
+            raise ValueError(f"{line}: topic {shown(query_id)} comes twice, or has no id; each needs one of its own")
         queries[query_id] = text
     subtopics = _read_texts(place, "subTopics.txt", queries)
     results = _read_texts(place, "results.txt", queries)

@@ -53,7 +53,7 @@ def entries(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
 
     Args:
         path: plain or gzip.
-        *keys: those that hold ids, which are not empty; "text" is expected beside them.
+        *keys: those that hold ids, which are not empty; "text" is expected beside them, and "title" may be there.
 
     Raises:
         FileNotFoundError: no such file.
@@ -66,8 +66,8 @@ def entries(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
         entry = json_line(line, place)
         if not isinstance(entry, dict):
             raise ValueError(f"{place}: expected a JSON object {{...}}, got {shown(line)}")
-        for key in (*keys, "text"):
-            if not isinstance(entry.get(key), str) or (key in keys and not entry[key]):
+        for key, kind in {**dict.fromkeys(keys, str), "text": str, "title": str | None}.items():
+            if not isinstance(entry.get(key), kind) or (key in keys and not entry[key]):
                 raise ValueError(f"{place}: expected text under {shown(key)}, got {shown(repr(entry.get(key)))}")
         yield entry
 

@@ -88,6 +88,13 @@ class _Line:
             raise self.fault(f"text under {shown(key)}", value)
         return value
 
+    def optional(self, key: str) -> str | None:
+        """The text under a key, where there is one."""
+        value = self.values.get(key)
+        if not isinstance(value, str | None):
+            raise self.fault(f"text under {shown(key)}", value)
+        return value
+
     def list_of(self, key: str, kind: type[Any]) -> list[Any]:
         """The list under a key, whose entries are of one kind."""
         value = self.values.get(key)
@@ -260,7 +267,7 @@ def _nuggetizer(line: _Line, queries: dict[str, _Query], kind: str, odd: Odd) ->
         query.nuggets[nugget], rows[nugget] = text, _ASSIGNED[assignment]
         query.vital |= {nugget} if importance == "vital" else set()
         odd["assignments"] += [doc_id] * (assignment == "failed")
-    if isinstance(passage := line.values.get("candidate_text"), str):
+    if (passage := line.optional("candidate_text")) is not None:
         query.texts[doc_id] = passage
 
 
@@ -270,8 +277,7 @@ def _freshstack(line: _Line, queries: dict[str, _Query], kind: str, odd: Odd) ->
     if query_id in queries:
         raise line.fault("each query once", query_id)
     query = _query(queries, query_id, line, kind)
-    title = line.values.get("query_title")
-    parts = [part.strip() for part in (title, line.text("query_text")) if isinstance(part, str)]
+    parts = [part.strip() for part in (line.optional("query_title") or "", line.text("query_text"))]
     _set_text(query, "\n".join(part for part in parts if part), line)
     for each in line.nuggets():
         nugget = each.text("_id")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from srd_gym.files import PathLike
 from srd_gym.reading import numbered_lines, shown
@@ -25,7 +26,7 @@ def read_folds(path: PathLike) -> list[list[str]]:
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: another form, an empty fold, or a fold named twice; the message gives the line.
+        ValueError: another form, an empty fold, a fold named twice, or a query id twice; the message gives the line.
     """
     named: dict[str, list[str]] = {}
     for number, line in numbered_lines(path, _WHAT):
@@ -41,6 +42,10 @@ def read_folds(path: PathLike) -> list[list[str]]:
         if "" in ids:
             raise ValueError(f"{place}: {match['name']} is empty, or lacks an id between two commas: {shown(line)}")
         named[match["name"]] = ids
+        every = [query_id for several in named.values() for query_id in several]
+        if len(set(every)) < len(every):
+            ((twice, _),) = Counter(every).most_common(1)
+            raise ValueError(f"{place}: query id {shown(twice)} comes twice; folds must not share a query")
     if not named:
         raise ValueError(f"{_WHAT}: {path} holds no fold; expected lines like fold1: [2, 7, 10]")
     return list(named.values())

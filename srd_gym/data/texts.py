@@ -95,6 +95,7 @@ def _read(folder: Path) -> Collection:
         twice += [f"{entry['_id']} of {entry['query_id']}"] * (entry["_id"] in subtopics[entry["query_id"]])
         subtopics[entry["query_id"]].setdefault(entry["_id"], text_of(entry))
     tell(folder, "subtopics come twice: the first of each stays", twice)
+    tell(folder, "queries of subtopics.jsonl are unknown and are left out", [q for q in subtopics if q not in queries])
     qrels = with_optional_gz(folder, "diversity.qrels")
     judged = {} if qrels is None else read_qrels(qrels, twice="highest").topics
     absent = [name for rows in judged.values() for name in rows.doc_ids if name not in same_id]

@@ -135,6 +135,8 @@ ANSWER = {"qid": "1", "run_id": "r", "answer_text": "x", "nuggets": []}
     ([RAG[0], RAG[0]], 2, "expected each passage of query '2024-1' once, got 'a'"),
     ([RAG[0], passage("c", text="other")], 2, "expected the query's text as before, 'why is the sky blue', got"),
     ([passage("a", nuggets=3)], 1, "expected a list of objects under 'nuggets', got 3"),
+    ([passage("a", candidate_text=["c"])], 1, "expected text under 'candidate_text', got"),
+    ([FRESH | {"query_title": 5}], 1, "expected text under 'query_title', got 5"),
     ([FRESH, FRESH], 2, "expected each query once, got '12'"),
     ([fresh(_id="123_0")], 1, "expected an \"_id\" of query '12', such as '12_0', got '123_0'"),
     ([fresh(relevant_corpus_ids="a")], 1, "expected a list of texts under 'relevant_corpus_ids', got 'a'"),

@@ -63,6 +63,7 @@ REFUSED: dict[tuple[str, str], list[tuple[str | bytes, str]]] = {
         ('<a><topic number="1"><query/></topic><topic number="1"><query/></topic></a>', "topic '1' comes twice"),
     ],
     ("ambient", "topics.txt"): [
+        ("+ \tnameless", r"topics\.txt:4: topic '' .* has no id"),
         ("+1\tagain", r"topics\.txt:4: topic '1' comes twice"),
         ("+11", r"topics\.txt:4: expected 2 tab-separated fields \(ID, description\), got 1: '11'"),
     ],
@@ -96,6 +97,8 @@ REFUSED: dict[tuple[str, str], list[tuple[str | bytes, str]]] = {
     ("folds", "folds"): [
         ("fold1: [1]\nfold2: 2\n", f"folds:2: {FOLD_LINE} 'fold2: 2'"),
         ("fold1: [1]\nfold1: [2]\n", "folds:2: fold1 comes twice"),
+        ("fold1: [1]\nfold2: [2, '1']\n", "folds:2: query id '1' comes twice"),
+        ("fold1: [1, 1]\n", "folds:1: query id '1' comes twice"),
         ("fold1: [1,,2]\n", "folds:1: fold1 is empty, or lacks an id between two commas"),
         ("fold1: [1]\nfold2: []\n", "fold2 is empty"),
         ("[[1], [2]]", "folds:1: expected a line like fold1"),
@@ -140,6 +143,7 @@ REFUSED: dict[tuple[str, str], list[tuple[str | bytes, str]]] = {
         ("[1]", r"corpus.jsonl:1: expected a JSON object \{...\}, got '\[1\]'"),
         ('{"_id": 7, "text": "x"}', "corpus.jsonl:1: expected text under '_id', got '7'"),
         ('{"_id": "", "text": "x"}', "expected text under '_id'"),
+        ('{"_id": "a", "title": 5, "text": "x"}', "corpus.jsonl:1: expected text under 'title', got '5'"),
     ],
     ("texts", "queries.jsonl"): [('{"_id": "q"}', "queries.jsonl:1: expected text under 'text', got 'None'")],
     ("texts", "subtopics.jsonl"): [('{"_id": "s", "text": "x"}', "subtopics.jsonl:1: expected text under 'query_id'")],

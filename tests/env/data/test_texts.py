@@ -71,7 +71,8 @@ def test_what_is_odd_is_counted_and_named(tmp_path: Path) -> None:
         tmp_path / "odd",
         corpus=documents,
         queries=[json.dumps({"_id": q, "text": text}) for q, text in (("q1", "cat"), ("q3", "of"), ("q1", "dog"))],
-        subtopics=[json.dumps({"query_id": "q1", "_id": "animal", "text": text}) for text in ("cats", "dogs")],
+        subtopics=[json.dumps({"query_id": "q1", "_id": "animal", "text": text}) for text in ("cats", "dogs")]
+        + [json.dumps({"query_id": "q8", "_id": "animal", "text": ""})],
         qrels=["q1 animal cat 0", "q1 animal cat 1", "q1 animal dog 1", "q9 x cat 1"],
     )
     with pytest.warns(DataNotice) as told:
@@ -83,6 +84,7 @@ def test_what_is_odd_is_counted_and_named(tmp_path: Path) -> None:
         "1 documents have no text and are left out: 'none'",
         "1 queries come twice: the first of each stays: 'q1'",
         "1 subtopics come twice: the first of each stays: 'animal of q1'",
+        "1 queries of subtopics.jsonl are unknown and are left out: 'q8'",
         "1 judged documents are not in corpus.jsonl: 'dog'",
         "1 judged queries are not in queries.jsonl and are left out: 'q9'",
         "1 queries have no candidates and are left out: 'q3'",

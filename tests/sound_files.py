@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from srd_gym.core.users import Clicks
 from srd_gym.data import (
     generate,
     load_ambient,
@@ -26,6 +27,9 @@ from srd_gym.data import (
     read_vectors,
     write_topics,
 )
+from srd_gym.dtypes import IntArray
+from srd_gym.offline import EpsilonPolicy, evaluate_offline, logged_parts, read_log, write_log
+from srd_gym.topic import Topic
 
 Sound = Mapping[str, bytes | str] | Callable[[Path], object]
 """What each file holds, by name, or what writes them into a folder."""
@@ -118,6 +122,30 @@ def make_topics(folder: Path) -> None:
     write_topics(folder / "t.parquet", generate("tiny", n_topics=4, seed=0))
 
 
+LOGGED = generate("tiny", n_topics=4, seed=0)
+"""The topics of the sound log."""
+
+
+class _AsTheyCome:
+    """Ranks candidates as they come."""
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        return np.arange(min(k, topic.n_candidates))
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        return [self.rank(topic, k) for topic in topics]
+
+
+def make_log(folder: Path) -> None:
+    policy, header = EpsilonPolicy(0.4), {"epsilon": 0.4, "within": None, "seed": 0}
+    parts = logged_parts(_AsTheyCome(), LOGGED, Clicks(), policy, depth=3, episodes=6, seed=0)
+    write_log(folder / "log.parquet", parts, header, lambda _: None)
+
+
+def _evaluate_log(folder: Path) -> object:
+    return evaluate_offline(read_log(folder / "log.parquet", LOGGED), _AsTheyCome(), resamples=10)
+
+
 def _read_trec(folder: Path) -> object:
     run, qrels, topics, vectors = (folder / name for name in ("run", "qrels", "topics.xml", "vectors"))
     return load_trec(run=run, qrels=qrels, topics=topics, vectors=vectors)
@@ -139,6 +167,7 @@ READERS: dict[str, tuple[Sound, Callable[[Path], object]]] = {
     "npy": (make_npy, lambda folder: read_vectors(folder / "v.npy")),
     "npz": (make_npz, lambda folder: read_vectors(folder / "v.npz")),
     "parquet-vectors": (make_parquet_vectors, lambda folder: read_vectors(folder / "v.parquet")),
+    "log": (make_log, _evaluate_log),
     "parquet-topics": (make_topics, lambda folder: read_topics(folder / "t.parquet")),
 }
 """What a folder of each form holds, and what reads it."""

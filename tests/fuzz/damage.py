@@ -148,6 +148,14 @@ def damage_json(folder: Path, rng: random.Random) -> None:
     path.write_bytes(mutated_json(path.read_bytes(), rng))
 
 
+def damage_json_lines(folder: Path, rng: random.Random) -> None:
+    path = rng.choice([path for path in sorted(folder.iterdir()) if path.read_bytes()[:1] == b"{"])
+    lines = path.read_bytes().splitlines()
+    place = rng.randrange(len(lines))
+    lines[place] = mutated_json(lines[place], rng)
+    path.write_bytes(b"\n".join(lines))
+
+
 _DESCRS = ("'<f4'", "'<f8'", "'>i2'", "'|O'", "'<U3'", "'|V8'", "[('a', '<f4')]", "'<c8'", "'<M8[s]'", "'|b1'", "'<U0'",
            "'x'", "None", "('<f4', (2,))", "'<f4\\n'")  # fmt: skip
 _SHAPES = ("(3, 2)", "(3,)", "()", "(2**40, 2)", "(4000000000, 1)", "(-1, 2)", "(3, 0)", "(0, 2)", "(3, 2, 1)",
@@ -238,9 +246,9 @@ def _damage_table(path: Path, rng: random.Random) -> None:
     else:
         columns[index] = _odd_column(table.num_rows, rng)
     changed = pa.Table.from_arrays(columns, names=names)
-    if rng.random() < 0.5:
-        about = {"schema_version": 1, "name": "x", "simulated": False, "transductive": False}
-        changed = changed.replace_schema_metadata({b"srd_gym": mutated_json(json.dumps(about).encode(), rng)})
+    if (about := table.schema.metadata) and rng.random() < 0.8:
+        key = rng.choice(sorted(about))
+        changed = changed.replace_schema_metadata({**about, key: mutated_json(about[key], rng)})
     pq.write_table(
         changed, path, compression=rng.choice(("none", "zstd", "snappy", "gzip")), row_group_size=rng.choice((1, 100))
     )

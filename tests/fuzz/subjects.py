@@ -91,7 +91,8 @@ _DAMAGE: dict[str, Damage] = {
     "npy": damage.damage_npy,
     "npz": damage.damage_npz,
     **dict.fromkeys(("du-div", "rl4srd", "json-vectors"), damage.damage_json),
-    **dict.fromkeys(("parquet-vectors", "parquet-topics"), damage.damage_parquet),
+    **dict.fromkeys(("nuggets", "texts"), damage.damage_json_lines),
+    **dict.fromkeys(("parquet-vectors", "parquet-topics", "log"), damage.damage_parquet),
 }
 
 SUBJECTS: dict[str, Subject] = {

@@ -30,6 +30,8 @@ from srd_gym.offline.policy import EpsilonPolicy
 from srd_gym.protocols import Ranker
 
 ESTIMATORS = ("ips", "snips", "item-position", "cascade-dr", "pseudo-inverse")
+_MANY_POSITIONS = 50
+"""Positions above which `pseudo-inverse`, whose matrix grows with their square, must be asked for."""
 _SHRINKAGE = 4.0
 """Shows that a topic's mean click rate counts for in a document's."""
 
@@ -43,7 +45,8 @@ class Estimate:
     value: float
     """Clicks on a list."""
     low: float
-    """Lower end of the interval (percentiles of the bootstrap over episodes)."""
+    """Lower end of the interval (percentiles of the bootstrap over episodes), too narrow where few episodes are
+    `effective` (below 100, say) or the log does not support the ranker (`unsupported`)."""
     high: float
     """Upper end."""
     effective: float
@@ -71,7 +74,8 @@ def evaluate_offline(
         ranker: whose value is estimated.
         epsilon: exploration of the evaluated policy, by the epsilon of `EpsilonPolicy`; 0 shows the ranker's list.
         estimators: names; none: all that the log permits ("item-position" needs propensities by slot,
-            "pseudo-inverse" the policy that logged).
+            "pseudo-inverse" the policy that logged; unless it is named, also at most 50 documents that this policy may
+            show for a query, as its matrix grows with their square).
         clip: weights above it are cut to it (less variance, some bias); None: none is.
         level: of the intervals, below 1.
         resamples: of the bootstrap.
@@ -87,12 +91,15 @@ def evaluate_offline(
     check_integer("resamples", resamples, 10)
     if clip is not None:
         check_number("clip", clip, 1e-12)
-    allowed = permitted(log)
+    allowed: Sequence[str] = permitted(log)
     for name in estimators:
         check_option("estimator", name, ESTIMATORS)
         if name not in allowed:
             raise ValueError(f"estimator {name} {_NEEDS[name]}, which this log lacks; leave the estimator out")
     evaluated = _Evaluated(log, orders_of(ranker, log.topics), EpsilonPolicy(epsilon), clip)
+    if not estimators and log.policy is not None:
+        largest = log.policy.reach(np.array([log.topics.max_candidates]), log.shown.shape[1])[0]
+        allowed = [name for name in allowed if name != "pseudo-inverse" or largest <= _MANY_POSITIONS]
     names = [name for name in allowed if name in (estimators or allowed)]
     values, weights = {}, {}
     for name in names:
@@ -158,14 +165,22 @@ def permitted(log: Log) -> tuple[str, ...]:
 
 
 def unsupported(log: Log, ranker: Ranker) -> float:
-    """The share of a ranker's slots (topic, rank, document) that were never shown there, among the topics logged."""
+    """The share of a ranker's slots (topic, rank, document) without support, among the topics logged.
+
+    The policy that logged can never show the document there; where nobody knows the policy, it was never shown there.
+    """
     orders, topics = orders_of(ranker, log.topics), np.unique(log.topic_index)
     depth = log.shown.shape[1]
-    seen = np.zeros((len(log.topics), depth, orders.shape[1] + 1), np.bool_)
-    seen[log.topic_index[:, None], np.arange(depth), log.shown] = True
-    lists = orders[topics][:, :depth]
-    there = seen[topics[:, None], np.arange(lists.shape[1]), lists] | (lists < 0)
-    return float(1 - there.mean())
+    lists, ranks = orders[topics][:, :depth], np.arange(min(depth, orders.shape[1]))
+    if log.policy is not None and log.orders is not None:
+        positions = positions_in(log.orders[topics], lists)
+        reach = log.policy.reach((log.orders[topics] >= 0).sum(axis=1), depth)
+        there = positions < reach[:, None] if log.policy.epsilon else positions == ranks
+    else:
+        seen = np.zeros((len(log.topics), depth, orders.shape[1] + 1), np.bool_)
+        seen[log.topic_index[:, None], np.arange(depth), log.shown] = True
+        there = seen[topics[:, None], ranks, lists]
+    return float(1 - (there | (lists < 0)).mean())
 
 
 def _resampled(sums: ScoreArray, resamples: int, generator: np.random.Generator) -> ScoreArray:

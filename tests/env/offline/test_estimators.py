@@ -109,6 +109,14 @@ def test_a_ranker_evaluated_on_its_own_log_has_the_mean_of_its_clicks() -> None:
         assert found.effective == pytest.approx(500, abs=1e-6)
 
 
+@pytest.mark.parametrize(("within", "quick"), [(None, False), (10, True)])
+def test_the_matrix_of_many_positions_must_be_asked_for(within: int | None, quick: bool) -> None:
+    topics, how = TopicSet([judged_topic(60, 1, subtopics=3)], name="sixty"), EpsilonPolicy(0.5, within)
+    log = next(logged_parts(FORWARDS, topics, CASCADE, how, depth=2, episodes=20, seed=0))()
+    assert ("pseudo-inverse" in evaluate_offline(log, FORWARDS, resamples=10)) == quick
+    assert list(evaluate_offline(log, FORWARDS, estimators=["pseudo-inverse"], resamples=10)) == ["pseudo-inverse"]
+
+
 def test_clipping_cuts_weights_and_the_interval_is_seeded() -> None:
     log = logged(0.5)
     how: dict[str, Any] = {"epsilon": 0.3, "resamples": 50}
@@ -128,7 +136,12 @@ def test_a_log_without_support_is_told_and_what_it_does_not_tell_is_refused() ->
     refused(lambda: evaluate_offline(log, OTHER, clip=-1.0), "clip must be")
     refused(lambda: evaluate_offline(log, OTHER, epsilon=2.0), "epsilon must be between 0 and 1")
     log = logged(0.0)
-    assert unsupported(log, FORWARDS) == 0
-    assert unsupported(log, OTHER) == 1
+    for known in (log, replace(log, policy=None)):
+        assert unsupported(known, FORWARDS) == 0
+        assert unsupported(known, OTHER) == 1
+    few = replace(logged(0.5, episodes=9), policy=EpsilonPolicy(0.5, within=3))
+    assert unsupported(few, FORWARDS) == 0
+    assert unsupported(few, OTHER) == pytest.approx(1 / 3)  # document 5 is out of reach
+    assert unsupported(replace(few, policy=None), OTHER) > 0.5
     found = evaluate_offline(log, OTHER, resamples=50)
     assert (found["ips"].value, found["ips"].effective, found["ips"].mean_weight) == (0, 0, 0)

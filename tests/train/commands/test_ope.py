@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from run_srd import Srd
+from small_topics import Own
 
+from srd_gym import Clicks, load_topics
+from srd_gym.offline import EpsilonPolicy, logged_parts, write_log
 from srd_train.commands.console import Output
 from srd_train.experiment.lock import locked
 
@@ -47,9 +52,13 @@ def test_a_log_is_written_once_and_evaluated(srd: Srd, log: Path) -> None:
     for ranker in told["rankers"]:
         estimates = {each["estimator"]: each for each in ranker["estimates"]}
         assert list(estimates) == ["ips", "snips", "item-position", "cascade-dr", "pseudo-inverse"]
-        assert all(each["low"] <= each["value"] <= each["high"] for each in estimates.values())
-    table = srd.works(*ope(log, "--ranker", "mmr", "--estimators", "ips", "snips")).out
-    assert "snips" in table
+        for each in estimates.values():
+            assert (each["low"] is None) == (each["high"] is None) == (each["effective"] < 100)
+            assert each["low"] is None or each["low"] <= each["value"] <= each["high"]
+    assert told["rankers"][0]["unsupported"] == 0
+    assert told["rankers"][1]["estimates"][0]["low"] is None
+    table = srd.works(*ope(log, "--ranker", "retrieval-order", "--estimators", "ips", "snips")).out
+    assert re.search(r"snips +0\.\d+ +- +- +\d\d ", table)
     assert "cascade-dr" not in table
     assert "600 episodes" in table
 
@@ -77,9 +86,24 @@ def test_rankers_take_options(srd: Srd, log: Path, tmp_path: Path) -> None:
 
 def test_missing_support_is_told(srd: Srd, tmp_path: Path) -> None:
     logged(srd, tmp_path / "greedy.parquet", "--epsilon", 0)
-    notices = srd.works(*ope(tmp_path / "greedy.parquet", "--ranker", "random")).err
-    assert "were never shown in the log; explore more" in notices
-    assert "fewer than 100 effective episodes: ips, snips" in notices
+    done = srd.works(*ope(tmp_path / "greedy.parquet", "--ranker", "random", "--ranker", "mmr"))
+    assert "random: no support for 9" in done.err
+    assert "random: fewer than 100 effective episodes: ips, snips" in done.err
+    rows = [line.split() for line in done.out.splitlines() if ", " in line and "0." in line]
+    assert {tuple(row[3:5]) for row in rows if row[0] == "random,"} == {("-", "-")}
+    assert not any("-" in row for row in rows if row[0] == "mmr,")
+
+
+def test_where_half_of_the_topics_have_no_support_there_is_no_interval(srd: Srd, tmp_path: Path) -> None:
+    """Enough episodes count, and the value is that of half a ranker."""
+    topics = load_topics(TOPICS)
+    half = Own(lambda topic, k: np.arange(topic.n_candidates)[:: 1 if int(topic.query_id[-1]) % 2 else -1][:k])
+    parts = logged_parts(half, topics, Clicks(), EpsilonPolicy(0.0), depth=2, episodes=600, seed=0)
+    write_log(tmp_path / "half.parquet", parts, {"epsilon": 0.0, "within": None}, lambda _: None)
+    told = srd.works(*ope(tmp_path / "half.parquet", "--ranker", "retrieval-order", "--json")).json["rankers"][0]
+    assert told["unsupported"] == pytest.approx(0.5, abs=0.1)
+    assert min(each["effective"] for each in told["estimates"]) > 100
+    assert {(each["low"], each["high"]) for each in told["estimates"]} == {(None, None)}
 
 
 def test_nothing_is_drawn_off_a_terminal(srd: Srd, tmp_path: Path) -> None:

@@ -17,14 +17,17 @@ from srd_train.commands.console import File, Output
 from srd_train.serving.models import load_with_options
 
 _FEW = 100
-"""Effective episodes below which an estimate is one of few lists."""
+"""Effective episodes below which an estimate is one of few lists, and has no interval."""
+_UNSUPPORTED = 0.01
+"""Share of a ranker's places without support above which no estimate of it has an interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ope:
     r"""Estimate each ranker's clicks per list from the log of another ranker (off-policy evaluation).
 
-    Intervals come from a bootstrap over episodes.
+    Intervals come from a bootstrap over episodes. There is none ("-") below 100 effective episodes, and where the log
+    cannot have shown what the ranker shows.
 
     Estimators and their assumptions:
       ips             none
@@ -47,7 +50,7 @@ class Ope:
     """Model folder, "pretrained:NAME" or a ranker that needs no training, with options as "mmr(lambda_=0.3)". Repeat it
     for each ranker."""
     estimators: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = ()
-    """Estimators (default: all that the log permits)."""
+    """Estimators (default: all that the log permits; pseudo-inverse only up to 50 candidates)."""
     epsilon: float = 0.0
     """Exploration of the evaluated rankers, 0 to 1; 0 is none."""
     clip: float | None = None
@@ -87,7 +90,8 @@ class Ope:
             ["ranker, estimator", "value", f"{100 * self.level:g}% from", "to", "effective episodes", "mean weight"],
             [
                 [f"{each['ranker']}, {row['estimator']}" if len(told) > 1 else row["estimator"],
-                 *(f"{row[key]:.4f}" for key in ("value", "low", "high")), f"{row['effective']:.0f}",
+                 *("-" if row[key] is None else f"{row[key]:.4f}" for key in ("value", "low", "high")),
+                 f"{row['effective']:.0f}",
                  f"{row['mean_weight']:.3f}"]
                 for each in told for row in each["estimates"]
             ],
@@ -111,10 +115,14 @@ class Ope:
         missing = unsupported(log, ranker)
         if missing > 0:
             output.notice(
-                f"notice: {name}: {100 * missing:.1f}% of its places (topic, rank, document) were never shown in the "
-                "log; explore more, log more episodes, or log a ranker that is closer to it"
+                f"notice: {name}: no support for {100 * missing:.1f}% of its places (topic, rank, document); "
+                "explore more, log more episodes, or log a ranker closer to it"
             )
         weak = [each for each in ESTIMATORS if each in found and found[each].effective < _FEW]
         if weak:
             output.notice(f"notice: {name}: fewer than {_FEW} effective episodes: {', '.join(weak)}")
-        return {"ranker": name, "unsupported": missing, "estimates": [asdict(each) for each in found.values()]}
+        none = found.keys() if missing > _UNSUPPORTED else weak
+        estimates = [
+            asdict(each) | ({"low": None, "high": None} if each.estimator in none else {}) for each in found.values()
+        ]
+        return {"ranker": name, "unsupported": missing, "estimates": estimates}

@@ -322,8 +322,9 @@ class TrainingLoop:
             "cpu_seconds": round(self._place.cpu_seconds, 4),
             "validation": value,
         }
-        if value is not None:
-            line |= self._other_measures()
+        if value is not None and self._validation is not None:
+            order, baseline = self._validation.baseline
+            line |= {f"validation/{order.replace(' ', '_')}": baseline, **self._other_measures()}
         self.history.records.append({**line, **figures})
         if value is None:
             return

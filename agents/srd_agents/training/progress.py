@@ -22,9 +22,10 @@ class History:
     records: list[dict[str, Any]] = field(default_factory=list)
     """One dict an epoch: epoch (from 1), topics (seen in all), episodes and steps (played in the environment in all; 0
     for learners that play none), seconds (in all), cpu_seconds (processor time of updates and of what was trained
-    before them, without validation), validation (float or None), "validation/MEASURE" for each other measure that was
-    asked for, and the learner's own figures, averaged over the epoch's topics. With a validation set, the first record
-    is of epoch 0: the weights before any update."""
+    before them, without validation), validation (float or None) and beside it the same of the order that a ranker
+    should exceed ("validation/initial_ranking", where topics have none "validation/random_order"), "validation/MEASURE"
+    for each other measure that was asked for, and the learner's own figures, averaged over the epoch's topics. With a
+    validation set, the first record is of epoch 0: the weights before any update."""
     best_epoch: int | None = None
     """The epoch whose weights were kept; None where they are the last ones."""
     best_validation: float | None = None
@@ -98,9 +99,10 @@ def by_tag(
     """Records as TensorBoard and other loggers take them: the place on the x axis, and figures by tag.
 
     x is the number of environment steps so far, or of topics seen for learners that play no episodes. Tags:
-    `validation/MEASURE`; `train/NAME` for the learner's own figures, where it has them (return, loss, entropy,
-    learning_rate, grad_norm, ...); `time/NAME` for epoch, topics, episodes, seconds, cpu_seconds and steps_per_second
-    (of wall time since the record before, validation included).
+    `validation/MEASURE` and, for comparison, `validation/initial_ranking` or `validation/random_order`; `train/NAME`
+    for the learner's own figures, where it has them (return, loss, entropy, learning_rate, grad_norm, ...);
+    `time/NAME` for epoch, topics, episodes, seconds, cpu_seconds and steps_per_second (of wall time since the record
+    before, validation included).
 
     Args:
         records: of a `History`, from the first on.

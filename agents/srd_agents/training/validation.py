@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from srd_gym.protocols import Ranker
 from srd_gym.reading import few, shown
 from srd_gym.sources import TopicSource, topics_from
 from srd_gym.topic import TopicSet
+
+_DRAWS = 10
+"""Random orders whose mean stands for chance."""
 
 
 class Validation:
@@ -50,6 +54,17 @@ class Validation:
             grades = judged(topic)[ranking[: self.depth]]
             rows[index, : grades.shape[0], : grades.shape[1]] = grades
         return self._bound.values(rows, np.arange(len(self.topics)))
+
+    @cached_property
+    def baseline(self) -> tuple[str, float]:
+        """Order that a ranker should exceed, and its mean measure.
+
+        The initial ranking where every topic has one, else a random order (the mean of ten, always the same).
+        """
+        sizes, draw = [topic.n_candidates for topic in self.topics], np.random.default_rng(0).permutation
+        if self.topics.has_retrieval_order:
+            return "initial ranking", float(self.score([np.arange(size) for size in sizes]).mean())
+        return "random order", float(np.mean([self.score([draw(size) for size in sizes]) for _ in range(_DRAWS)]))
 
     def mean(self, ranker: Ranker) -> float:
         """The mean measure of the ranker's rankings."""

@@ -9,6 +9,7 @@ from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import refused
 
 from srd_agents.training.progress import History, Progress, by_tag
+from srd_agents.training.validation import Validation
 from srd_gym.data import generate
 from srd_gym.dtypes import IntArray
 from srd_gym.measures import evaluate
@@ -74,6 +75,7 @@ def test_more_measures_are_recorded_and_choose_nothing() -> None:
     rankings = dict(zip(VALIDATION.query_ids, learner.rank_batch(list(VALIDATION), 12), strict=True))
     expected = evaluate(VALIDATION, rankings, ["alpha_nDCG@10", "ERR_IA@3", "StRecall@2", "NRBP"]).measures
     _, figures = next(by_tag([best], history.measure))
+    assert figures.pop("validation/initial_ranking") == Validation(VALIDATION, "alpha_nDCG@10").baseline[1]
     found = {tag.removeprefix("validation/"): value for tag, value in figures.items() if tag.startswith("validation/")}
     assert found == pytest.approx(expected)
     assert History.of({**vars(history)}, "test") == history

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -27,8 +28,10 @@ from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.trec_files import read_run
+from srd_train.commands.console import Output
 from srd_train.experiment.lock import locked
 from srd_train.experiment.selection import ResolvedRanker
+from srd_train.experiment.split import split_topics
 
 QUICK = ("--epochs", "3", "--patience", "0")
 
@@ -97,9 +100,49 @@ def test_what_was_not_learned_is_said(srd: Srd, tmp_path: Path, monkeypatch: pyt
     done = srd.works(*words, tmp_path / "not")
     assert re.search("no epoch beat the initial weights.*learned nothing\n", done.err)
     assert re.search(r"best epoch +0 of 3", done.out)
+    assert "is better than this model" not in done.err
     monkeypatch.setattr(ResolvedRanker, "choices", [{"lambda_": 1.0}])
     done = srd.works("train", "mmr", "--topics", "synthetic:tiny:30", "--out", tmp_path / "mmr")
     assert "nothing is diversified" in done.err
+
+
+def test_what_does_harm_is_said(srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each validation shows the order to exceed; a model that ends below it is a notice, a learner or not."""
+    topics = generate("tiny", n_topics=30, seed=0)
+    shuffled = topics.replace(replace(topic, retrieval_scores=None) for topic in topics)
+    write_topics(tmp_path / "shuffled.parquet", shuffled)
+    validation = split_topics(topics).validation
+    judge = Validation(validation, "alpha_nDCG@10")
+    initial = judge.mean(make_ranker("retrieval-order"))
+    assert judge.baseline == ("initial ranking", initial)
+    order, chance = Validation(split_topics(shuffled).validation, "alpha_nDCG@10").baseline
+    draws = [judge.mean(make_ranker("random", seed=seed)) for seed in range(10)]
+    assert order == "random order"
+    assert chance == pytest.approx(np.mean(draws), abs=0.05)
+    monkeypatch.setattr(Learner, "validated", lambda *_: 0.3797)
+    for source, order, value in (("synthetic:tiny:30", "initial ranking", initial),
+                                 (tmp_path / "shuffled.parquet", "random order", chance)):  # fmt: skip
+        words = ("train", "listmle", "--topics", source, *QUICK, "--out", tmp_path / order)
+        done = srd.works(*words)
+        assert (
+            f"the {order} of the validation topics is better than this model ({value:.4f}, it has 0.3797)" in done.err
+        )
+        assert re.search(rf"alpha_nDCG@10 of the {order} +{value:.4f}", done.out)
+    told = srd.works(*words[:-1], tmp_path / "json", "--json").json
+    assert told["baseline"] == {"random order": chance}
+    assert {line["validation/random_order"] for line in told["history"]["records"]} == {chance}
+    worst = srd.works("train", "mmr", "--topics", "synthetic:tiny:30", "--lambda", "0", "--out", tmp_path / "mmr")
+    assert "alpha_nDCG@10 of the initial ranking" in worst.out
+
+
+def test_the_bar_shows_the_order_to_exceed(srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    bar = contextlib.nullcontext(lambda _units, text="": told.append(text))
+    monkeypatch.setattr(Output, "progress", lambda *_: bar)
+    srd.works("train", "listmle", "--topics", "synthetic:tiny:30", *QUICK, "--out", tmp_path / "model")
+    said = [text for text in told if text]
+    assert said
+    assert all(re.fullmatch(r"train listmle: 0\.\d{4} \(initial ranking 0\.\d{4}\)", text) for text in said)
 
 
 def weights_of(folder: Path) -> bytes:
@@ -233,7 +276,7 @@ def test_what_cannot_be_trained_says_why(srd: Srd, tiny_file: Path, tmp_path: Pa
     assert "no document texts" in srd.fails("train", "mdp-div", "--topics", tiny_file, "--vectors", "lsa", *out)
     topics = generate("tiny", n_topics=12, seed=0)
     write_topics(tmp_path / "t.parquet", topics.replace(replace(topic, judgments=None) for topic in topics))
-    assert "have no judgments" in srd.fails("train", "mdp-div", "--topics", tmp_path / "t.parquet", *out)
+    assert "has no judgments" in srd.fails("train", "mdp-div", "--topics", tmp_path / "t.parquet", *out)
 
 
 def test_threads_are_limited_only_where_torch_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:

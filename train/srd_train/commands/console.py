@@ -56,7 +56,7 @@ SomeFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
 DEFAULT_MEASURES = ("alpha_nDCG@10", "alpha_nDCG@5", "ERR_IA@10", "StRecall@10", "NRBP")
 _SAID = f"(default: {' '.join(DEFAULT_MEASURES)})"
 Measures = Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list, help_behavior_hint=_SAID)]
-Advance = Callable[[float], None]
+Advance = Callable[..., None]
 """Tells a progress bar that this many more units are done."""
 _VALUES = {int: "N", float: "NUMBER", str: "NAME", Path: "FILE"}
 _LONGEST = 1_900
@@ -456,10 +456,10 @@ class Output:
             total: units to do, or None where that is unknown.
 
         Yields:
-            A function to call with the number of units just done.
+            A function to call with the number of units just done, and where it changes with the description.
         """
         if self.json or not sys.stderr.isatty():
-            yield lambda _units: None
+            yield lambda _units, _text=description: None
             return
         from rich import progress
         from rich.console import Console
@@ -482,7 +482,7 @@ class Output:
         )
         with progress.Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
             task = bar.add_task(visible(description), total=total)
-            yield lambda units: bar.advance(task, units)
+            yield lambda units, text=description: bar.update(task, advance=units, description=visible(text))
 
 
 def print_table(table: ResultTable, output: Output, legend: str) -> None:

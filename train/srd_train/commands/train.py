@@ -14,6 +14,7 @@ from srd_agents.training.learner import Learner
 from srd_agents.training.loop import STATE_FILE
 from srd_agents.training.options import CONFIG_FILE, MODEL_FILE
 from srd_agents.training.progress import Progress, topics_seen
+from srd_agents.training.validation import Validation
 from srd_gym.data import load_topics
 from srd_gym.reading import shown
 from srd_gym.topic import TopicSet
@@ -132,16 +133,19 @@ class TrainCommand:
             metadata = _metadata(options, topics, split)
             if split.vectorizer is not None and not options.resume:
                 split.vectorizer.save(options.out / VECTORIZER_FOLDER)
-            fitted = self._fit(split, metadata, output)
+            measure = getattr(self.ranker.configured({}), "validation_measure", options.select_by)
+            judge = Validation(split.validation, measure)
+            fitted = self._fit(split, metadata, judge, output)
             if not isinstance(fitted.ranker, Learner):
                 write_heuristic(options.out, spec, fitted.config, split.train.vector_width, metadata)
-        self._show(fitted, split, output)
-        self._say(fitted, output)
+        self._show(fitted, split, judge, output)
+        self._say(fitted, judge, output)
         return 0
 
-    def _fit(self, split: Split, metadata: dict[str, Any], output: Output) -> Fitted:
+    def _fit(self, split: Split, metadata: dict[str, Any], judge: Validation, output: Output) -> Fitted:
         """Train with a progress bar, and a log for TensorBoard where one is wanted."""
         options = self.options
+        order, baseline = judge.baseline
         events: contextlib.AbstractContextManager[Any] = contextlib.nullcontext(lambda *_: None)
         if options.tensorboard is not None:
             events = event_log(options.tensorboard, resume=options.resume)
@@ -150,6 +154,8 @@ class TrainCommand:
 
             def on_progress(progress: Progress) -> None:
                 show(progress)
+                values = [line["validation"] for line in progress.records if line["validation"] is not None]
+                advance(0, f"train {self.ranker.spec.name}: {values[-1]:.4f} ({order} {baseline:.4f})")
                 log(progress.records, progress.measure)
 
             try:
@@ -176,28 +182,35 @@ class TrainCommand:
             log(history.get("records", ()), history.get("measure"))
             return fitted
 
-    def _say(self, fitted: Fitted, output: Output) -> None:
+    def _say(self, fitted: Fitted, judge: Validation, output: Output) -> None:
         """Tell what a table's reader would have to work out: that nothing was learned, that nothing is diversified."""
+        order, baseline = judge.baseline
+        if fitted.validation is not None and fitted.validation < baseline:
+            output.notice(
+                f"the {order} of the validation topics is better than this model ({baseline:.4f}, it has "
+                f"{fitted.validation:.4f}): try more epochs (--epochs, --patience), more topics or another ranker"
+            )
         if fitted.history is not None and fitted.history["best_epoch"] == 0:
             output.notice("no epoch beat the initial weights, so these are kept: this model has learned nothing")
         # PM-2's lambda is no share of relevance.
         if fitted.chosen.get("lambda_") == 1.0 and self.ranker.spec.name != "pm2":
             output.notice("chosen lambda 1.0 is relevance alone: nothing is diversified")
 
-    def _show(self, fitted: Fitted, split: Split, output: Output) -> None:
+    def _show(self, fitted: Fitted, split: Split, judge: Validation, output: Output) -> None:
         """Show the result."""
         options, spec = self.options, self.ranker.spec
-        history = fitted.history or {}
+        history, (order, baseline) = fitted.history or {}, judge.baseline
         if options.json:
             outcome = {name: getattr(fitted, name) for name in ("config", "chosen", "validation", "history")}
             about = {"ranker": spec.name, "folder": str(options.out), "split": dict(split.description)}
+            about |= {"baseline": {order: baseline}}
             output.data(about | outcome)
             return
         rows = [["training topics", str(len(split.train))], ["validation topics", str(len(split.validation))]]
         rows += [[f"chosen {name.rstrip('_')}", str(value)] for name, value in fitted.chosen.items()]
         if fitted.validation is not None:
-            name = history.get("measure") or options.select_by
-            rows.append([f"{name} on validation", f"{fitted.validation:.4f}"])
+            rows.append([f"{judge.name} on validation", f"{fitted.validation:.4f}"])
+        rows.append([f"{judge.name} of the {order}", f"{baseline:.4f}"])
         if history:
             rows.append(["best epoch", f"{history['best_epoch']} of {history['records'][-1]['epoch']}"])
             rows.append(["stopped by", str(history["stopped_by"])])

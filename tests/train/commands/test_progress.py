@@ -29,7 +29,7 @@ def test_what_is_missing_is_told_first(srd: Srd, tmp_path: Path, monkeypatch: py
     for ranker, topics, message in (
         (weights, tiny, "row 'relational-pretrained' .*none/weights.npz"),
         ("mmr", f'{tiny}\n[[topics]]\nname = "real"\nsource = "ambient"', "real files, but SRD_DATA_DIR is unset"),
-        ("mmr", f'source = "{tmp_path}/none.parquet"', "topic file.*none.parquet"),
+        ("mmr", f'source = "{tmp_path}/none.parquet"', "no file at .*none.parquet"),
     ):
         recipe = recipe_file(tmp_path, "random", ranker, topics=topics)
         assert re.search(message, srd.fails("benchmark", recipe, "--out", tmp_path / "out"))

@@ -23,6 +23,7 @@ from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_run
 from srd_train.experiment.benchmark import CellResult, in_process, run_benchmark, run_fit
 from srd_train.experiment.recipe import Cell, RankerEntry, Recipe, Task, chosen_at_edges, tasks
+from srd_train.experiment.sources import TopicsEntry
 from srd_train.report.markup import plain_cells
 
 PRODUCT = recipe(
@@ -311,3 +312,36 @@ def test_the_command_runs_a_recipe_of_ones_own_and_shows_published_figures(srd: 
     path.write_text(path.read_text().replace("mmr = 0.375", "mrm = 0.375"))
     assert "unknown row of a published figure of topics 'tiny': 'mrm'. Did you mean mmr" in srd.fails(*words)
     assert "Did you mean smoke" in srd.fails("benchmark", "smoek")
+
+
+BARE = {"doc_vectors": None, "query_vector": None, "subtopic_vectors": None}
+UNJUDGED = {"judgments": None, "pool": None, "pool_ids": None}
+
+
+@pytest.mark.parametrize(("row", "changes", "entry", "message"), [
+    ("mmr", BARE, {}, "row 'mmr' .* no document vectors"),
+    ("listmle", BARE, {}, "row 'listmle' .* no document vectors"),
+    ("xquad", {"subtopic_vectors": None}, {}, "row 'xquad' .* subtopic vectors"),
+    ("listmle", {}, {"vectors": "lsa"}, "row 'random' .* no document texts"),
+    ("listmle", UNJUDGED, {}, "row 'listmle' .* have no judgments"),
+    (RankerEntry(ranker="mmr", grid={"lambda_": (0.1, 0.2)}), UNJUDGED, {}, "row 'mmr' .* have no judgments"),
+    ("oracle", UNJUDGED, {}, "row 'oracle' .* no judgments"),
+    ("mmr", {}, {"run_folds": (7,)}, "row 'random' .* there is no fold 7; expected 1 to 3"),
+    ("mmr", {}, {"folds": 30}, "row 'random' .* expected 3 to 12 folds for 12 topics, got 30"),
+    ("mmr", {}, {"train_queries": 100}, "row 'random' .* at most 4 queries to train on, got 100"),
+    ("mmr", {}, {"train_subtopics": ("99",)}, "row 'random' .*99"),
+])  # fmt: skip
+def test_a_row_that_cannot_run_fails_before_the_first_cell(
+    row: RankerEntry | str, changes: dict[str, Any], entry: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    """Even where it is the second topic set's, and one topic of many lacks what it needs."""
+    topics = generate("tiny", n_topics=12, seed=0)
+    every = changes == BARE  # a set has one width
+    mine = (replace(topic, **changes) if every or i == 7 else topic for i, topic in enumerate(topics))
+    write_topics(tmp_path / "t.parquet", topics.replace(mine))
+    second = TopicsEntry(name="mine", source=str(tmp_path / "t.parquet"), **{"folds": 3, **entry})
+    made = recipe("random", row, topics=(TINY, second))
+    refused(lambda: run_benchmark(made, tmp_path / "out"), f"^topics 'mine', {message}")
+    textless = recipe("random", "svm-div")
+    refused(lambda: run_benchmark(textless, tmp_path / "out"), "^topics 'tiny', row 'svm-div' .* needs document texts")
+    assert not list(tmp_path.glob("out/**/*.json"))

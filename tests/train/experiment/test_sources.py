@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from small_topics import refused
 
-from srd_train.experiment.sources import TopicsEntry, check_files, load_entry
+from srd_train.experiment.sources import TopicsEntry, load_entry
 
 
 @pytest.fixture
@@ -45,7 +45,6 @@ def entry(**options: object) -> TopicsEntry:
 
 
 def test_a_first_stage_makes_topics_of_a_collection(root: Path) -> None:
-    check_files(entry())
     first, second = load_entry(entry())
     assert first.doc_ids == ("a", "b", "d", "c")
     assert first.pool_ids == ("a", "b", "c")
@@ -66,8 +65,8 @@ def test_topics_can_do_without_subtopics_and_pool(root: Path) -> None:
 
 def test_missing_files_are_named(root: Path) -> None:
     ambient, other = TopicsEntry(name="a", source="ambient"), entry(vectors="texts/key-points/e5.npz")
-    refused(lambda: check_files(ambient), "needs ambient, but there is no such file below", FileNotFoundError)
-    refused(lambda: check_files(other), r"needs texts/key-points/e5\.npz", FileNotFoundError)
+    refused(lambda: load_entry(ambient), "no folder at .*ambient", FileNotFoundError)
+    refused(lambda: load_entry(other), r"needs texts/key-points/e5\.npz", FileNotFoundError)
 
 
 def test_what_is_dropped_has_its_former_name_too() -> None:

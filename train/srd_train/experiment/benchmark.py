@@ -23,6 +23,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,18 +33,20 @@ from numpy.typing import NDArray
 from srd_agents.registry import import_own
 from srd_agents.training.options import versions
 from srd_agents.training.progress import OnProgress
+from srd_agents.training.validation import checked_topics
 from srd_gym.checks import checked_rankings
+from srd_gym.data import embed_topics
 from srd_gym.files import remove_left, written_atomically
 from srd_gym.measures import evaluate
 from srd_gym.showing import short_repr
-from srd_gym.topic import TopicSet
+from srd_gym.topic import TOPIC_FIELDS, TopicSet
 from srd_gym.trec_files import write_run
 from srd_train.experiment.lock import locked
 from srd_train.experiment.provenance import commit
 from srd_train.experiment.recipe import RECIPE_FILE, Cell, Choice, Recipe, Task, check_recipe, tasks
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record
 from srd_train.experiment.selection import Fitted, fit_ranker
-from srd_train.experiment.sources import folds_path
+from srd_train.experiment.sources import TopicsEntry, folds_path
 from srd_train.experiment.split import Parts, Split, in_parts, with_lsa
 
 Record = dict[str, Any]
@@ -123,10 +126,11 @@ def run_benchmark(
 
     Raises:
         FailedCellsError: at the end, if cells failed; it holds the records of the others.
-        ValueError, FileNotFoundError: a missing topic set or ranker, a folder that another run writes to, one that
-            another version wrote, or one with a `recipe.json` of something else.
+        ValueError, FileNotFoundError: a missing topic set, a row that cannot be run on its topics, a folder that
+            another run writes to, one that another version wrote, or one with a `recipe.json` of something else.
     """
     check_recipe(recipe, trust=trust)
+    _try_rows(recipe, out, trust=trust)
     ids: list[str] = []
     finished: dict[str, Record] = {}
     failed: dict[str, Record] = {}
@@ -160,6 +164,46 @@ def run_benchmark(
     if failed:
         raise FailedCellsError(records, [failed[name] for name in ids if name in failed])
     return records
+
+
+def _try_rows(recipe: Recipe, out: Path, *, trust: bool) -> None:
+    """Refuse, before the first cell, rows that cannot be run on their topics; once all cells have ended, none is tried.
+
+    A row ranks one topic of each kind that a set has (with and without scores, say), and is scored. Learners are not
+    trained for that, and rankers of one's own are not asked; they must find what they need.
+
+    Raises:
+        ValueError: the message names topic set and row, and says why.
+    """
+    if sum(1 for _ in out.glob("cells/*.json")) >= recipe.cells:
+        return
+    for (topics, row), several in groupby(tasks(recipe), lambda task: (task.cells[0].topics.name, task.cells[0].row)):
+        try:
+            with warnings.catch_warnings(action="ignore"):  # cells tell
+                _try_row(next(several), trust=trust)
+        except Exception as error:
+            raise ValueError(f"topics {topics!r}, row {row!r} cannot be run, so no cell was: {error}") from error
+
+
+def _try_row(task: Task, *, trust: bool) -> None:
+    """Raise what a row would raise in its cells."""
+    topics, cell = task.topics, task.cells[0]
+    entry, row = cell.topics, cell.ranker.resolved
+    for number in entry.fold_numbers:
+        _fold(topics, entry, number)
+    kinds = {tuple(getattr(topic, name) is None for name in TOPIC_FIELDS): topic for topic in topics}
+    sample = topics.replace(kinds.values())
+    if entry.vectors == "lsa":  # fitted later, on training texts
+        sample = embed_topics(sample, lambda texts: np.zeros((len(texts), entry.width), np.float32))
+    if row.spec.learns or len(row.choices) > 1:
+        checked_topics(cell.row, topics, None)
+    if row.spec.learns:
+        sample.require_vectors(f"ranker {row.spec.name!r}")
+    if "texts" in row.spec.needs and any(topic.doc_texts is None for topic in sample):
+        raise ValueError(f"ranker {row.spec.name!r} needs document texts, and some topics have none")
+    if not row.spec.learns and ":" not in row.spec.name:  # what is wrong with a ranker of one's own, its cells say
+        ranked = row.spec.build(row.configured(row.choices[0]), trust=trust).rank_batch(list(sample), cell.depth)
+        evaluate(sample, dict(zip(sample.query_ids, ranked, strict=True)), cell.measures)
 
 
 def _grids_first(given: Iterable[Task], finished: Mapping[str, Record]) -> Iterator[Task]:
@@ -293,10 +337,7 @@ def _fit(
     # For processes that have not read the recipe; cells come from `tasks`, which has refused what is not trusted.
     named = [cell.ranker.ranker, cell.ranker.config, cell.ranker.grid, cell.measures, cell.select_by]
     import_own(named, trust=True)
-    file = folds_path(cell.topics)
-    fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
-    lsa_width = cell.topics.width if cell.topics.vectors == "lsa" else None
-    split = _split(topics, cell.topics.parts, fold, file, lsa_width)
+    split = _fold(topics, cell.topics, cell.fold, cell.topics.width if cell.topics.vectors == "lsa" else None)
     begun = _now()
     fit = partial(fit_ranker, split=split, trust=True, progress=on_progress)
     row, chooser = cell.ranker.resolved, cell.chooser
@@ -307,6 +348,12 @@ def _fit(
             return split, fitted, _now() - begun
     fitted = replace(fit(row.fixed(choice.chosen), seed=cell.seed), chosen=choice.chosen, trials=choice.trials)
     return split, fitted, _now() - begun
+
+
+def _fold(topics: TopicSet, entry: TopicsEntry, number: int, lsa_width: int | None = None) -> Split:
+    """A fold of an entry's topics."""
+    file = folds_path(entry)
+    return _split(topics, entry.parts, str(number) if file else f"{number}/{entry.folds}", file, lsa_width)
 
 
 @lru_cache(maxsize=5)

@@ -25,7 +25,7 @@ from srd_gym.reading import existing_file, read_json_object, reading
 from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
 from srd_train.experiment.selection import ResolvedRanker
-from srd_train.experiment.sources import TopicsEntry, check_files, load_entry
+from srd_train.experiment.sources import TopicsEntry, load_entry
 
 Entry = TypeVar("Entry")
 
@@ -266,31 +266,21 @@ class Task:
 
 
 def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:
-    """Refuse, before hours of work, what cannot be run.
+    """Refuse what may run other people's code.
 
     Args:
         recipe: the product.
-        trust: let rankers run other people's code; the recipe itself cannot say so.
+        trust: let rankers do so; the recipe itself cannot say so.
 
     Raises:
-        ValueError, FileNotFoundError: a ranker that is not trusted, or a file that is missing.
+        ValueError: a ranker that is not trusted.
     """
     for row in recipe.rankers:
-        spec = row.resolved.spec
-        if spec.foreign_code and not trust:
+        if row.resolved.spec.foreign_code and not trust:
             raise ValueError(
                 f"recipe {recipe.name!r}: row {row.name!r} (ranker {row.ranker!r}) reads a file that can run any "
                 "code in it; give the command --trust if you trust the recipe and the file"
             )
-        if not (spec.learns or spec.foreign_code):
-            try:
-                spec.build(row.resolved.configured({}))
-            except FileNotFoundError as error:
-                raise FileNotFoundError(f"row {row.name!r} needs a file that is not there: {error}") from error
-            except Exception:  # whatever else is wrong with it, its cells say
-                continue
-    for entry in recipe.topics:
-        check_files(entry)
 
 
 def tasks(recipe: Recipe) -> Iterator[Task]:

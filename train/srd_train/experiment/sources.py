@@ -17,7 +17,6 @@ from srd_gym.checks import check_option, unknown
 from srd_gym.data.collection import Retrieve
 from srd_gym.data.notices import tell
 from srd_gym.data.synthetic import PRESETS
-from srd_gym.reading import existing_file
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.split import Parts
 
@@ -170,19 +169,6 @@ def patterns(entry: TopicsEntry) -> list[str]:
     """Patterns of the files that an entry reads below the folder of the real files."""
     named = [None if entry.vectors in MADE_VECTORS else entry.vectors, FOLDERS.get(entry.source)]
     return [*filter(None, named), *entry.qrels]
-
-
-def check_files(entry: TopicsEntry) -> None:
-    """Refuse an entry whose files are missing, before any is read.
-
-    Raises:
-        FileNotFoundError: the message names what is missing.
-    """
-    for pattern in patterns(entry):
-        matching(pattern)
-    if entry.source not in FOLDERS and Path(entry.source).suffix:
-        existing_file(entry.source, "topic file")
-    folds_path(entry)
 
 
 def load_entry(entry: TopicsEntry) -> TopicSet:

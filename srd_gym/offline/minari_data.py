@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import shutil
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import gymnasium as gym
 import numpy as np
 
 from srd_gym.checks import check_integer
+from srd_gym.files import _temporary
 from srd_gym.offline.log import orders_of
 from srd_gym.offline.policy import EpsilonPolicy
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
 from srd_gym.sources import topics_from
+
+_EPISODES = ".episodes"
+"""End of the names of folders of episodes that are being played, beside a temporary file that is locked."""
 
 
 def collect_minari(
@@ -80,15 +88,29 @@ def collect_minari(
     if Path(minari.storage.get_dataset_path(dataset_id)).exists():
         raise ValueError(f"there is a data set {dataset_id}; choose another version, or minari.delete_dataset it")
     # What JSON holds, so that the environment is the one that is recovered; or an error before anything is played.
-    collector = minari.DataCollector(gym.make(env_id, topics=topics, **json.loads(json.dumps(arguments, default=str))))
-    try:
-        order = orders_of(ranker, topics_from(topics))
-        _play(collector, order, policy, episodes, seed, told)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it asks for scores of random and expert policies
-            return collector.create_dataset(dataset_id=dataset_id, **(about or {}))
-    finally:
-        collector.close()
+    env = gym.make(env_id, topics=topics, **json.loads(json.dumps(arguments, default=str)))
+    order = orders_of(ranker, topics_from(topics))
+    with _own_folder(Path(minari.storage.get_dataset_path())) as folder:
+        with patch.dict(os.environ, MINARI_DATASETS_PATH=str(folder)):  # where it keeps episodes until all are played
+            collector = minari.DataCollector(env)
+        with contextlib.closing(collector):
+            _play(collector, order, policy, episodes, seed, told)
+            with warnings.catch_warnings(action="ignore"):  # it asks for scores of random and expert policies
+                return collector.create_dataset(dataset_id=dataset_id, **(about or {}))
+
+
+@contextlib.contextmanager
+def _own_folder(root: Path) -> Iterator[Path]:
+    """A folder of this process, gone after the block; those of processes that were killed are removed before it."""
+    with _temporary(root, "srd_gym") as locked:
+        folder = locked.with_suffix(_EPISODES)
+        for left in root.glob(f".srd_gym.*{_EPISODES}"):
+            if not left.with_suffix(locked.suffix).exists():
+                shutil.rmtree(left, ignore_errors=True)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _play(

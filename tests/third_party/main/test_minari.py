@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from small_topics import FirstRankOnly
 from srd_agents.registry import make_ranker
 from srd_gym import Clicks, measure
 from srd_gym.offline import EpsilonPolicy
-from srd_gym.offline.minari_data import collect_minari
+from srd_gym.offline.minari_data import _own_folder, collect_minari
 from srd_gym.pruning import KNN
 
 READ = """
@@ -117,3 +118,25 @@ def test_what_no_data_set_can_hold_is_refused_before_anything_is_played(
         collected(**arguments, told=played.append)
     assert not played
     assert not list(tmp_path.glob("srd/tiny/*"))
+
+
+KILLED = """
+import os, signal
+from srd_agents import make_ranker
+from srd_gym.offline import EpsilonPolicy
+from srd_gym.offline.minari_data import collect_minari
+stop = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+collect_minari("a-v0", make_ranker("mmr"), topics="synthetic:tiny", episodes=5, policy=EpsilonPolicy(0.1), told=stop)
+"""
+
+
+def test_what_a_kill_left_is_removed_by_the_next_and_what_another_plays_is_not(srd: Srd, tmp_path: Path) -> None:
+    assert subprocess.run([sys.executable, "-c", KILLED], check=False).returncode == -signal.SIGKILL
+    (left,) = tmp_path.glob(".srd_gym.*.episodes")
+    assert list(left.iterdir())
+    with _own_folder(tmp_path) as other:
+        assert not left.exists()
+        (other / "episodes").mkdir(parents=True)
+        assert collect(srd).code == 0
+        assert [path.name for path in other.iterdir()] == ["episodes"]
+    assert [path.name for path in tmp_path.iterdir()] == ["srd"]

@@ -77,7 +77,7 @@ def _innermost(kind: pa.DataType) -> pa.DataType:
 
 
 def _number_rows(column: pa.Array, kind: pa.DataType, law: Law) -> list[NDArray[Any] | None]:
-    """A column of lists of numbers as a flat array per row, or of lists of lists of one length as [rows, width] each."""
+    """Lists of numbers as a flat array per row, lists of lists of one length as an array [rows, width] per row."""
     present = column.is_valid().to_numpy(zero_copy_only=False)
     sizes, values = _lengths(column), pc.list_flatten(column)
     counts = sizes if (nested := pa.types.is_nested(values.type)) else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_results import bare_file, recipe, recipe_file, timeless
+from made_results import recipe, recipe_file, timeless
 
 from srd_train.cli import main
 from srd_train.experiment import engines
@@ -74,15 +74,15 @@ def test_a_lost_worker_costs_its_cell_alone(tmp_path: Path, at_work: Any, monkey
 
 
 def test_a_cell_that_fails_is_told_and_the_others_finish(tmp_path: Path) -> None:
-    source = str(bare_file(tmp_path / "bare.parquet", 9))
-    entry = TopicsEntry(name="bare", source=source, folds=3, run_folds=(1,))
-    made = recipe("random", RankerEntry(ranker="mmr", seeds=(0,)), topics=(entry,), seeds=(0, 1))
+    entry = TopicsEntry(name="tiny", source="synthetic:tiny:9:0", folds=3, run_folds=(1,))
+    diverges = RankerEntry(ranker="reinforce", config=LEARNER.config | {"learning_rate": 1e30}, seeds=(0,))
+    made = recipe("random", diverges, topics=(entry,), seeds=(0, 1))
     with pytest.raises(FailedCellsError, match="1 of 3 cells failed") as caught:
         run_benchmark(made, tmp_path / "out", engine=on_ray)
     (failed,) = caught.value.failed
-    assert failed["ranker"] == "mmr"
+    assert failed["ranker"] == "reinforce"
     assert failed["error"]["type"] == "ValueError"
-    assert "vectors" in failed["error"]["message"]
+    assert "NaN" in failed["error"]["message"]
     assert json.loads((tmp_path / "out" / "failed" / f"{failed['cell']}.json").read_text()) == failed
 
 

@@ -24,6 +24,11 @@ from srd_gym.showing import ROWS, html_table
 FloatArray = NDArray[np.float32]
 GradeArray = NDArray[np.int8]
 
+
+class PlainIds(tuple[str, ...]):
+    """Ids that are known to be different texts, and are not checked again."""
+
+
 _NONE: tuple[str, ...] = ()
 _IDS = ("doc_ids", "subtopic_ids", "pool_ids")
 _BY_SUBTOPIC = {"judgments": 1, "pool": 1, "subtopic_texts": 0, "subtopic_vectors": 0, "subtopic_weights": 0}
@@ -522,7 +527,7 @@ def _check_texts(topic: Topic) -> None:
         raise _fault(topic, f"query_text must be text or None, got {shown(topic.query_text)}", TypeError)
     for name in _TEXTS:
         value = getattr(topic, name)
-        if value is not None and value is not _NONE:
+        if value is not None and value is not _NONE and type(value) is not PlainIds:
             texts = _texts(topic, name, value)
             object.__setattr__(topic, name, texts)
             if name in _IDS and len(set(texts)) < len(texts):

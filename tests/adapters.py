@@ -26,7 +26,7 @@ from srd_agents.integrations.sklearn import DiverseNeighbors
 
 Vectors = NDArray[Any]
 Adapter = Callable[..., list[int]]
-"""(query [F], vectors [N, F], scores [N], k, the library's weight or None, ranker=...) -> places, best first."""
+"""(query [F], vectors [N, F], scores [N], k, the library's weight or None, ranker=..., its options) -> places."""
 
 
 class Known(Embeddings):
@@ -59,10 +59,17 @@ class KnownToLlamaIndex(BaseEmbedding):
 
 
 def langchain(
-    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, runnable: bool = False
+    query: Vectors,
+    vectors: Vectors,
+    scores: Vectors,
+    k: int,
+    weight: Any,
+    ranker: Any = None,
+    runnable: bool = False,
+    **options: Any,
 ) -> list[int]:
     compressor = DiverseCompressor(
-        embeddings=Known(query, vectors), k=k, lambda_mult=weight, ranker=ranker, score_key="relevance_score"
+        embeddings=Known(query, vectors), k=k, lambda_mult=weight, ranker=ranker, score_key="relevance_score", **options
     )
     documents = [Document(str(i), metadata={"relevance_score": float(score)}) for i, score in enumerate(scores)]
     if runnable:
@@ -72,40 +79,50 @@ def langchain(
     return [int(one.page_content) for one in shown]
 
 
-def haystack(query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None) -> list[int]:
+def haystack(
+    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, **options: Any
+) -> list[int]:
     documents = [
         HaystackDocument(id=str(i), content=str(i), embedding=vector.tolist(), score=float(score))
         for i, (vector, score) in enumerate(zip(vectors, scores, strict=True))
     ]
-    component = DiverseRanker(top_k=k, diversity=weight, ranker=ranker)
+    component = DiverseRanker(top_k=k, diversity=weight, ranker=ranker, **options)
     found = component.run(documents=documents, query_embedding=query.tolist())
     return [int(one.id) for one in found["documents"]]
 
 
 def llama_index(
-    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None
+    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, **options: Any
 ) -> list[int]:
     nodes = [
         NodeWithScore(node=TextNode(id_=str(i), text=str(i), embedding=vector.tolist()), score=float(score))
         for i, (vector, score) in enumerate(zip(vectors, scores, strict=True))
     ]
     postprocessor = DiversePostprocessor(
-        top_n=k, mmr_threshold=weight, ranker=ranker, embed_model=KnownToLlamaIndex(known=Known(query, vectors))
+        top_n=k,
+        mmr_threshold=weight,
+        ranker=ranker,
+        embed_model=KnownToLlamaIndex(known=Known(query, vectors)),
+        **options,
     )
     shown = postprocessor.postprocess_nodes(nodes, QueryBundle("jaguar", embedding=query.tolist()))
     return [int(one.node_id) for one in shown]
 
 
-def pyterrier(query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None) -> list[int]:
+def pyterrier(
+    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, **options: Any
+) -> list[int]:
     found = pd.DataFrame({"qid": "1", "docno": [str(i) for i in range(len(vectors))], "score": scores})
     found["doc_vec"], found["query_vec"] = list(vectors), [query] * len(vectors)
-    reranker = DiverseReranker(ranker, k, Lambda=weight, query_vectors="query_vec")
+    reranker = DiverseReranker(ranker, k, Lambda=weight, query_vectors="query_vec", **options)
     pipeline = pt.Transformer.from_df(found) >> reranker
     return [int(docno) for docno in pipeline.search("jaguar").sort_values("rank")["docno"]]
 
 
-def sklearn(query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None) -> list[int]:
-    search = DiverseNeighbors(k, n_candidates=len(vectors), diversity=weight, ranker=ranker).fit(vectors)
+def sklearn(
+    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, **options: Any
+) -> list[int]:
+    search = DiverseNeighbors(k, n_candidates=len(vectors), diversity=weight, ranker=ranker, **options).fit(vectors)
     return [int(place) for place in search.predict([query])[0]]
 
 

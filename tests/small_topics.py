@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from srd_agents.integrations.ranking import LimitKeys, best_first
+from srd_agents.pipeline.diversify import Chooser, Given
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import SelectionStep
@@ -23,6 +25,25 @@ def refused(call: Callable[[], object], message: str, error: type[Exception] = V
     """The call raises an error that says so."""
     with pytest.raises(error, match=message):
         call()
+
+
+def adapted(
+    chooser: Chooser,
+    k: int,
+    vectors: Any,
+    *,
+    ids: Any = None,
+    metadata: Any = None,
+    keys: LimitKeys | None = None,
+    remedy: str = "",
+    **known: Any,
+) -> tuple[list[int], list[bool]]:
+    """Places of the documents shown for a query, and whether they are above `max_per_group`."""
+    n = len(vectors)
+    given = Given("jaguar", tuple(ids or [None] * n), doc_vectors=list(vectors), **known)
+    of = (keys or LimitKeys()).each_once("document", range(n), given, metadata or [{}] * n)
+    found = best_first(chooser, k, of, of.given, remedy)
+    return [place for place, _ in found], [above for _, above in found]
 
 
 def small_topic(judgments: Any = ((1, 0), (0, 1)), query_id: str = "1", **fields: Any) -> Topic:

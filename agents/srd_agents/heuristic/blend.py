@@ -47,13 +47,16 @@ class Blend(Stepwise):
 class _BlendProgress(PartialRanking):
     """A blend for one topic, step by step."""
 
+    tied = (1e-5, 1.0)
+    """Which scores tie: scaling to [0, 1] stretches them more than anything else does."""
+
     def __init__(
         self, own: PartialRanking, novelty: PartialRanking | None, relevance: ScoreArray, diversity: float
     ) -> None:
         self._own, self._novelty, self._relevance, self._diversity = own, novelty, relevance, diversity
 
     def scores(self) -> ScoreArray:
-        own: ScoreArray = min_max(self._own.scores()).astype(np.float64)
+        own: ScoreArray = min_max(self._own.scores(), self.tied[0]).astype(np.float64)
         if self._novelty is not None:
             own = (1.0 - self._diversity) * own + self._novelty.scores()
         blended: ScoreArray = (1.0 - self._diversity) * self._relevance + self._diversity * own

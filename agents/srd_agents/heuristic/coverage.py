@@ -23,7 +23,8 @@ from typing import ClassVar
 import numpy as np
 
 from srd_agents.heuristic.config import CoverageConfig, CoverConfig, SaturatedCoverageConfig
-from srd_agents.heuristic.greedy import BLOCK, Choice, best, rows_of
+from srd_agents.heuristic.greedy import BLOCK, Choice, rows_of
+from srd_agents.heuristic.stepwise import TIED, best, least_tied
 from srd_agents.heuristic.trade_off import Weighing
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import FloatArray, Topic
@@ -215,7 +216,7 @@ class _Lazy:
         ranking = np.empty(k, dtype=np.int64)
         bound = self._in_blocks(self._scores)
         doubt = _DOUBT * float((bound - self._topic.value).max(initial=0))
-        ranking[0] = chosen = best(bound, self._topic.ties)
+        ranking[0] = chosen = best(bound, self._topic.ties, TIED)
         for rank in range(1, k):
             self._state = self._ranker.folded(self._state, self._topic.similarities(np.array([chosen]))[0])
             self._topic.value[chosen] = bound[chosen] = -np.inf
@@ -227,12 +228,12 @@ class _Lazy:
         order, highest = np.argsort(-bound, kind="stable"), -np.inf
         for start in range(0, len(order), _AT_ONCE):
             part = order[start : start + _AT_ONCE]
-            if bound[part[0]] < highest - doubt:
+            if bound[part[0]] < min(highest - doubt, least_tied(highest, TIED)):
                 break
             bound[part] = self._scores(part)
             highest = max(highest, float(bound[part].max()))
         # Of those not computed anew none reaches it.
-        return best(bound, self._topic.ties)
+        return best(bound, self._topic.ties, TIED)
 
     def _scores(self, documents: IntArray) -> FloatArray:
         """Scores of some candidates, [M]."""

@@ -14,7 +14,8 @@ from srd_agents.heuristic.blend import Blend
 from srd_agents.heuristic.config import ExplicitConfig, Relevance, XQuADConfig
 from srd_agents.heuristic.greedy import BLOCK, Choice, Greedy, Rows, rows_of
 from srd_agents.heuristic.named import estimate
-from srd_agents.heuristic.relevance import ByRelevance, min_max, relevance_of
+from srd_agents.heuristic.relevance import ROUNDING, ByRelevance, min_max, relevance_of
+from srd_agents.heuristic.stepwise import ESTIMATED
 from srd_gym.dtypes import IntArray
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
@@ -62,8 +63,11 @@ class Explicit(Greedy):
         """The part of a score that does not depend on subtopics: [N], from what the order is worth."""
 
     @abstractmethod
-    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> Numbers:
-        """Value of each candidate's coverage at the next rank: [B, N], an array of its own, from [B, S, N]."""
+    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> tuple[Numbers, Numbers | None]:
+        """Value of each candidate's coverage at the next rank: [B, N], an array of its own, from [B, S, N].
+
+        And what decides between equal ones, [B, N], or None: the position.
+        """
 
     @abstractmethod
     def _cover(self, state: Numbers, covered: Numbers) -> None:
@@ -160,11 +164,10 @@ class XQuAD(Explicit):
         value: Numbers = self.config.lambda_ * order
         return value
 
-    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> Numbers:
+    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> tuple[Numbers, None]:
         left = (1.0 - self.config.lambda_) * weights * state
         # Sums over subtopics, one after the other: their last bits depend on nothing else, so that equal documents tie.
-        gains: Numbers = (coverage * left[:, :, None]).sum(axis=1)
-        return gains
+        return (coverage * left[:, :, None]).sum(axis=1), None
 
     def _cover(self, state: Numbers, covered: Numbers) -> None:
         state *= 1.0 - covered
@@ -199,7 +202,7 @@ class PM2(Explicit):
     def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
         return np.zeros(topic.n_candidates) if order is None else (1.0 - self.config.lambda_) * order
 
-    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> Numbers:
+    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> tuple[Numbers, None]:
         lambda_ = self.config.lambda_
         quotients = weights / (2.0 * state + 1.0)
         # Every subtopic as one of the others, and then what its turn adds to that.
@@ -209,7 +212,7 @@ class PM2(Explicit):
         weighted *= 2.0 * lambda_ - 1.0
         weighted[~turns] = -np.inf
         gains += weighted.max(axis=1)
-        return gains
+        return gains, None
 
     def _cover(self, state: Numbers, covered: Numbers) -> None:
         total = covered.sum(axis=1, keepdims=True)
@@ -226,6 +229,8 @@ class _Choice(Choice):
         rows: the candidates of each topic.
     """
 
+    tied = ESTIMATED
+
     def __init__(
         self, ranker: Explicit, values: Sequence[Numbers], told: Sequence[Told], rows: Sequence[Rows | None]
     ) -> None:
@@ -239,7 +244,7 @@ class _Choice(Choice):
         self._nearest = np.zeros_like(self.value) if any(self._novelty) else None
 
     def scores(self) -> Numbers:
-        scores = self._ranker._gains(self._coverage, self._weights, self._state)
+        scores, self.ties = self._ranker._gains(self._coverage, self._weights, self._state)
         if self._nearest is not None:
             scores *= 1.0 - self._nearest
         scores += self.value
@@ -251,7 +256,9 @@ class _Choice(Choice):
             return
         for nearest, novelty, rows, document in zip(self._nearest, self._novelty, self._rows, chosen, strict=True):
             if rows is not None:
-                np.maximum(nearest, novelty * rows.project(rows.unit(document)).clip(max=1), out=nearest)
+                near = rows.project(rows.unit(document))
+                near[near > 1.0 - ROUNDING] = 1.0
+                np.maximum(nearest, novelty * near, out=nearest)
 
 
 def _cosines(rows: Rows | None, others: FloatArray, count: int) -> FloatArray:

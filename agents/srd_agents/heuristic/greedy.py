@@ -1,9 +1,10 @@
 """Greedy choice of one document after the other, for topics side by side.
 
 Documents are directions: every product of a document and a direction is a dot product of its own (`numpy.vecdot`),
-never a row of a matrix product, whose last bits depend on where in the matrix the row stands. Copies of a document
-therefore tie exactly, wherever they stand and whatever is computed with them. Ties go to the earlier candidate; where
-there is no retrieval order and the ranker weighs relevance, to the more relevant one, and then to the earlier.
+never a row of a matrix product, whose last bits depend on where in the matrix the row stands. Scores that differ by
+rounding tie (`srd_agents.heuristic.stepwise.Tied`), so that lengths of vectors change nothing. Ties go to the earlier
+candidate; where there is no retrieval order and the ranker weighs relevance, to the more relevant one, and then to the
+earlier.
 
 Shapes: B topics side by side, N candidates, F vector width, t documents chosen so far.
 """
@@ -19,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
+from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise, best, least_tied
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
@@ -68,7 +69,7 @@ def rows_of(vectors: FloatArray) -> Rows:
     with np.errstate(over="ignore"):
         squares: FloatArray = np.vecdot(vectors, vectors)
     extreme = (squares < SMALL) | (squares > LARGE)
-    if not extreme.any():
+    if not np.count_nonzero(extreme):
         return Rows(vectors, np.reciprocal(np.sqrt(squares)))
     squares[extreme] = 1
     scale = np.reciprocal(np.sqrt(squares))
@@ -124,13 +125,16 @@ class Objective(ABC):
     """Whether a direction depends on earlier ones."""
     falls_at_once = False
     """Whether the first document can only lower a candidate's score below its value, as further ones do."""
+    tied = TIED
+    """Which scores tie."""
 
     @abstractmethod
-    def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
+    def direction(self, vector: FloatArray, scale: Any, earlier: FloatArray) -> FloatArray:
         """The direction of a newly chosen document: [..., F].
 
         Args:
-            unit: [..., F] its unit vector.
+            vector: [..., F] its vector.
+            scale: [..., 1] what scales it to length 1, or a number.
             earlier: [..., t, F] directions of those chosen before.
         """
 
@@ -147,25 +151,13 @@ class Objective(ABC):
         return left
 
 
-def best(scores: NDArray[np.floating], ties: FloatArray | None) -> int:
-    """The candidate of the highest score, [N].
-
-    Args:
-        scores: [N].
-        ties: [N] what decides between equal scores, and then the earlier position; None: the position alone.
-    """
-    chosen = int(scores.argmax())
-    if ties is not None and len(scores) - 1 - int(scores[::-1].argmax()) > chosen:
-        equal = np.flatnonzero(scores == scores[chosen])
-        chosen = int(equal[ties[equal].argmax()])
-    return chosen
-
-
 class Choice(ABC):
     """Documents chosen so far for B topics of equal size, and scores of the next."""
 
-    ties: FloatArray | None = None
-    """[B, N] what decides between equal scores; None: the position."""
+    ties: NDArray[np.floating] | None = None
+    """[B, N] what decides between equal scores, after `scores`; None: the position."""
+    tied = TIED
+    """Which scores tie."""
 
     value: NDArray[np.floating]
     """[B, N], each candidate's part of a score that does not depend on what is chosen."""
@@ -184,11 +176,11 @@ class Choice(ABC):
         ranking = np.empty((len(topics), k), dtype=np.int64)
         for rank in range(k):
             scores = self.scores()
-            chosen = scores.argmax(axis=1)
+            equal = scores >= least_tied(scores.max(axis=1, keepdims=True), self.tied)
             if self.ties is not None:
-                equal = scores == scores[topics, chosen][:, None]
-                chosen = np.where(equal, self.ties, -np.inf).argmax(axis=1)
-            ranking[:, rank] = chosen
+                scores = np.where(equal, self.ties, -np.inf)
+                equal = scores >= least_tied(scores.max(axis=1, keepdims=True), self.tied)
+            ranking[:, rank] = chosen = equal.argmax(axis=1)
             if rank + 1 < k:
                 self.value[topics, chosen] = -np.inf
                 self.add(chosen)
@@ -199,8 +191,12 @@ class _ChoiceForOne(PartialRanking):
     """The choice for one topic."""
 
     def __init__(self, choice: Choice) -> None:
-        self._choice = choice
-        self.ties = None if choice.ties is None else choice.ties[0]
+        self._choice, self.tied = choice, choice.tied
+
+    @property
+    def ties(self) -> NDArray[np.floating] | None:
+        """[N] those of the next choice."""
+        return None if self._choice.ties is None else self._choice.ties[0]
 
     def scores(self) -> ScoreArray:
         scores: ScoreArray = self._choice.scores()[0].astype(np.float64)
@@ -228,7 +224,7 @@ class Greedy(Stepwise):
         """`rank` of every topic; small topics of one shape are ranked side by side."""
         check_integer("k", k, 1)
         shapes = [self._shape(topic) for topic in topics]
-        return in_blocks(topics, shapes, BLOCK, lambda block: self._first(block, min(k, block[0].n_candidates)))
+        return in_blocks(topics, shapes, 2 * BLOCK, lambda block: self._first(block, min(k, block[0].n_candidates)))
 
     def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
         """The rankings of topics of one shape, each [k] int64."""
@@ -254,7 +250,7 @@ class ByObjective(Choice):
         self, vectors: FloatArray, value: FloatArray, objective: Objective, most: int, ties: FloatArray | None = None
     ) -> None:
         self.value: FloatArray = value
-        self.ties = ties
+        self.ties, self.tied = ties, objective.tied
         self._rows, self._objective = rows_of(vectors), objective
         self._state = np.full(value.shape, objective.start, dtype=np.float32)
         count, _, width = vectors.shape
@@ -267,9 +263,10 @@ class ByObjective(Choice):
 
     def add(self, chosen: IntArray) -> None:
         """Choose one document for each topic, [B]."""
-        earlier = self._directions[:, : self._count]
-        direction = self._objective.direction(self._rows.unit((self._topics, chosen)), earlier)
-        self._directions[:, self._count] = direction
+        vector, scale = self._rows.vectors[self._topics, chosen], self._rows.scale[self._topics, chosen]
+        direction = self._objective.direction(vector, scale[:, None], self._directions[:, : self._count])
+        if self._objective.looks_back:
+            self._directions[:, self._count] = direction
         self._count += 1
         self._objective.fold(self._state, self._rows.project(direction))
 
@@ -289,15 +286,17 @@ def chosen_alone(
     ranking, (rows, scale) = np.empty(k, dtype=np.int64), rows_of(vectors)
     state = np.full(value.shape, objective.start, dtype=np.float32)
     projection = np.empty_like(state)
-    directions = np.empty((1, k, vectors.shape[1]), dtype=np.float32)
-    ranking[0] = chosen = best(value, ties)
+    earlier = directions = np.empty((1, k, vectors.shape[1]), dtype=np.float32)
+    ranking[0] = chosen = best(value, ties, objective.tied)
     for rank in range(1, k):
         value[chosen] = -np.inf
-        direction = objective.direction(rows[chosen : chosen + 1] * scale[chosen], directions[:, : rank - 1])
+        if objective.looks_back:
+            earlier = directions[:, : rank - 1]
+        direction = objective.direction(rows[chosen : chosen + 1], scale[chosen], earlier)
         if objective.looks_back:
             directions[:, rank - 1] = direction
         np.vecdot(rows, direction, out=projection)
         projection *= scale
         objective.fold(state, projection)
-        ranking[rank] = chosen = best(objective.scored(value, state), ties)
+        ranking[rank] = chosen = best(objective.scored(value, state), ties, objective.tied)
     return ranking

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from srd_agents.heuristic.greedy import BLOCK, Objective, Rows, best, rows_of
+from srd_agents.heuristic.greedy import BLOCK, Objective, Rows, rows_of
+from srd_agents.heuristic.stepwise import best, highest, least_tied
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import FloatArray
 
@@ -35,7 +36,7 @@ def lazily(
         ties: [N] float32 what decides between equal scores; None: the position.
     """
     ranking = np.empty(k, dtype=np.int64)
-    ranking[0] = chosen = best(value, ties)
+    ranking[0] = chosen = best(value, ties, objective.tied)
     if k > 1:
         lazy = _Lazy(vectors, value, k, objective, ties)
         for rank in range(1, k):
@@ -70,11 +71,11 @@ class _Lazy:
         self._value[index] = self._exact[index] = -np.inf
         position = self._position
         if position < 0:
-            unit = rows_of(self._vectors[index : index + 1]).unit(0)
+            (vector,), (scale,) = rows_of(self._vectors[index : index + 1])
         else:
             self._few_values[position] = -np.inf
-            unit = self._few.vectors[position] * self._few.scale[position]
-        self._directions[rank] = direction = self._objective.direction(unit, self._directions[:rank])
+            vector, scale = self._few.vectors[position], self._few.scale[position]
+        self._directions[rank] = direction = self._objective.direction(vector, scale, self._directions[:rank])
         if self._size:
             self._objective.fold(self._few_states, self._few.project(direction))
         elif not self._folded and not self._objective.falls_at_once:
@@ -88,19 +89,17 @@ class _Lazy:
                 self._extend(rank, _LEAST)
                 continue
             score = self._objective.scored(self._few_values, self._few_states)
-            position = int(score.argmax())
-            if size == len(self._value) or score[position] > self._bound[size]:
-                if self._ties is not None or not self._in_candidate_order:
-                    position = self._first_of_equal(score, position)
-                self._position = position
-                return int(self._members[position])
-            rivals = int(np.count_nonzero(self._bound[size:] >= score[position]))
+            equal, below = highest(score, self._objective.tied)
+            if size == len(self._value) or below > self._bound[size]:
+                self._position = equal[0] if len(equal) == 1 else self._first_of_equal(np.asarray(equal))
+                return int(self._members[self._position])
+            rivals = int(np.count_nonzero(self._bound[size:] >= below))
             if self._extending_pays(rivals, rank):
                 self._extend(rank, size + max(rivals, _LEAST))
             else:
                 self._renew(rank)
         self._position = -1
-        return best(self._exact, self._ties)
+        return best(self._exact, self._ties, self._objective.tied)
 
     def _extending_pays(self, added: int, rank: int) -> bool:
         """Whether adding candidates to the few takes less time than renewing all bounds, which begins with fewer.
@@ -112,12 +111,11 @@ class _Lazy:
         extending = added * missed + _ALONE * (self._size + added) * ahead
         return extending <= len(self._value) * (missed + (7 if self._rows is None else 3))
 
-    def _first_of_equal(self, score: FloatArray, position: int) -> int:
-        """Where that candidate stands which ties go to, of those as good as the one at a position."""
-        equal = np.flatnonzero(score == score[position])
-        if len(equal) > 1 and self._ties is not None:
+    def _first_of_equal(self, equal: IntArray) -> int:
+        """The position of the candidate to which ties go, of those at equally good positions."""
+        if self._ties is not None:
             ties = self._ties[self._members[equal]]
-            equal = equal[ties == ties.max()]
+            equal = equal[ties >= least_tied(ties.max(), self._objective.tied)]
         return int(equal[self._members[equal].argmin()])
 
     def _sort(self, bound: FloatArray) -> None:

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import rows_of
+from srd_agents.heuristic.stepwise import evened
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
-_ROUNDING = 1e-6
+ROUNDING = 1e-6
 """Largest rounding error of cosines."""
 _SAME = 1e-3
 """Difference up to which scores are taken for the cosines, which vector stores often round."""
@@ -43,7 +44,10 @@ def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
                 f"topic {shown(topic.query_id)} has no query vector, so {ranker} has no relevance by cosine; "
                 "give query vectors, or use relevance='scaled' where there are retrieval scores"
             )
-        return cosines(topic.query_vector, topic.require_vectors(ranker))
+        near = cosines(topic.query_vector, topic.require_vectors(ranker))
+        if near.item(near.argmax()) - near.item(near.argmin()) <= ROUNDING:
+            near[:] = near[0]  # which no scaling may turn into an order
+        return near
     if scores is None:
         raise ValueError(
             f"topic {shown(topic.query_id)} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "
@@ -67,32 +71,43 @@ def cosines(query: FloatArray, vectors: FloatArray) -> FloatArray:
 def matched(scores: FloatArray, near: FloatArray | None) -> FloatArray:
     """Scores on the scale of cosines, so that one weight means the same for every first stage: [N] float32.
 
-    They are multiplied so that their standard deviation is that of the cosines with the query; if they are those
-    cosines, up to rounding, the cosines count. Without cosines, or where all of those are equal, scores within [-1, 1]
-    count as they are, and others are scaled to [0, 1].
+    They get the mean and the standard deviation of the cosines with the query; if they are then those cosines, up to
+    rounding, the cosines count. Without cosines, or where all of those are equal, they are scaled to [0, 1]. So an
+    affine change of scores (a * s + b, a > 0) changes nothing.
 
     Args:
         scores: [N], of the first stage.
         near: [N] cosines of query and document; None where there is no query vector.
     """
-    if near is not None:
-        if np.abs(scores - near).max() <= _SAME:
-            return near
-        spread, wanted = float(scores.std(dtype=np.float64)), float(near.std(dtype=np.float64))
-        if spread > 0.0 and wanted > _ROUNDING:
-            on_scale: FloatArray = (scores.astype(np.float64) * (wanted / spread)).astype(np.float32)
-            return on_scale
-    return scores if float(np.abs(scores).max()) <= 1.0 + _ROUNDING else min_max(scores)
+    if near is None:
+        return min_max(scores)
+    (on_scale, _, spread), (_, mean, wanted) = centred(scores), centred(near)
+    if wanted <= ROUNDING or spread <= ROUNDING * float(np.abs(scores).max()):
+        return min_max(scores)
+    on_scale *= wanted / spread
+    on_scale += mean
+    if np.abs(on_scale - near).max() <= min(_SAME, wanted / 10):
+        return near
+    return on_scale.astype(np.float32)
 
 
-def min_max(values: NDArray[Any]) -> FloatArray:
-    """Values scaled to [0, 1]; all 1 where they are equal."""
+def centred(values: FloatArray) -> tuple[ScoreArray, float, float]:
+    """Values [N] less their mean, in float64, the mean, and the standard deviation."""
     wide = values.astype(np.float64)
-    low, high = wide.min(), wide.max()
-    if high == low:
+    mean = float(np.add.reduce(wide)) / len(wide)
+    wide -= mean
+    return wide, mean, float(np.vecdot(wide, wide) / len(wide)) ** 0.5
+
+
+def min_max(values: NDArray[Any], rounding: float = ROUNDING) -> FloatArray:
+    """Values scaled to [0, 1]; all 1 where they are equal but for rounding, which is this part of the largest."""
+    wide = values.astype(np.float64)
+    low, high = wide.item(wide.argmin()), wide.item(wide.argmax())  # `min` takes longer to begin
+    if high - low <= rounding * max(abs(low), abs(high)):
         return np.ones(values.shape, dtype=np.float32)
-    scaled: FloatArray = ((wide - low) / (high - low)).astype(np.float32)
-    return scaled
+    wide -= low
+    wide /= high - low
+    return wide.astype(np.float32)
 
 
 class ByRelevance:
@@ -116,7 +131,7 @@ class ByRelevance:
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The k most relevant: [min(k, N)] int64."""
         check_integer("k", k, 1)
-        return np.argsort(-relevance_or_none(topic, self.relevance), kind="stable")[:k]
+        return np.argsort(-evened(relevance_or_none(topic, self.relevance)), kind="stable")[:k].copy()
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic."""

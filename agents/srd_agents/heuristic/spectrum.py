@@ -12,6 +12,7 @@ import numpy as np
 
 from srd_agents.heuristic.config import SSDConfig
 from srd_agents.heuristic.greedy import Choice, rows_of
+from srd_agents.heuristic.stepwise import STRETCHED
 from srd_agents.heuristic.trade_off import SPANNED, AgainstLikeness, _new_directions, _stacked, standardised, ties_of
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import FloatArray, Topic
@@ -57,6 +58,8 @@ class _Choice(Choice):
         config: the options.
         most: documents chosen at most.
     """
+
+    tied = STRETCHED
 
     def __init__(self, vectors: FloatArray, relevance: FloatArray, config: SSDConfig, most: int) -> None:
         self.value: FloatArray = relevance

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, checked_ranking
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
@@ -17,9 +18,23 @@ from srd_gym.protocols import Ranker, SequentialScorer
 from srd_gym.showing import repr_of
 from srd_gym.topic import Topic, one_topic
 
+Tied = tuple[float, float]
+"""(part, unit): scores tie with the best if they are below it by at most part * (unit + |best|)."""
+TIED: Tied = (1e-6, 1.0)
+"""The rounding of scores that cosines make."""
+STRETCHED: Tied = (5e-6, 1.0)
+"""The same where they are standardised first."""
+ESTIMATED: Tied = (3e-6, 0.01)
+"""The same where scores are estimates, which may all be small."""
+EXACT: Tied = (0.0, 0.0)
+
 
 class PartialRanking(Protocol):
-    """A topic's ranking in the making."""
+    """A topic's ranking in the making.
+
+    It may have `tied`, which scores tie (`Tied`; left out: equal ones), and `ties`: [N] what decides between them,
+    after `scores` (left out, or None: the earlier candidate).
+    """
 
     def scores(self) -> ScoreArray:
         """[N] the score of each candidate as the next document; those of chosen ones mean nothing."""
@@ -77,13 +92,61 @@ class Stepwise(ABC):
         return scores
 
 
+def least_tied(top: Any, tied: Tied) -> Any:
+    """The lowest scores that tie with the best ones, an array or a number of numpy, in the precision of these."""
+    part, unit = tied
+    return top - part * (unit + abs(top)) if part else top
+
+
+def highest(scores: NDArray[np.floating], tied: Tied) -> tuple[Sequence[int] | IntArray, float]:
+    """The candidates that tie with the best one, and a score that all of them are above.
+
+    Args:
+        scores: [N], written to, and restored.
+        tied: which scores tie.
+    """
+    part, unit = tied
+    chosen = int(scores.argmax())
+    top = scores.item(chosen)
+    scores[chosen] = -np.inf
+    rival = scores.item(scores.argmax())
+    scores[chosen] = top
+    below = top - 1.1 * part * (unit + abs(top))
+    if not rival >= below:  # mostly, and where a score is NaN
+        return (chosen,), below
+    return np.flatnonzero(scores >= least_tied(scores[chosen], tied)), below
+
+
+def best(scores: NDArray[np.floating], ties: NDArray[np.floating] | None, tied: Tied) -> int:
+    """The candidate of the highest score, [N].
+
+    Args:
+        scores: [N], written to, and restored.
+        ties: [N] what decides between tied scores, and then the earlier position; None: the position alone.
+        tied: which scores tie.
+    """
+    equal, _ = highest(scores, tied)
+    return int(equal[0 if ties is None or len(equal) == 1 else best(ties[equal], None, tied)])
+
+
+def evened(values: NDArray[np.floating], tied: Tied = TIED) -> NDArray[np.floating]:
+    """Values [..., N] in which each that ties with the next higher one equals it, for orders of cosines."""
+    order = np.argsort(-values, axis=-1)
+    sinking = np.take_along_axis(values, order, axis=-1)
+    even = np.empty_like(values)
+    tied_with_next = sinking[..., 1:] >= least_tied(sinking[..., :-1], tied)
+    sinking[..., 1:][tied_with_next] = np.inf
+    np.put_along_axis(even, order, np.minimum.accumulate(sinking, axis=-1), axis=-1)
+    return even
+
+
 def greedily(progress: PartialRanking, n: int, k: int) -> IntArray:
     """The best candidate of N, again and again, ties to the earlier one: [min(k, N)] int64."""
-    left, ranking = np.zeros(n), np.empty(min(k, n), dtype=np.int64)
+    left, ranking, tied = np.zeros(n), np.empty(min(k, n), dtype=np.int64), getattr(progress, "tied", EXACT)
     for rank in range(len(ranking)):
         if rank:
             progress.add(int(ranking[rank - 1]))
-        ranking[rank] = chosen = (progress.scores() + left).argmax()
+        ranking[rank] = chosen = best(progress.scores() + left, None, tied)
         left[chosen] = -np.inf
     return ranking
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from srd_agents.heuristic.config import MMRConfig, Relevance, TradeOffConfig
-from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, best, chosen_alone, rows_of
+from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, chosen_alone, rows_of
 from srd_agents.heuristic.lazy import lazily
-from srd_agents.heuristic.relevance import ByRelevance, relevance_of
+from srd_agents.heuristic.relevance import ROUNDING, ByRelevance, centred, relevance_of
+from srd_agents.heuristic.stepwise import STRETCHED, TIED, best
 from srd_gym.dtypes import IntArray
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
@@ -119,9 +120,9 @@ class MMR(TradeOff):
         self.falls_at_once = config.clip
         self.start = 0.0 if config.clip else -np.inf
 
-    def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
+    def direction(self, vector: FloatArray, scale: Any, earlier: FloatArray) -> FloatArray:
         """The weight goes into the chosen vector: F products instead of N."""
-        weighted: FloatArray = unit * self._weight
+        weighted: FloatArray = vector * (scale * self._weight)
         return weighted
 
     def fold(self, state: FloatArray, projection: FloatArray) -> None:
@@ -148,9 +149,9 @@ class MSD(TradeOff):
     def _large(self, vectors: FloatArray, value: FloatArray, k: int, ties: FloatArray | None) -> IntArray:
         return _by_fast_products(rows_of(vectors), value, k, self._weight, ties)
 
-    def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
+    def direction(self, vector: FloatArray, scale: Any, earlier: FloatArray) -> FloatArray:
         """The weighted sum of the chosen documents."""
-        total: FloatArray = unit * self._weight
+        total: FloatArray = vector * (scale * self._weight)
         if earlier.shape[-2]:
             total += earlier[..., -1, :]
         return total
@@ -185,7 +186,7 @@ def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32,
     ranking = np.empty(k, dtype=np.int64)
     score = np.empty_like(value)
     total = np.zeros(vectors.shape[1], dtype=np.float32)
-    ranking[0] = chosen = best(value, ties)
+    ranking[0] = chosen = best(value, ties, TIED)
     for rank in range(1, k):
         value[chosen] = -np.inf
         total += vectors[chosen] * weighted[chosen]
@@ -199,7 +200,7 @@ def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32,
             close = np.append(np.flatnonzero(score >= least), chosen)
             close.sort()
             exact = value[close] - Rows(vectors[close], scale[close]).project(total)
-            chosen = int(close[best(exact, None if ties is None else ties[close])])
+            chosen = int(close[best(exact, None if ties is None else ties[close], TIED)])
         ranking[rank] = chosen
     return ranking
 
@@ -226,12 +227,14 @@ class DPP(TradeOff):
     name = "dpp"
     start = 1.0
     falls_at_once = True
+    tied = STRETCHED
 
     def _relevance(self, topic: Topic) -> FloatArray:
         return standardised(super()._relevance(topic))
 
-    def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
+    def direction(self, vector: FloatArray, scale: Any, earlier: FloatArray) -> FloatArray:
         """Direction that the document adds to the span of those chosen."""
+        unit = vector * scale
         return _new_direction(unit, earlier) if unit.ndim == 1 else _new_directions(unit, earlier)
 
     def fold(self, state: FloatArray, projection: FloatArray) -> None:
@@ -286,11 +289,9 @@ def _stacked(arrays: Sequence[FloatArray]) -> FloatArray:
 
 def standardised(relevance: FloatArray) -> FloatArray:
     """Relevance less its mean, by its standard deviation: [N] float32; zeros where all are equal."""
-    wide = relevance.astype(np.float64)
-    wide -= wide.mean()
-    spread = float(np.sqrt(np.vecdot(wide, wide) / len(wide)))
+    wide, _, spread = centred(relevance)
     # Equal numbers may leave a rounding error of their mean, which must not become an order.
-    if spread <= 1e-9 * float(np.abs(relevance).max(initial=0)):
+    if spread <= ROUNDING * float(np.abs(relevance).max(initial=0)):
         return np.zeros_like(relevance)
     scaled: FloatArray = (wide / spread).astype(np.float32)
     return scaled

@@ -16,10 +16,8 @@ from srd_gym.measures.base import judged
 from srd_gym.measures.risk import tail_mean
 from srd_gym.topic import Topic
 
-_MEAN = 1e-9
-"""Worth of the mean over intents beside the risk: it decides among equals."""
-_PLACES = 13
-"""Decimal places of a score that count."""
+_LEAST = 5e-8
+"""Risk below which nothing is taken: what is left of an intent that is served is rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +78,7 @@ class VRisker(Explicit):
     def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
         return np.zeros(topic.n_candidates) if order is None else self.config.lambda_ * order
 
-    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> Numbers:
+    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> tuple[Numbers, Numbers]:
         coverage, weights = coverage.astype(np.float64), weights.astype(np.float64)
         depth = min(self.config.depth, coverage.shape[2])
         best = np.partition(coverage, -depth, axis=2)[:, :, -depth:].sum(axis=2)
@@ -89,11 +87,14 @@ class VRisker(Explicit):
         each = (
             1.0 / np.where(best > 0, best, 1.0) if self.config.relative else np.full_like(best, 1 / self.config.depth)
         )
-        values = (state[:, :, None] + coverage).transpose(0, 2, 1) * each[:, None]
-        losses = np.maximum(self.config.target * (best * each)[:, None] - values, 0.0)
-        gains: Numbers = _MEAN * (values * share).sum(axis=2) - tail_mean(losses, share, self.config.beta)
-        # Equal documents for equal intents differ in the last places of their sums.
-        return np.round(gains, _PLACES) * (1.0 - self.config.lambda_)
+        # Worth of the documents chosen, alone and with each candidate.
+        own, added = (state * each)[:, None], coverage.transpose(0, 2, 1) * each[:, None]
+        lost = self.config.target * (best * each)[:, None] - np.concatenate([own, own + added], axis=1)
+        risk = tail_mean(np.maximum(lost, 0.0, out=lost), share, self.config.beta)
+        # What a candidate takes of the risk: small differences would be lost beside the whole of it.
+        taken = risk[:, :1] - risk[:, 1:]
+        taken[taken < _LEAST] = 0.0
+        return taken * (1.0 - self.config.lambda_), np.vecdot(added, share)
 
     def _cover(self, state: Numbers, covered: Numbers) -> None:
         state += covered

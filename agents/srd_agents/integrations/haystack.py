@@ -13,15 +13,15 @@ from srd_agents.integrations import library
 from srd_agents.integrations.ranking import (
     LimitKeys,
     Model,
-    Prepared,
+    Retrieved,
     Subtopics,
     at_once,
     best_first,
     chooser_of,
     marked,
-    named,
 )
-from srd_agents.pipeline.diversify import Chooser, as_ranker
+from srd_agents.pipeline.diversify import Chooser, Given, as_ranker
+from srd_agents.pipeline.limits import COPIES
 from srd_agents.pipeline.naming import Names
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
@@ -73,6 +73,10 @@ class DiverseRanker(LimitKeys):
         shown_key: key of the meta that is true for documents shown before, which are not shown again.
         fill: whether to fill up, marked by `meta["filled"]`, where `max_per_group` leaves too few.
         per_cost: whether to choose what is worth most for the budget, in place of a ranker.
+        near_duplicates: cosine from which on a document is a near-duplicate of one shown before it, and comes last;
+            None: never.
+        strict: whether to refuse missing scores, groups and costs, and ids that come twice
+            (`srd_agents.integrations.ranking.LimitKeys`).
 
     Raises:
         TypeError: an argument of another type.
@@ -97,9 +101,12 @@ class DiverseRanker(LimitKeys):
         shown_key: str | None = None,
         fill: bool = False,
         per_cost: bool = False,
+        near_duplicates: float | None = COPIES,
+        strict: bool = False,
     ) -> None:
         limits: dict[str, Any] = {"group_key": group_key, "max_per_group": max_per_group, "cost_key": cost_key}
         limits |= {"budget": budget, "shown_key": shown_key, "fill": fill, "per_cost": per_cost}
+        limits |= {"near_duplicates": near_duplicates, "strict": strict}
         LimitKeys.__init__(self, **limits)
         if top_k is not None:
             check_integer("top_k", top_k, 1)
@@ -181,13 +188,15 @@ class DiverseRanker(LimitKeys):
 
         Raises:
             TypeError: embeddings or scores that are no numbers.
-            ValueError: a document without an embedding or score among others that have one, embeddings of two widths,
-                numbers that are not finite, scores of some documents only, subtopics that cannot be named or embedded,
-                or what the ranker refuses.
+            ValueError: a document without embedding and score, embeddings of two widths, numbers that are not finite,
+                no document with a cost, subtopics that cannot be named or embedded, what `strict` or the ranker
+                refuses.
         """
-        model = None if self.embedder is None else Model(self._embed, lambda text: self._embed([text])[0])
-        ready = at_once(self._prepared(documents, query, query_embedding, model)) if documents else None
-        return self._shown(documents, ready, top_k, diversity, query)
+        model, held = None, self._retrieved(documents, query, query_embedding)
+        if self.embedder is not None:
+            model = Model(self._embed, lambda text: self._embed([text])[0])
+        ready = at_once(self._prepared(held, model)) if documents else None
+        return self._shown(held, ready, top_k, diversity)
 
     @component.output_types(documents=list[Document])
     async def run_async(
@@ -204,23 +213,21 @@ class DiverseRanker(LimitKeys):
             return (await self._embed_later([text]))[0]
 
         model = None if self.embedder is None else Model(self._embed_later, one)
-        ready = await self._prepared(documents, query, query_embedding, model, later=True) if documents else None
-        return await asyncio.to_thread(self._shown, documents, ready, top_k, diversity, query)
+        held = self._retrieved(documents, query, query_embedding)
+        ready = await self._prepared(held, model, later=True) if documents else None
+        return await asyncio.to_thread(self._shown, held, ready, top_k, diversity)
 
-    def _prepared(
-        self,
-        documents: list[Document],
-        query: str | None,
-        query_vector: Any,
-        model: Model | None,
-        *,
-        later: bool = False,
-    ) -> Coroutine[Any, Any, Prepared]:
-        """Prepare embeddings, subtopics and limits of the documents to rank."""
+    def _retrieved(self, documents: list[Document], query: str | None, query_vector: Any) -> Retrieved:
+        """The documents, each once."""
+        ids, scores = tuple([document.id for document in documents]), [document.score for document in documents]
         vectors = [document.embedding for document in documents]
-        return self._subtopics.prepared(
-            query, *_told(documents), vectors, model, query_vector=query_vector, notice=_REMEDY, later=later
-        )
+        given = Given(query or "of this run", ids, query_vector, vectors, scores, query_text=query)
+        given = given._replace(doc_texts=[document.content or "" for document in documents])
+        return self.each_once("document", documents, given, [document.meta for document in documents])
+
+    def _prepared(self, held: Retrieved, model: Model | None, *, later: bool = False) -> Coroutine[Any, Any, Given]:
+        """Prepare embeddings and subtopics of the documents to rank."""
+        return self._subtopics.prepared(held, model, notice=_REMEDY, later=later)
 
     def _embed(self, texts: list[str]) -> Any:
         """Vectors of texts, by the embedder."""
@@ -243,39 +250,21 @@ class DiverseRanker(LimitKeys):
         return [{"text": text} for text in texts]
 
     def _shown(
-        self,
-        documents: list[Document],
-        ready: Prepared | None,
-        top_k: int | None,
-        diversity: float | None,
-        query: str | None,
+        self, held: Retrieved, ready: Given | None, top_k: int | None, diversity: float | None
     ) -> dict[str, list[Document]]:
         """The documents to show for a query."""
         top_k = self.top_k if top_k is None else top_k
         if top_k is not None:
             check_integer("top_k", top_k, 1)
-        diversity = self.diversity if diversity is None else diversity
-        chooser = self._chooser(diversity)
+        chooser = self._chooser(self.diversity if diversity is None else diversity)
         if ready is None:
             return {"documents": []}
-        names, metadata = named("document", [document.id for document in documents]), _told(documents)[1]
-        places, filled = best_first(
-            chooser,
-            len(documents) if top_k is None else top_k,
-            ready.vectors,
-            names=names,
-            query=query or "of this run",
-            query_vector=ready.query_vector,
-            scores=[document.score for document in documents],
-            subtopics=ready.subtopics,
-            limited=self.limited(metadata, names),
-            remedy=_REMEDY,
-        )
-        ranked = enumerate(zip(places, filled, strict=True), start=1)
+        k = len(held.items) if top_k is None else top_k
+        ranked = best_first(chooser, k, held, ready, _REMEDY)
         return {
             "documents": [
-                replace(documents[i], score=1 / rank, meta=marked(metadata[i]) if over else metadata[i])
-                for rank, (i, over) in ranked
+                replace(each, score=1 / rank, meta=marked(each.meta) if above else each.meta)
+                for rank, (each, above) in enumerate(ranked, start=1)
             ]
         }
 
@@ -289,11 +278,6 @@ def _vectors_in(answers: Sequence[dict[str, Any]]) -> list[Any]:
             [document.embedding for document in answer["documents"]] if "documents" in answer else [answer["embedding"]]
         )
     ]
-
-
-def _told(documents: Sequence[Document]) -> tuple[list[str | None], list[dict[str, Any]]]:
-    """Texts and meta of documents."""
-    return [document.content for document in documents], [document.meta for document in documents]
 
 
 def _written(name: str, part: Any) -> Any:

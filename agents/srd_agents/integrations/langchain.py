@@ -9,16 +9,14 @@ from srd_agents.integrations import library
 from srd_agents.integrations.ranking import (
     LimitKeys,
     Model,
-    Prepared,
+    Retrieved,
     Subtopics,
     at_once,
     best_first,
     chooser_of,
     marked,
-    named,
-    values_of,
 )
-from srd_agents.pipeline.diversify import Chooser
+from srd_agents.pipeline.diversify import Chooser, Given
 
 with library("langchain_core", "langchain-core"):
     from langchain_core.callbacks import Callbacks
@@ -31,9 +29,9 @@ with library("langchain_core", "langchain-core"):
 class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
     """Keeps the k documents to show of those retrieved: relevant, and different from one another.
 
-    With `lambda_mult` this is the search by marginal relevance that LangChain's vector stores have, behind any
-    retriever. Without, the order of the retriever stays and repeats come last (`srd_agents.pipeline.safe`),
-    unless another ranker is named.
+    With `lambda_mult`, and `near_duplicates=None`, this is the search by marginal relevance that LangChain's vector
+    stores have, behind any retriever. Without, the order of the retriever stays and repeats come last
+    (`srd_agents.pipeline.safe`), unless another ranker is named.
 
     Relevance is `metadata[score_key]`. Without `score_key` it is the cosine of query and document for rankers that
     weigh relevance (MMR, MSD, DPP), as in LangChain's own MMR, and the retriever's order for others. What may be shown
@@ -88,14 +86,14 @@ class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
 
         Raises:
             TypeError: vectors or scores that are no numbers.
-            ValueError: a document without a vector, or without what a key of the metadata names, vectors of two widths,
-                numbers that are not finite, subtopics that cannot be named or embedded, or what the ranker refuses.
+            ValueError: a document without a vector, vectors of two widths, numbers that are not finite, no document
+                with a cost, subtopics that cannot be named or embedded, what `strict` or the ranker refuses.
         """
         if not documents:
             return []
-        found = self.embeddings
+        found, held = self.embeddings, self._retrieved(documents, query)
         model = None if found is None else Model(found.embed_documents, found.embed_query)
-        return self._shown(documents, query, at_once(self._prepared(documents, query, model)))
+        return self._shown(held, at_once(self._prepared(held, model)))
 
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
@@ -103,32 +101,26 @@ class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
         """`compress_documents` for asynchronous code: models that name subtopics or embed are awaited."""
         if not documents:
             return []
-        found = self.embeddings
+        found, held = self.embeddings, self._retrieved(documents, query)
         model = None if found is None else Model(found.aembed_documents, found.aembed_query)
-        ready = await self._prepared(documents, query, model, later=True)
-        ranked: list[Document] = await run_in_executor(None, self._shown, documents, query, ready)
+        ready = await self._prepared(held, model, later=True)
+        ranked: list[Document] = await run_in_executor(None, self._shown, held, ready)
         return ranked
 
-    def _shown(self, documents: Sequence[Document], query: str, ready: Prepared) -> list[Document]:
-        """The documents to show for a query."""
-        names, metadata = named("document", [document.id for document in documents]), _told(documents)[1]
+    def _retrieved(self, documents: Sequence[Document], query: str) -> Retrieved:
+        """The documents, each once."""
+        metadata = [document.metadata for document in documents]
+        vectors = [None if self.vector_key is None else fields.get(self.vector_key) for fields in metadata]
+        given = Given(query, tuple([document.id for document in documents]), None, vectors, query_text=query)
+        given = given._replace(doc_texts=[document.page_content for document in documents])
         remedy = "; leave score_key out where the retriever gives no scores"
-        key = self.score_key
-        places, filled = best_first(
-            self._chooser,
-            self.k,
-            ready.vectors,
-            names=names,
-            query=query,
-            query_vector=ready.query_vector,
-            scores=None if key is None else values_of("score", "score_key", key, metadata, names, remedy),
-            subtopics=ready.subtopics,
-            limited=self.limited(metadata, names),
-            remedy=self._remedy(),
-        )
+        return self.each_once("document", documents, given, metadata, remedy)
+
+    def _shown(self, held: Retrieved, ready: Given) -> list[Document]:
+        """The documents to show for a query."""
         return [
-            documents[i].model_copy(update={"metadata": marked(metadata[i])}) if over else documents[i]
-            for i, over in zip(places, filled, strict=True)
+            each.model_copy(update={"metadata": marked(each.metadata)}) if above else each
+            for each, above in best_first(self._chooser, self.k, held, ready, self._remedy())
         ]
 
     def as_runnable(self) -> RunnableLambda[dict[str, Any], list[Document]]:
@@ -142,19 +134,10 @@ class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
 
         return RunnableLambda(show, show_later, name=type(self).__name__)
 
-    def _prepared(
-        self, documents: Sequence[Document], query: str, model: Model | None, *, later: bool = False
-    ) -> Coroutine[Any, Any, Prepared]:
-        """Prepare embeddings, subtopics and limits of the documents to rank."""
-        key, (texts, metadata) = self.vector_key, _told(documents)
-        vectors = [None if key is None else fields.get(key) for fields in metadata]
-        notice = "" if key is None else self._remedy()
-        return self._subtopics.prepared(query, texts, metadata, vectors, model, notice=notice, later=later)
+    def _prepared(self, held: Retrieved, model: Model | None, *, later: bool = False) -> Coroutine[Any, Any, Given]:
+        """Prepare embeddings and subtopics of the documents to rank."""
+        notice = "" if self.vector_key is None else self._remedy()
+        return self._subtopics.prepared(held, model, notice=notice, later=later)
 
     def _remedy(self) -> str:
         return f"expected a vector in metadata[{self.vector_key!r}], or use embeddings="
-
-
-def _told(documents: Sequence[Document]) -> tuple[list[str], list[dict[str, Any]]]:
-    """Texts and metadata of documents."""
-    return [document.page_content for document in documents], [document.metadata for document in documents]

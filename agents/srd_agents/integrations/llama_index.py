@@ -10,15 +10,14 @@ from srd_agents.integrations import library
 from srd_agents.integrations.ranking import (
     LimitKeys,
     Model,
-    Prepared,
+    Retrieved,
     Subtopics,
     at_once,
     best_first,
     chooser_of,
     marked,
-    named,
 )
-from srd_agents.pipeline.diversify import Chooser
+from srd_agents.pipeline.diversify import Chooser, Given
 
 with library("llama_index", "llama-index-core"):
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -105,58 +104,44 @@ class DiversePostprocessor(BaseNodePostprocessor, LimitKeys):
     ) -> list[NodeWithScore]:
         if not nodes:
             return []
-        found, bundle, model = self.embed_model, query_bundle, None
+        found, bundle, model, held = self.embed_model, query_bundle, None, self._retrieved(nodes, query_bundle)
         if found is not None:
             strings = [] if bundle is None else bundle.embedding_strs
             model = Model(found.get_text_embedding_batch, lambda _: found.get_agg_embedding_from_queries(strings))
-        return self._shown(nodes, bundle, at_once(self._prepared(nodes, bundle, model)))
+        return self._shown(held, at_once(self._prepared(held, model)))
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         if not nodes:
             return []
-        found, bundle, model = self.embed_model, query_bundle, None
+        found, bundle, model, held = self.embed_model, query_bundle, None, self._retrieved(nodes, query_bundle)
         if found is not None:
             strings = [] if bundle is None else bundle.embedding_strs
             model = Model(found.aget_text_embedding_batch, lambda _: found.aget_agg_embedding_from_queries(strings))
-        ready = await self._prepared(nodes, bundle, model, later=True)
-        return await asyncio.to_thread(self._shown, nodes, bundle, ready)
+        ready = await self._prepared(held, model, later=True)
+        return await asyncio.to_thread(self._shown, held, ready)
 
-    def _prepared(
-        self, nodes: list[NodeWithScore], query: QueryBundle | None, model: Model | None, *, later: bool = False
-    ) -> Coroutine[Any, Any, Prepared]:
-        """Prepare embeddings, subtopics and limits of the documents to rank."""
-        return self._subtopics.prepared(
-            None if query is None else query.query_str,
-            [node.node.get_content() for node in nodes],
-            [node.node.metadata for node in nodes],
-            [node.node.embedding for node in nodes],
-            model,
-            query_vector=None if query is None else query.embedding,
-            embedded_texts=[node.node.get_content(metadata_mode=MetadataMode.EMBED) for node in nodes],
-            notice=_REMEDY,
-            later=later,
-        )
+    def _retrieved(self, nodes: list[NodeWithScore], query: QueryBundle | None) -> Retrieved:
+        """The nodes, each once."""
+        text, vector = (None, None) if query is None else (query.query_str, query.embedding)
+        held = [node.node for node in nodes]
+        vectors, scores = [node.embedding for node in held], [node.score for node in nodes]
+        given = Given(text or "of these nodes", tuple([node.node_id for node in held]), vector, vectors, scores)
+        given = given._replace(query_text=text, doc_texts=[node.get_content() for node in held])
+        return self.each_once("node", held, given, [node.metadata for node in held])
 
-    def _shown(self, nodes: list[NodeWithScore], query: QueryBundle | None, ready: Prepared) -> list[NodeWithScore]:
+    def _prepared(self, held: Retrieved, model: Model | None, *, later: bool = False) -> Coroutine[Any, Any, Given]:
+        """Prepare embeddings and subtopics of the nodes to rank."""
+        texts = [node.get_content(metadata_mode=MetadataMode.EMBED) for node in held.items]
+        return self._subtopics.prepared(held, model, embedded_texts=texts, notice=_REMEDY, later=later)
+
+    def _shown(self, held: Retrieved, ready: Given) -> list[NodeWithScore]:
         """The nodes to show for a query."""
-        names = named("node", [node.node_id for node in nodes])
-        places, filled = best_first(
-            self._chooser,
-            self.top_n,
-            ready.vectors,
-            names=names,
-            query="of these nodes" if query is None else query.query_str,
-            query_vector=ready.query_vector,
-            scores=[node.score for node in nodes],
-            subtopics=ready.subtopics,
-            limited=self.limited([node.node.metadata for node in nodes], names),
-            remedy=_REMEDY,
-        )
+        ranked = best_first(self._chooser, self.top_n, held, ready, _REMEDY)
         return [
-            NodeWithScore(node=_marked(nodes[i].node) if over else nodes[i].node, score=1 / rank)
-            for rank, (i, over) in enumerate(zip(places, filled, strict=True), start=1)
+            NodeWithScore(node=_marked(node) if above else node, score=1 / rank)
+            for rank, (node, above) in enumerate(ranked, start=1)
         ]
 
 

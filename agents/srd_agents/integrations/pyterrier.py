@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import LimitKeys, chooser_of, default_of
 from srd_agents.pipeline.frames import FrameRanker
+from srd_agents.pipeline.limits import COPIES
 from srd_agents.pipeline.naming import Names, as_names, wants_texts
 from srd_agents.pipeline.subtopics import Lookup
 from srd_gym.files import PathLike
@@ -42,7 +43,8 @@ class DiverseReranker(pt.Transformer, LimitKeys):
         namer: a language model that names the subtopics, as `srd_agents.pipeline.naming.Namer` takes it, or a `Namer`.
         embed: makes vectors of a list of texts: of subtopics, and without `doc_vectors` of documents and the query.
         relevance: kind of relevance, as `srd_agents.diversify` takes it; None: the scores on the scale of the cosines,
-            "scores" is what pyterrier_dr's `MmrScorer` takes, and "scaled" its `norm_rel=True`.
+            "scores" is what pyterrier_dr's `MmrScorer` takes, and "scaled" its `norm_rel=True`; it takes cosines below
+            0 as 0, as MMR with `clip=True`, and leaves near-duplicates where they are.
         group_key: column of each document's group, such as its source.
         max_per_group: documents shown of each group at most, those shown before among them.
         cost_key: column of each document's cost, such as its tokens.
@@ -50,6 +52,9 @@ class DiverseReranker(pt.Transformer, LimitKeys):
         shown_key: column that is true for documents shown before, which are not shown again.
         fill: whether to fill up, marked in a column `filled`, where `max_per_group` leaves too few.
         per_cost: whether to choose what is worth most for the budget, in place of a ranker.
+        near_duplicates: cosine from which on a document is a near-duplicate of one shown before it, and comes last;
+            None: never.
+        strict: whether to refuse missing values and documents that come twice, as `FrameRanker`.
 
     Raises:
         TypeError: an argument of another type.
@@ -76,10 +81,13 @@ class DiverseReranker(pt.Transformer, LimitKeys):
         shown_key: str | None = None,
         fill: bool = False,
         per_cost: bool = False,
+        near_duplicates: float | None = COPIES,
+        strict: bool = False,
     ) -> None:
         super().__init__()
         limits: dict[str, Any] = {"group_key": group_key, "max_per_group": max_per_group, "cost_key": cost_key}
         limits |= {"budget": budget, "shown_key": shown_key, "fill": fill, "per_cost": per_cost}
+        limits |= {"near_duplicates": near_duplicates, "strict": strict}
         LimitKeys.__init__(self, **limits)
         self.ranker = ranker
         self.k = k
@@ -101,8 +109,8 @@ class DiverseReranker(pt.Transformer, LimitKeys):
         Raises:
             KeyError: a column is missing (`pt.validate.InputValidationError`).
             TypeError: query or document numbers that are not text, or vectors that are no numbers.
-            ValueError: a document without a vector, vectors of two widths, a document that comes twice for a query,
-                numbers that are missing or not finite, or what the ranker refuses.
+            ValueError: a document without a vector, vectors of two widths, numbers that are not finite, what `strict`
+                or the ranker refuses.
         """
         ranker = self._frame_ranker()
         pt.validate.columns(inp, includes=ranker.columns, context=self)
@@ -134,4 +142,6 @@ class DiverseReranker(pt.Transformer, LimitKeys):
             already_shown=self.shown_key,
             fill=self.fill,
             per_cost=self.per_cost,
+            near_duplicates=self.near_duplicates,
+            strict=self.strict,
         )

@@ -12,16 +12,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.llm.answers import tidied
 from srd_agents.pipeline.diversify import Chooser, Given
+from srd_agents.pipeline.documents import each_once
 from srd_agents.pipeline.limits import COPIES, Limits, was_shown
 from srd_agents.pipeline.naming import Names, about, as_names, named_by, named_later
 from srd_agents.pipeline.subtopics import Lookup, embedded, texts_of, vectors_by
 from srd_agents.pipeline.words import embed_by_words, with_vectors
-from srd_gym.checks import check_number
-from srd_gym.dtypes import BoolArray, IntArray
+from srd_gym.checks import check_number, is_missing
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import few, shown
@@ -60,7 +59,7 @@ def chooser_of(
         diversity = 1.0 - lambda_
     keys = keys or LimitKeys()
     chosen = ranker if keys.per_cost else default_of(ranker, diversity is not None, named)
-    asked: dict[str, Any] = {"per_cost": keys.per_cost, "costs": keys.cost_key, "option": option}
+    asked: dict[str, Any] = {"per_cost": keys.per_cost, "costs": keys.cost_key, "option": option, "strict": keys.strict}
     return Chooser(chosen, keys.limits(), diversity=diversity, relevance=relevance, subtopics=named, **asked)
 
 
@@ -92,11 +91,17 @@ class LimitKeys:
     """Whether to fill up where `max_per_group` leaves too few: with the best above it, marked by `FILLED`."""
     per_cost: bool = False
     """Whether to choose what is worth most for the budget, by value per cost, in place of a ranker."""
+    near_duplicates: float | None = COPIES
+    """Cosine from which on a document is a near-duplicate of one shown before it, and comes last; None: never."""
+    strict: bool = False
+    """Whether to refuse documents without a score where others have one, without a group or cost, or with the id of
+    another. Otherwise a missing score ranks last, a missing group is a group of its own, a missing cost counts as the
+    largest, each with a warning, and an id is one document: the best score, and what else one of them has."""
 
     def limits(self) -> Limits:
         """Those of all queries."""
         return Limits.asked(
-            near_duplicates=COPIES,
+            near_duplicates=self.near_duplicates,
             groups=self.group_key,
             max_per_group=self.max_per_group,
             costs=self.cost_key,
@@ -109,62 +114,62 @@ class LimitKeys:
         """The arguments that make it again."""
         return asdict(self)
 
-    def limited(self, metadata: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Limited:
-        """Limits on the documents of a query.
+    def each_once(
+        self, what: str, items: Sequence[Any], given: Given, metadata: Sequence[Mapping[str, Any]], remedy: str = ""
+    ) -> Retrieved:
+        """A library's documents, each once, with what their metadata say.
 
         Args:
-            metadata: of the N documents.
-            names: of the N documents, for errors.
+            what: the library calls them, for errors.
+            items: N of them.
+            given: what is known of them; ids are None for documents that have none.
+            metadata: of each.
+            remedy: what to do about a document without a score.
 
         Raises:
             TypeError: what tells whether a document was shown before is neither true nor false.
-            ValueError: a document without a group or cost.
+            ValueError: strict, and a document without a value under a key, or an id that comes twice.
         """
-        groups, costs = self.group_key, self.cost_key
-        return Limited(
-            groups if groups is None else values_of("group", "group_key", groups, metadata, names),
-            costs if costs is None else values_of("cost", "cost_key", costs, metadata, names),
-            self.shown_key
-            and [
-                was_shown(f"{self.shown_key!r} in the metadata of {name}", fields.get(self.shown_key) or False)
+        ids, parts = given.doc_ids or (), dict[str, Any]()
+        names = named(what, ids)
+        for part, option in (("groups", "group_key"), ("costs", "cost_key"), ("scores", "score_key")):
+            if (key := getattr(self, option, None)) is not None:
+                values = parts[part] = [fields.get(key) for fields in metadata]
+                missing = [place for place, value in enumerate(values) if is_missing(value)]
+                if missing and (self.strict or (len(missing) == len(values) and part != "groups")):
+                    place = missing[0]
+                    fault = f"{names[place]} has no {part[:-1]}: {option}={shown(key)} is not in its metadata "
+                    fault += f"({few(metadata[place])}){remedy * (part == 'scores')}"
+                    if self.strict or part == "costs":
+                        raise ValueError(fault)
+                    warnings.warn(f"no document has a score, so none counts: {fault}", stacklevel=3)
+        if self.shown_key is not None:
+            parts["already_shown"] = [
+                was_shown(f"{self.shown_key!r} in the metadata of {name}", fields.get(self.shown_key))
                 for name, fields in zip(names, metadata, strict=True)
-            ],
-        )
+            ]
+        given, best = each_once(given._replace(**parts))
+        if all(map(is_missing, given.scores or ())):
+            given = given._replace(scores=None)
+        if best is None:
+            return Retrieved(given, list(items), names, list(metadata))
+        if self.strict:
+            name = next(name for place, name in enumerate(names) if ids[place] in {*ids[:place]} - {None})
+            raise ValueError(f"{name} is duplicated; keep one {what} of an id, or leave strict=True out")
+        return Retrieved(given, *map(list, zip(*[(items[i], names[i], metadata[i]) for i in best], strict=True)))
 
 
-class Limited(NamedTuple):
-    """Limits on the documents of a query."""
+class Retrieved(NamedTuple):
+    """Documents of a query, each once."""
 
-    groups: list[Any] | None = None
-    """[N] ids."""
-    costs: list[Any] | None = None
-    """[N] at least 0."""
-    shown: Any = None
-    """[N] whether each was shown before."""
-
-
-def values_of(
-    what: str, option: str, key: str, metadata: Sequence[Mapping[str, Any]], names: Sequence[str], remedy: str = ""
-) -> list[Any]:
-    """The value that each document has under a key of its metadata.
-
-    Args:
-        what: the value is.
-        option: names the key.
-        key: of the metadata.
-        metadata: of the N documents.
-        names: of the N documents.
-        remedy: what to do about a document without it.
-
-    Raises:
-        ValueError: a document without it.
-    """
-    for name, fields in zip(names, metadata, strict=True):
-        if fields.get(key) is None:
-            raise ValueError(
-                f"{name} has no {what}: {option}={shown(key)} is not in its metadata ({few(fields)}){remedy}"
-            )
-    return [fields[key] for fields in metadata]
+    given: Given
+    """The topic that they make."""
+    items: list[Any]
+    """N of the library's: of several with one id the one of the best score."""
+    names: list[str]
+    """N, for errors."""
+    metadata: list[Mapping[str, Any]]
+    """N."""
 
 
 class Model(NamedTuple):
@@ -176,24 +181,13 @@ class Model(NamedTuple):
     """A query's text into a vector."""
 
 
-class Prepared(NamedTuple):
-    """Embeddings and subtopics of the documents to rank."""
-
-    vectors: list[Any]
-    """[N, F], None for a document that has none."""
-    query_vector: Any
-    """[F], or None."""
-    subtopics: Any
-    """[S, F], or None."""
-
-
 def by_words(texts: list[str]) -> Model:
     """The words of these texts in the place of a model."""
     embed = embed_by_words(texts)
     return Model(embed, lambda query: np.asarray(embed([query]))[0])
 
 
-def at_once(steps: Coroutine[Any, Any, Prepared]) -> Prepared:
+def at_once(steps: Coroutine[Any, Any, Given]) -> Given:
     """The result of steps none of which waits for anything.
 
     Raises:
@@ -202,7 +196,7 @@ def at_once(steps: Coroutine[Any, Any, Prepared]) -> Prepared:
     try:
         steps.send(None)
     except StopIteration as done:
-        result: Prepared = done.value
+        result: Given = done.value
         return result
     steps.close()
     raise TypeError("a model that answers later (it is asynchronous) was asked at once; await it instead")
@@ -275,28 +269,20 @@ class Subtopics:
 
     async def prepared(
         self,
-        query: str | None,
-        texts: Sequence[Any],
-        metadata: Sequence[Mapping[str, Any]],
-        vectors: Sequence[Any],
+        of: Retrieved,
         model: Model | None,
         *,
-        query_vector: Any = None,
         embedded_texts: Sequence[str] | None = None,
         notice: str = "",
         later: bool = False,
-    ) -> Prepared:
+    ) -> Given:
         """Inputs of a ranking: vectors of documents, query and subtopics, each made by the model where it is missing.
 
         Without a model, documents none of which has a vector are compared by their words.
 
         Args:
-            query: its text.
-            texts: of the N documents.
-            metadata: of the N documents.
-            vectors: of the N documents; None for one that has none.
+            of: the documents.
             model: the library's, or None.
-            query_vector: [F], or None.
             embedded_texts: what the model embeds of the N documents; None: their texts.
             notice: what to do so that documents are not compared by their words; "": that is what was asked for.
             later: whether what names subtopics is awaited; if not, and if the model's functions are not, `at_once`
@@ -305,15 +291,19 @@ class Subtopics:
         Raises:
             TypeError, ValueError: as `of` and `vectors`, or a model that gives fewer vectors than asked for.
         """
-        told = await self.later(query, texts, metadata) if later else self.of(query, texts, metadata)
-        held = list(vectors)
-        contents = [text or "" for text in (texts if embedded_texts is None else embedded_texts)]
+        given, query = of.given, of.given.query_text
+        asked_of = (query, given.doc_texts, of.metadata)
+        told = await self.later(*asked_of) if later else self.of(*asked_of)
+        held, query_vector = list(given.doc_vectors), given.query_vector
+        contents = given.doc_texts if embedded_texts is None else embedded_texts
         gaps = [place for place, vector in enumerate(held) if vector is None]
         if model is None and len(gaps) == len(held):
             if notice:
                 warnings.warn(
                     f"no document has an embedding, so they are compared by their words; {notice}", stacklevel=2
                 )
+            if given.scores is not None and not self.given:
+                query = None  # as of `srd_agents.pipeline.words.with_vectors`
             model = by_words([*contents, *filter(None, [query])])
         if model is not None and gaps:
             without = [contents[place] for place in gaps]
@@ -328,7 +318,7 @@ class Subtopics:
             told = self.vectors(told, query, None)
         if model is not None and query_vector is None and query:
             query_vector = await _answer(model.query(query))
-        return Prepared(held, query_vector, told)
+        return given._replace(doc_vectors=held, query_vector=query_vector, subtopics=told)
 
     def _listed(self, metadata: Sequence[Mapping[str, Any]]) -> list[str] | None:
         """The texts under the key."""
@@ -342,19 +332,7 @@ class Subtopics:
         return tidied(texts) or None
 
 
-def best_first(
-    chooser: Chooser,
-    k: int,
-    vectors: Sequence[Any] | NDArray[Any],
-    *,
-    names: Sequence[str],
-    query: str,
-    query_vector: Any = None,
-    scores: Sequence[Any] | None = None,
-    subtopics: Any = None,
-    limited: Limited = Limited(),  # noqa: B008 immutable
-    remedy: str = "",
-) -> tuple[IntArray, BoolArray]:
+def best_first(chooser: Chooser, k: int, of: Retrieved, given: Given, remedy: str = "") -> list[tuple[Any, bool]]:
     """The k documents to show of one query, as `srd_agents.diversify` chooses them.
 
     Relevance is what the scores say. Without scores it is the cosine with the query, as in those libraries' own MMR,
@@ -364,52 +342,34 @@ def best_first(
     Args:
         chooser: what ranks.
         k: documents wanted, at least 1.
-        vectors: [N, F], of the documents; None for one that has none.
-        names: of the N documents, for errors.
-        query: its text, for errors.
-        query_vector: [F], or None.
-        scores: [N], higher is better; None for a document that has none, or for all.
-        subtopics: [S, F], or None.
-        limited: groups, costs and what was shown before.
+        of: the N documents.
+        given: what is known of them, as of `Subtopics.prepared`.
         remedy: what to do about a document without a vector.
 
     Returns:
-        [at most min(k, N)] places, best first, and which of them are above `max_per_group`.
+        At most min(k, N) of the library's documents, best first, and whether each is above `max_per_group`.
 
     Raises:
         TypeError: k is no whole number, or vectors, scores or costs hold no numbers.
-        ValueError: k below 1, a document without vector and score or with a vector of another width, scores of some,
-            numbers that are not finite, a query vector of another width, what the ranker refuses, or a ranking that is
-            none.
+        ValueError: k below 1, a document without vector and score or with a vector of another width, numbers that are
+            not finite, a query vector of another width, scores of some documents where the chooser is strict, what the
+            ranker refuses, or a ranking that is none.
     """
-    scored = [score is not None for score in scores or ()]
-    first: Any = None
-    for name, vector in zip(names, vectors, strict=True):
-        if vector is None:
-            if not any(scored):
-                raise ValueError(f"{name} has no embedding; {remedy}")
-            continue
-        if not hasattr(vector, "__len__"):
-            raise TypeError(f"{name} has an embedding that is no list of numbers, got {shown(vector)}; {remedy}")
-        first = first or (name, len(vector))
-        if len(vector) != first[1]:
-            raise ValueError(
-                f"{name} has an embedding of width {len(vector)}, {first[0]} one of width {first[1]}; expected "
-                "one width: embed all documents with one model"
-            )
-    if any(scored) and not all(scored):
-        raise ValueError(
-            f"{names[scored.index(False)]} has no score, and others have; give every document one, or none"
-        )
-    given = Given(query, None, query_vector, vectors, scores if any(scored) else None, subtopics)
+    scored = given.scores is not None
+    bare = [name for name, vector in zip(of.names, given.doc_vectors, strict=True) if vector is None]
+    if bare and not scored:
+        raise ValueError(f"{bare[0]} has no embedding; {remedy}")
+    lost = [name for name, score in zip(of.names, given.scores or (), strict=False) if is_missing(score)]
+    if chooser.strict and lost:
+        raise ValueError(f"{lost[0]} has no score, and others have; give every document one, or none")
+    seen = None if given.already_shown is None else np.flatnonzero(given.already_shown)
+    given = given._replace(doc_ids=None, doc_texts=None, query_text=None, already_shown=seen)
     given = with_vectors(given, None)[0]
-    by_cosine = query_vector is not None and getattr(chooser.ranker, "weighs_cosines", False)
-    if not any(scored) and not by_cosine and chooser.relevance not in ("scores", "scaled", "cosine"):
-        given = given._replace(scores=range(len(vectors), 0, -1))
-    groups, costs, seen = limited
-    given = given._replace(groups=groups, costs=costs, already_shown=None if seen is None else np.flatnonzero(seen))
+    by_cosine = given.query_vector is not None and getattr(chooser.ranker, "weighs_cosines", False)
+    if not scored and not by_cosine and chooser.relevance not in ("scores", "scaled", "cosine"):
+        given = given._replace(scores=range(len(of.items), 0, -1))
     (found,) = chooser.diversified([given], k)
-    return found.indices, found.filled
+    return [(of.items[place], above) for place, above in zip(found.indices, found.filled.tolist(), strict=True)]
 
 
 def marked(metadata: Mapping[str, Any]) -> dict[str, Any]:

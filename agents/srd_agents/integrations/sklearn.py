@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from srd_agents.heuristic.stepwise import evened
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import default_of
 from srd_agents.pipeline.diversify import Chooser, Given, plainly
+from srd_agents.pipeline.documents import warn_lacking
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, costs_of, group_numbers, row_of
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
@@ -46,6 +48,10 @@ class DiverseNeighbors(BaseEstimator):
         fill: fill up with the nearest documents above `max_per_group` where those within it are too few.
         per_cost: choose what is worth most for the budget, by value per cost, in place of a ranker.
         relevance: kind of relevance, as `srd_agents.diversify` takes it; the scores are the cosines with the query.
+        near_duplicates: cosine from which on a document is a near-duplicate of one shown before it, and comes last;
+            None: never.
+        strict: refuse documents without a group or cost. Otherwise such a group is one of its own, and such a cost the
+            largest, with a warning.
     """
 
     def __init__(
@@ -60,6 +66,8 @@ class DiverseNeighbors(BaseEstimator):
         fill: bool = False,
         per_cost: bool = False,
         relevance: str | None = None,
+        near_duplicates: float | None = COPIES,
+        strict: bool = False,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_candidates = n_candidates
@@ -70,6 +78,8 @@ class DiverseNeighbors(BaseEstimator):
         self.fill = fill
         self.per_cost = per_cost
         self.relevance = relevance
+        self.near_duplicates = near_duplicates
+        self.strict = strict
 
     def fit(
         self, X: ArrayLike, y: Any = None, *, groups: ArrayLike | None = None, costs: ArrayLike | None = None
@@ -79,8 +89,8 @@ class DiverseNeighbors(BaseEstimator):
         Args:
             X: [M, F], a row a document.
             y: not looked at.
-            groups: [M] ids (text or whole numbers) such as sites; None: no document is in a group.
-            costs: [M] at least 0, such as tokens; None: they cost nothing.
+            groups: [M] ids such as sites, None for a document that has none; None: no document is in a group.
+            costs: [M] at least 0, such as tokens, None for a document that has none; None: they cost nothing.
 
         Raises:
             TypeError: an option of another type, or groups or costs that hold something else.
@@ -90,7 +100,7 @@ class DiverseNeighbors(BaseEstimator):
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_integer("n_candidates", self.n_candidates, 1)
         self.limits_ = Limits.asked(
-            near_duplicates=COPIES,
+            near_duplicates=self.near_duplicates,
             groups=groups,
             max_per_group=self.max_per_group,
             costs=costs,
@@ -98,13 +108,14 @@ class DiverseNeighbors(BaseEstimator):
             fill=self.fill,
         )
         self.documents_ = validate_data(self, X, dtype=np.float32)
-        count = len(self.documents_)
+        count, gaps = len(self.documents_), None if self.strict else dict[str, int]()
         try:
-            self.groups_ = None if groups is None else group_numbers("0", groups, count)
-            self.costs_ = None if costs is None else costs_of("0", costs, count)
+            self.groups_ = None if groups is None else group_numbers("0", groups, count, gaps)
+            self.costs_ = None if costs is None else costs_of("0", costs, count, gaps)
         except (TypeError, ValueError) as error:
             plainly(error)
             raise
+        warn_lacking(gaps)
         self.chooser_ = self._chooser(named=False)
         self.nearest_ = NearestNeighbors(metric="cosine").fit(self.documents_)
         return self
@@ -157,6 +168,7 @@ class DiverseNeighbors(BaseEstimator):
         given, candidates, apart = [], list[IntArray](), list[NDArray[Any]]()
         for row, shown in enumerate(seen):
             fresh = np.flatnonzero(~np.isin(places[row], shown))[:among]
+            fresh = fresh[np.argsort(places[row, fresh])]  # of equally near ones the earlier comes first
             near, far_off = places[row, fresh], distances[row, fresh]
             if len(shown):
                 near = np.concatenate([near, shown])
@@ -168,7 +180,7 @@ class DiverseNeighbors(BaseEstimator):
                     query_id=str(row),
                     query_vector=queries[row],
                     doc_vectors=self.documents_[near],
-                    scores=1.0 - far_off,
+                    scores=evened(1.0 - far_off),
                     subtopics=None if told[row] is None else array_of(str(row), "subtopics", told[row]),
                     groups=None if self.groups_ is None else self.groups_[near],
                     costs=None if self.costs_ is None else self.costs_[near],

@@ -6,7 +6,8 @@ Shapes: B topics, N documents of a topic, S subtopics of a topic, F vector width
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections import Counter
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeGuard
@@ -20,21 +21,22 @@ from srd_agents.pipeline.capabilities import (
     with_diversity,
     with_relevance,
 )
-from srd_agents.pipeline.explanation import Explanation, explained
-from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
+from srd_agents.pipeline.documents import Gaps, lacking, warn_lacking
+from srd_agents.pipeline.explanation import Explanation, Kept, explained, kept
+from srd_agents.pipeline.limits import COPIES, Limits, array_of, scores_of, show
 from srd_agents.pipeline.naming import Named, Namer, Names, named_by
 from srd_agents.pipeline.per_cost import PerCost, per_cost_of
 from srd_agents.pipeline.subtopics import Lookup, check_embed, embedded, no_embed, texts_of, weights_apart
 from srd_agents.pipeline.words import with_vectors
 from srd_agents.registry import RANKERS, load_ranker
 from srd_agents.training.renamed import takes_former_names
-from srd_gym.checks import check_integer, falling, name_of, refuse_class, rows_of_column
+from srd_gym.checks import check_integer, name_of, refuse_class, rows_of_column
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import kind_of
 from srd_gym.reading import shown as as_text
-from srd_gym.topic import Topic
+from srd_gym.topic import PlainIds, Topic
 
 SubtopicsLike = ArrayLike | Sequence[str] | Mapping[str, float]
 """Subtopics of a topic: vectors, texts, or texts with their weights."""
@@ -64,8 +66,8 @@ class Diversified(_Chosen):
 
     notes: tuple[str, ...]
     filled: BoolArray
-    _asked: tuple[tuple[Given, Any, float], ...] = ()
-    """Inputs of each topic, its named subtopics, and the cosine of near-duplicates."""
+    _why: tuple[Kept | Explanation, ...] = ()
+    """Copies of the documents shown, one for each topic, which explain its ranking; nothing else that was given."""
 
     def __new__(
         cls, indices: IntArray, scores: ScoreArray, notes: Sequence[str] = (), filled: BoolArray | None = None
@@ -94,21 +96,38 @@ class Diversified(_Chosen):
             for b, n in enumerate(lengths)
         ]
         for b, row in enumerate(rows):
-            row._asked = self._asked[b : b + 1]
+            row._why = self._why[b : b + 1]
         return rows
 
     def explain(self) -> Explanation:
         """Why these documents: relevance, similarity, subtopics, groups and costs of each, and diversity of the list.
 
-        It is computed here, of the arrays given to `diversify`, which are to be as they were.
+        It is computed here, of copies of what is shown: arrays given to `diversify` may have changed since.
 
         Raises:
             ValueError: of a batch, or of a result that `diversify` did not make.
         """
-        if self.indices.ndim != 1 or not self._asked:
+        if self.indices.ndim != 1 or not self._why:
             raise ValueError("explain() is of one query: expected a result of diversify, or one of a batch's topics()")
-        given, told, near = self._asked[0]
-        return explained(self.indices, given, texts_of(told), near, self.note)
+        return explained(self._why[0])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists for JSON: `indices`, `scores`, `notes` and `filled`."""
+        arrays = {"indices": self.indices, "scores": self.scores, "filled": self.filled}
+        return {name: array.tolist() for name, array in arrays.items()} | {"notes": list(self.notes)}
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both show the same documents for the same reasons."""
+        return isinstance(other, Diversified) and self.to_dict() == other.to_dict()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The content of a pickle: explanations in place of vectors."""
+        return self.__dict__ | {"_why": tuple(map(explained, self._why))}
 
 
 @takes_former_names
@@ -135,6 +154,7 @@ def diversify(
     per_cost: bool = False,
     already_shown: ArrayLike | Sequence[ArrayLike | None] | None = None,
     fill: bool = False,
+    strict: bool = False,
 ) -> Diversified:
     """The k documents to show of those retrieved: relevant, and different from one another.
 
@@ -169,7 +189,8 @@ def diversify(
             or a `Ranker`. A folder is read at every call: to call often, pass `load_ranker(folder)`.
         scores: of the first stage, higher is better, on any scale and in any order; None where there are none: the
             documents' order then says nothing, but that the earlier one wins a tie. They are sorted as given; rankers
-            see them as float32 (`Topic.retrieval_scores`).
+            see them as float32 (`Topic.retrieval_scores`). A document without (None or NaN) counts as the lowest, and
+            comes last.
         subtopics: what the query may mean or ask about (query suggestions, facets, senses, aspects that a language
             model lists): vectors in the documents' space, or texts (also {text: weight}) and `embed`; None, or none of
             them, where nobody knows. Or a function that gives either for the query's text, and is given the documents'
@@ -193,10 +214,10 @@ def diversify(
             diversity is given; other rankers rank as they were made.
         near_duplicates: cosine from which on a document is a near-duplicate of one shown before it; unless
             diversity is 0, near-duplicates come last. None: they come wherever the ranker puts them.
-        groups: an id (text or whole number) of each document: its site, its author, the text it is a passage of. A
-            document without a group needs an id of its own.
+        groups: an id of each document (text, a whole number or anything else that can be hashed): its site, its author,
+            the text it is a passage of. One without (None or NaN) is a group of its own.
         max_per_group: documents that may be shown of each group, those in `already_shown` among them.
-        costs: of each document, at least 0, such as its tokens.
+        costs: of each document, at least 0, such as its tokens. One without (None or NaN) counts as the largest.
         budget: what the documents chosen may cost in all, rounding (1 part in 10 million) apart; a document that no
             longer fits is passed over.
         per_cost: choose what is worth most within the budget, by value per cost, in place of a ranker; diversity says
@@ -205,6 +226,8 @@ def diversify(
             differs from them as from documents chosen earlier, and they cost nothing.
         fill: where `max_per_group` leaves fewer than k, fill up with the best of the documents above it, within the
             budget and without those in `already_shown`; they come last, and `filled` of the result marks them.
+        strict: refuse missing scores, groups and costs, and groups of several types, of which there is one warning per
+            call otherwise.
 
     Returns:
         Indices and scores, best first; `note` says what decided the ranking, and `filled` which documents fill it up.
@@ -226,7 +249,7 @@ def diversify(
     limits = Limits.asked(near_duplicates=near_duplicates, costs=costs, budget=budget, **capped)
     named = subtopics is not None or subtopic_scores is not None
     weighed: dict[str, Any] = {"diversity": diversity, "relevance": relevance, "per_cost": per_cost}
-    chooser = Chooser(ranker, limits, subtopics=named, costs=costs, **weighed)
+    chooser = Chooser(ranker, limits, subtopics=named, costs=costs, strict=strict, **weighed)
     doc_vectors = rows_of_column(doc_vectors)
     if isinstance(doc_vectors, list | tuple) and doc_vectors and all(each is None for each in doc_vectors):
         doc_vectors = None
@@ -246,30 +269,23 @@ def diversify(
     }
     every = [Given("0", **parts)] if alone else _taken_apart(parts)
     try:
-        given = [_with_weights(one) for one in every if _has_documents(one)]
+        given = [with_weights(one) for one in every if _has_documents(one)]
         if callable(subtopics):
             if isinstance(subtopics, Namer) and embed is None and doc_vectors is not None and subtopic_scores is None:
                 raise no_embed("that a model names")
             ids, typed, read = (
                 [getattr(one, part) for one in given] for part in ("query_id", "query_text", "doc_texts")
             )
-            given = _with_subtopics(given, named_by(subtopics, typed, read, ids))
-        names = [one.subtopics for one in given]
-        if named and embed is not None:
-            rated = [one.subtopic_scores for one in given]
-            given = _with_subtopics(given, embedded(names, embed, rated, [one.query_text for one in given]))
-        given = [ready_to_rank(one, embed, named=named, alone=alone) for one in given]
-        chosen = chooser.diversified(given, k, alone=alone)
+            given = with_subtopics(given, named_by(subtopics, typed, read, ids))
+        given = [one._replace(names=texts_of(one.subtopics)) for one in given] if named else given
+        given = ready_to_rank(given, embed, named=named, alone=alone)
+        chosen = chooser.diversified(given, k, alone=alone, near=near_duplicates or COPIES or 1.0)
     except (TypeError, ValueError) as error:
         if alone:
             plainly(error)
         raise
-    near = near_duplicates or COPIES or 1.0
-    found: dict[str, Diversified] = {}
-    for one, told, row in zip(given, names, chosen, strict=True):
-        row._asked = ((one, told, near),)
-        found[one.query_id] = row
-    rows = [found.get(one.query_id) or _nothing(one, near) for one in every]
+    found = {one.query_id: row for one, row in zip(given, chosen, strict=True)}
+    rows = [found.get(one.query_id) or _nothing() for one in every]
     return rows[0] if alone else _stacked(rows)
 
 
@@ -304,6 +320,8 @@ class Given(NamedTuple):
     """N texts."""
     note: str = ""
     """Where the vectors come from, if not from the caller, and why a model named no subtopics."""
+    names: Sequence[str] = ()
+    """S texts of the subtopics, where they have any."""
 
 
 class Chooser:
@@ -318,6 +336,7 @@ class Chooser:
         subtopics: whether any are named.
         costs: what the caller says of costs; None: there are none.
         option: what the caller calls the diversity, for errors.
+        strict: as for `diversify`.
 
     Raises:
         TypeError: no ranker, or diversity is no number.
@@ -335,8 +354,9 @@ class Chooser:
         subtopics: bool = False,
         costs: Any = None,
         option: str = "diversity",
+        strict: bool = False,
     ) -> None:
-        self.relevance = relevance
+        self.relevance, self.strict = relevance, strict
         self._unnamed: Chooser | None = None
         if not isinstance(per_cost, bool | None):
             raise TypeError(f"per_cost must be True or False, got {as_text(per_cost)}")
@@ -352,19 +372,14 @@ class Chooser:
         # The order of relevance holds copies too.
         self.limits = replace(limits, near_duplicates=None) if diversity == 0 else limits
         if subtopics and ranker is not None:  # which may rank no topic without subtopics
-            self._unnamed = Chooser(None, limits, diversity=diversity, relevance=relevance, option=option)
+            self._unnamed = Chooser(
+                None, limits, diversity=diversity, relevance=relevance, option=option, strict=strict
+            )
 
-    def choose(self, given: Iterable[Given], k: int) -> list[IntArray]:
-        """The documents to show of each topic, best first: [at most min(k, N)] positions among those given.
-
-        Raises:
-            TypeError: something holds no numbers.
-            ValueError: shapes that do not match, no documents, numbers that are not finite, or what the ranker refuses.
-        """
-        return [found.indices for found in self.diversified(given, k)]
-
-    def diversified(self, given: Iterable[Given], k: int, *, alone: bool = False) -> list[Diversified]:
-        """`choose`, each with a sentence on what decided: the ranker's `explain(topic)`, or its name.
+    def diversified(
+        self, given: Sequence[Given], k: int, *, alone: bool = False, near: float | None = None
+    ) -> list[Diversified]:
+        """The documents to show of each topic, with what decided: the ranker's `explain(topic)`, or its name.
 
         A topic for which a function or a model named no subtopics is ranked by `DEFAULT_RANKER`.
 
@@ -372,28 +387,40 @@ class Chooser:
             given: the topics.
             k: documents wanted.
             alone: whether there is one topic, which a warning then need not name.
+            near: cosine of near-duplicates in explanations; None: results keep nothing to explain them.
+
+        Raises:
+            TypeError: something holds no numbers.
+            ValueError: shapes that do not match, no documents, numbers that are not finite, or what the ranker refuses.
         """
-        if self._unnamed is not None and any(map(_is_unnamed, given := list(given))):
+        if self._unnamed is not None and any(map(_is_unnamed, given)):
             choosers = [self._unnamed if _is_unnamed(one) else self for one in given]
-            return [own.diversified([one], k, alone=alone)[0] for own, one in zip(choosers, given, strict=True)]
-        topics, orders, limits, notes = [], [], [], []
+            return [
+                own.diversified([one], k, alone=alone, near=near)[0] for own, one in zip(choosers, given, strict=True)
+            ]
+        topics, orders, limits, notes, lost = [], [], [], [], Counter[str]()
         for one in given:
-            topic, order = _retrieved(one)
-            notes.append(one.note)
+            gaps: Gaps = None if self.strict else {}
+            topic, order = _retrieved(one, gaps)
             topics.append(topic)
             orders.append(order)
-            limits.append(self.limits.of(topic, order, one.groups, one.costs, one.already_shown, alone=alone))
+            limits.append(self.limits.of(topic, order, one, gaps, alone=alone))
+            notes.append([one.note, *lacking(gaps)])
+            if gaps:
+                lost.update(gaps)
+        warn_lacking(lost)
         rankings = self.show(topics, k, limits)
         explain = getattr(self.ranker, "explain", lambda topic: f"ranked by {name_of(self.ranker)}")
-        return [
-            Diversified(
-                ranking if order is None else order[ranking],
-                _falling(len(ranking)),
-                ["; ".join(filter(None, [explain(topic), note]))],
-                limit.filled(ranking),
-            )
-            for ranking, order, topic, limit, note in zip(rankings, orders, topics, limits, notes, strict=True)
-        ]
+        results = []
+        for place, (ranking, order, topic, limit) in enumerate(zip(rankings, orders, topics, limits, strict=True)):
+            note, seen = "; ".join(filter(None, [explain(topic), *notes[place]])), limit.already_shown
+            rows = np.array([*seen, *ranking], np.int64) if seen else ranking
+            positions = rows.copy() if order is None else order[rows]
+            found = Diversified(positions[len(seen) :], _falling(len(ranking)), [note], limit.filled(ranking))
+            if near is not None:
+                found._why = (kept(given[place], topic, rows, positions, len(ranking), near, note),)
+            results.append(found)
+        return results
 
     def show(self, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[IntArray]:
         """Rankings of topics within their limits, as of `srd_agents.pipeline.limits.show`."""
@@ -466,8 +493,12 @@ def _weighed(
     return with_diversity(ranker, diversity, option)
 
 
-def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
+def _retrieved(given: Given, gaps: Gaps) -> tuple[Topic, IntArray | None]:
     """The topic that a ranker is to see: an unlabelled one, its candidates in the order of their scores.
+
+    Args:
+        given: the topic as a caller has it.
+        gaps: takes note of missing scores.
 
     Returns:
         The topic, and for each of its candidates its position among the documents given (None: the same).
@@ -476,8 +507,8 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
     ids = _numbered(len(documents)) if given.doc_ids is None else given.doc_ids
     order = first_stage = None
     if given.scores is not None:
-        first_stage = row_of(given.query_id, "scores", given.scores, len(documents))
-        if (order := falling(first_stage)) is not None:
+        first_stage, order = scores_of(given.query_id, "scores", given.scores, len(documents), gaps)
+        if first_stage is not None and order is not None:
             # The topic checks them sorted, where a row in an error would be another one.
             documents = array_of(given.query_id, "doc_vectors", documents).take(order, axis=0)
             first_stage = first_stage[order]
@@ -609,42 +640,47 @@ def _has_documents(given: Given) -> bool:
     return False
 
 
-def _nothing(given: Given, near: float) -> Diversified:
+def _nothing() -> Diversified:
     """The result for a topic for which nothing was retrieved."""
     nothing = Diversified(np.empty(0, np.int64), _falling(0), ["nothing was retrieved"])
-    nothing._asked = ((given, None, near),)
+    nothing._why = (Explanation(nothing.note, (), None, 0.0),)
     return nothing
 
 
-def _with_subtopics(given: Sequence[Given], subtopics: Sequence[Any]) -> list[Given]:
+def with_subtopics(given: Sequence[Given], subtopics: Sequence[Any]) -> list[Given]:
     """The topics with these subtopics, and with the reason where a model named none."""
     notes = [told.note if isinstance(told, Named) else "" for told in subtopics]
     return [one._replace(subtopics=told, note=note) for one, told, note in zip(given, subtopics, notes, strict=True)]
 
 
-def _with_weights(given: Given) -> Given:
+def with_weights(given: Given) -> Given:
+    """The topic with the weights of its subtopics apart, where they have come together: {text: weight}."""
     subtopics, weights = weights_apart(given.subtopics, given.subtopic_weights)
     return given if subtopics is given.subtopics else given._replace(subtopics=subtopics, subtopic_weights=weights)
 
 
-def ready_to_rank(given: Given, embed: Lookup | None, *, named: bool, alone: bool) -> Given:
-    """The topic with vectors of its documents and subtopics where it has texts instead.
+def ready_to_rank(given: Sequence[Given], embed: Lookup | None, *, named: bool, alone: bool = False) -> list[Given]:
+    """Topics with vectors of their documents and subtopics where they have texts instead; `embed` is asked once.
 
     Args:
-        given: the topic.
+        given: the topics.
         embed: makes vectors of texts; None: texts are compared by their words.
-        named: whether its subtopics may be texts.
+        named: whether subtopics are named, which may be texts.
         alone: as of `srd_agents.pipeline.words.with_vectors`.
 
     Raises:
         ImportError, TypeError, ValueError: as `srd_agents.pipeline.words.with_vectors`.
     """
-    one, by, note = with_vectors(given, embed, alone=alone)
-    ready: Given = one
-    if named and embed is None:
-        (vectors,) = embedded([ready.subtopics], by, [ready.subtopic_scores], [ready.query_text])
-        ready = ready._replace(subtopics=vectors)
-    return ready._replace(note="; ".join(filter(None, [given.note, note]))) if note else ready
+    if named and embed is not None and given:
+        names, rated, asked = zip(*[(one.subtopics, one.subtopic_scores, one.query_text) for one in given], strict=True)
+        given = with_subtopics(given, embedded(names, embed, rated, asked))
+    ready = list[Given]()
+    for each in given:
+        one, by, note = with_vectors(each, embed, named=named, alone=alone)
+        if named and embed is None:
+            one = one._replace(subtopics=embedded([one.subtopics], by, [one.subtopic_scores], [one.query_text])[0])
+        ready.append(one._replace(note="; ".join(filter(None, [each.note, note]))) if note else one)
+    return ready
 
 
 def plainly(error: Exception) -> None:
@@ -685,7 +721,7 @@ def _stacked(topics: Sequence[Diversified]) -> Diversified:
         filled[held] = np.concatenate([topic.filled for topic in topics])
     notes = [note for topic in topics for note in topic.notes]
     stacked = Diversified(indices, np.where(held, _falling(width), 0.0), notes, filled)
-    stacked._asked = tuple(asked for topic in topics for asked in topic._asked)
+    stacked._why = tuple(why for topic in topics for why in topic._why)
     return stacked
 
 
@@ -695,6 +731,6 @@ def _falling(count: int) -> ScoreArray:
 
 
 @lru_cache(maxsize=64)
-def _numbered(count: int) -> tuple[str, ...]:
+def _numbered(count: int) -> PlainIds:
     """Ids for documents that came without: "0", "1", ...; kept, since making and comparing text is slow."""
-    return tuple(map(str, range(count)))
+    return PlainIds(map(str, range(count)))

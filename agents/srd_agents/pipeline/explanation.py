@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.pipeline.limits import group_ids
-from srd_agents.pipeline.safe import EQUAL
-from srd_gym.checks import array_from
+from srd_agents.pipeline.safe import ROUNDING
+from srd_gym.checks import array_from, is_missing
+from srd_gym.dtypes import IntArray
+from srd_gym.topic import Topic
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -107,65 +108,105 @@ class Explanation:
         return _cell("; ".join([*told, *covered, self.note]) + ".")
 
 
-def explained(indices: Any, given: Any, names: list[str], copies: float, note: str) -> Explanation:
-    """Why these documents.
+class Kept(NamedTuple):
+    """Copies of the documents shown of a topic, and of nothing else; its explanation is made of them when asked for."""
+
+    given: Any
+    """A `srd_agents.pipeline.diversify.Given` of the P documents shown before, and then of the K chosen."""
+    positions: IntArray
+    """[P + K] of these among the documents given."""
+    chosen: int
+    """K."""
+    least: float
+    """Rating for a subtopic that says nothing."""
+    near: float
+    """Cosine from which on a document is a near-duplicate."""
+    note: str
+    """A sentence on what decided the ranking."""
+
+
+def kept(given: Any, topic: Topic, rows: IntArray, positions: IntArray, chosen: int, *told: Any) -> Kept:
+    """Copies of what is shown of a topic.
 
     Args:
-        indices: [K] positions of the documents chosen, best first.
-        given: a `srd_agents.pipeline.diversify.Given`: the topic as the caller has it, not changed since.
-        names: of the subtopics; none of them are numbered.
-        copies: cosine from which on a document is a near-duplicate.
-        note: what decided the ranking.
+        given: a `srd_agents.pipeline.diversify.Given`.
+        topic: the same as it was ranked.
+        rows: [P + K] candidates of it.
+        positions: as of `Kept`, as are the following.
+        chosen: K.
+        told: near and note.
     """
-    if not len(indices):
-        return Explanation(note, (), None, 0.0)
-    vectors = array_from(given.doc_vectors)
-    seen = np.empty(0, np.int64) if given.already_shown is None else array_from(given.already_shown).astype(np.int64)
-    chosen, earlier = _units(vectors[indices]), np.concatenate([seen, indices])
+    names, least = ("scores", "groups", "costs", "subtopic_scores"), 0.0
+    parts = {name: _taken(part, positions) for name in names if (part := getattr(given, name)) is not None}
+    parts["doc_vectors"] = topic.require_vectors("explain()").take(rows, axis=0)
+    for name, part in (("query_vector", topic.query_vector), ("subtopics", topic.subtopic_vectors)):
+        parts[name] = None if part is None else part.copy()
+    if topic.subtopic_scores is not None and not (topic.subtopic_scores > 0).any():
+        # Of ratings none of which is above 0, such as logarithms, the lowest is none.
+        least = float(np.nanmin(topic.subtopic_scores, initial=0.0))
+    return Kept(type(given)(given.query_id, names=given.names, **parts), positions.copy(), chosen, least, *told)
+
+
+def explained(why: Kept | Explanation) -> Explanation:
+    """Why these documents."""
+    if isinstance(why, Explanation):
+        return why
+    given, before = why.given, len(why.positions) - why.chosen
+    units = _units(given.doc_vectors)
+    chosen = units[before:]
     cosines: Cosines = chosen @ chosen.T
     np.fill_diagonal(cosines, 1.0)
-    above = np.hstack([chosen @ _units(vectors[seen]).T, np.where(np.tri(len(chosen), k=-1), cosines, -np.inf)])
-    near = above >= min(copies, EQUAL)
-    relevance = None if given.scores is None else array_from(given.scores)[indices]
+    above = np.hstack([chosen @ units[:before].T, np.where(np.tri(len(chosen), k=-1), cosines, -np.inf)])
+    near = above >= why.near - ROUNDING
+    relevance = given.scores
     if relevance is None and given.query_vector is not None:
-        relevance = chosen @ _units(array_from(given.query_vector).reshape(-1))
-    groups = None if given.groups is None else group_ids(given.query_id, given.groups, len(vectors))
-    costs = None if given.costs is None else array_from(given.costs)[indices]
-    nearest = _nearest(indices, given, chosen, names)
+        relevance = units @ _units(given.query_vector)
+    nearest = _nearest(why, chosen)
     reasons = tuple(
         Reason(
-            document=int(document),
-            relevance=None if relevance is None else float(relevance[i]),
-            most_similar=float(above[i].max()) if i or len(seen) else None,
-            near_duplicate_of=int(earlier[near[i].argmax()]) if near[i].any() else None,
+            document=int(why.positions[before + i]),
+            relevance=_entry(relevance, before + i, float),
+            most_similar=float(above[i].max()) if before + i else None,
+            near_duplicate_of=int(why.positions[near[i].argmax()]) if near[i].any() else None,
             subtopic=nearest[i],
-            group=None if groups is None else str(groups[document]),
-            cost=None if costs is None else float(costs[i]),
+            group=_entry(
+                given.groups, before + i, lambda name: str.__str__(name) if isinstance(name, str) else str(name)
+            ),
+            cost=_entry(given.costs, before + i, float),
         )
-        for i, document in enumerate(indices)
+        for i in range(why.chosen)
     )
+    if not reasons:
+        return Explanation(why.note, (), None, 0.0)
     pairs = cosines[np.tril_indices(len(cosines), -1)]
     shares = np.linalg.eigvalsh(cosines / len(cosines))
     shares = shares[shares > 0]
     vendi = float(np.exp(-np.sum(shares * np.log(shares))))
-    return Explanation(note, reasons, float(pairs.mean()) if len(pairs) else None, vendi)
+    return Explanation(why.note, reasons, float(pairs.mean()) if len(pairs) else None, vendi)
 
 
-def _nearest(indices: Any, given: Any, chosen: Cosines, names: list[str]) -> list[str | None]:
+def _taken(part: Any, positions: IntArray) -> Any:
+    """The entries of these documents."""
+    return [part[i] for i in positions.tolist()] if isinstance(part, list | tuple) else array_from(part)[positions]
+
+
+def _entry(part: Any, place: int, kind: Any) -> Any:
+    """One entry; None where it is unknown."""
+    return None if part is None or is_missing(part[place]) else kind(part[place])
+
+
+def _nearest(why: Kept, chosen: Cosines) -> list[str | None]:
     """[K] the subtopic that each document is rated highest for, or is nearest to."""
+    given, names = why.given, why.given.names
     if given.subtopic_scores is not None:
-        ratings = array_from(given.subtopic_scores).astype(np.float64)
-        rated = ratings[~np.isnan(ratings)]
-        # Of ratings none of which is above 0, such as logarithms, the lowest is none.
-        least = 0.0 if (rated > 0).any() else rated.min(initial=0.0)
-        near = np.where(np.isnan(ratings), -np.inf, ratings)[indices]
-    elif given.subtopics is not None and len(given.subtopics):
-        near, least = chosen @ _units(array_from(given.subtopics)).T, 0.0
+        near = array_from(given.subtopic_scores).astype(np.float64)[-why.chosen :]
+        near[np.isnan(near)] = -np.inf
+    elif given.subtopics is not None:
+        near = chosen @ _units(given.subtopics).T
     else:
         return [None] * len(chosen)
-    return [
-        (names[s] if names else str(s + 1)) if row[s] > least else None for row in near for s in [int(row.argmax())]
-    ]
+    best = [(row, int(row.argmax())) for row in near]
+    return [(names[s] if names else str(s + 1)) if row[s] > why.least else None for row, s in best]
 
 
 def _units(vectors: Any) -> Cosines:

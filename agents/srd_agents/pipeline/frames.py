@@ -5,16 +5,15 @@ Shapes: N documents of a query, F vector width. Nothing is imported for it: the 
 
 from __future__ import annotations
 
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srd_agents.pipeline.diversify import Chooser, Given
+from srd_agents.pipeline.diversify import Chooser, Given, ready_to_rank, with_subtopics, with_weights
+from srd_agents.pipeline.documents import each_once
 from srd_agents.pipeline.limits import COPIES, Limits, was_shown
 from srd_agents.pipeline.naming import Namer, Names, named_by
-from srd_agents.pipeline.subtopics import Lookup, check_embed, embedded, no_embed, weights_apart
-from srd_agents.pipeline.words import with_vectors
+from srd_agents.pipeline.subtopics import Lookup, check_embed, no_embed
 from srd_agents.training.renamed import takes_former_names
 from srd_gym.checks import check_integer, is_missing
 from srd_gym.dtypes import IntArray
@@ -63,6 +62,8 @@ class FrameRanker:
         fill: whether to fill up where `max_per_group` leaves fewer than k; a column `filled` says which rows do.
         relevance: as for `srd_agents.diversify`, and so is the following.
         per_cost: whether to choose what is worth most within the budget, in place of a ranker.
+        strict: refuse missing scores, groups, costs and marks of documents shown before, and a document that a query
+            has twice. Otherwise rows of one `docno` are one document: the best score, and what else one of them has.
 
     Raises:
         TypeError: k is no whole number, or ranker is none of the above.
@@ -93,16 +94,17 @@ class FrameRanker:
         fill: bool = False,
         relevance: str | None = None,
         per_cost: bool = False,
+        strict: bool = False,
     ) -> None:
         if k is not None:
             check_integer("k", k, 1)
         check_embed(embed)
         capped: dict[str, Any] = {"groups": groups, "max_per_group": max_per_group, "fill": fill}
         limits = Limits.asked(near_duplicates=near_duplicates, costs=costs, budget=budget, **capped)
-        named = subtopics is not None or subtopic_scores is not None
+        self._named = subtopics is not None or subtopic_scores is not None
         weighed: dict[str, Any] = {"diversity": diversity, "relevance": relevance, "per_cost": per_cost}
-        self._chooser = Chooser(ranker, limits, subtopics=named, costs=costs, **weighed)
-        self.k, self.embed, self.fill = k, embed, fill
+        self._chooser = Chooser(ranker, limits, subtopics=self._named, costs=costs, strict=strict, **weighed)
+        self.k, self.embed, self.fill, self.strict = k, embed, fill, strict
         self.names = subtopics if callable(subtopics) else None
         if isinstance(subtopics, Namer) and embed is None and doc_vectors is not None:
             raise no_embed("that a model names")
@@ -122,8 +124,7 @@ class FrameRanker:
 
         Raises:
             TypeError: no frame, query or document numbers that are not text, or vectors that are no numbers.
-            ValueError: a column is missing, a document comes twice for a query, a value is missing or not finite, or
-                vectors do not match.
+            ValueError: a column is missing, a value is not finite, vectors do not match, or what `strict` refuses.
         """
         if not (hasattr(frame, "iloc") and hasattr(frame, "columns")):
             raise TypeError(
@@ -140,31 +141,25 @@ class FrameRanker:
         if "score" in frame.columns:
             documents["scores"] = frame["score"].tolist()
         queries = _cells(frame.iloc[[rows[0] for rows in groups]], self._of_queries)
-        rated = None
-        if "subtopic_scores" in documents:
-            ratings = documents.pop("subtopic_scores")
-            rated = queries["subtopic_scores"] = [self._table([ratings[row] for row in rows]) for rows in groups]
-        if self.names is not None:
-            column = documents.get("doc_texts")
-            texts = [None if column is None else [column[row] for row in rows] for rows in groups]
-            queries["subtopics"] = named_by(self.names, queries["query_text"], texts, list(places))
-        named = _named(queries)
-        if self.embed is not None and named:
-            named = embedded(named, self.embed, rated or (), queries.get("query_text", ()))
-        docnos, given = frame["docno"].tolist(), []
+        docnos, given = frame["docno"].tolist(), list[Given]()
         for number, (query_id, rows) in enumerate(zip(places, groups, strict=True)):
             parts = {part: values[number] for part, values in queries.items()}
             parts |= {part: [values[row] for row in rows] for part, values in documents.items()}
+            if "subtopic_scores" in parts:
+                parts["subtopic_scores"] = self._table(parts["subtopic_scores"])
             if "already_shown" in parts:
-                column = f"column {shown(self._of_documents['already_shown'])}"
-                parts["already_shown"] = np.flatnonzero([was_shown(column, each) for each in parts["already_shown"]])
-            ids = tuple([docnos[row] for row in rows])
-            one, embed, _ = with_vectors(Given(query_id=query_id, doc_ids=ids, **parts), self.embed)
-            if named:
-                rating = None if rated is None else rated[number]
-                subtopics = embedded([named[number]], embed, [rating], [one.query_text])[0]
-                one = one._replace(subtopics=subtopics)
-            given.append(one)
+                column, cells = f"column {shown(self._of_documents['already_shown'])}", parts["already_shown"]
+                parts["already_shown"] = [was_shown(column, each, strict=self.strict) for each in cells]
+            one = Given(query_id=query_id, doc_ids=tuple([docnos[row] for row in rows]), **parts)
+            if not self.strict:  # of a topic with a document twice the error says so
+                one, best = each_once(one)
+                groups[number] = rows if best is None else rows[best]
+            given.append(one._replace(already_shown=one.already_shown and np.flatnonzero(one.already_shown)))
+        if self.names is not None:
+            asked = [one.query_text for one in given], [one.doc_texts for one in given]
+            named = named_by(self.names, *asked, list(places))
+            given = with_subtopics(given, named)
+        given = ready_to_rank([with_weights(one) for one in given], self.embed, named=self._named)
         depth = self.k or max(map(len, groups))
         rankings = self._chooser.diversified(given, depth)
         chosen = [rows[ranking.indices] for rows, ranking in zip(groups, rankings, strict=True)]
@@ -224,11 +219,3 @@ def _cells(frame: pd.DataFrame, columns: dict[str, str]) -> dict[str, Any]:
         part: [None if is_missing(cell) else cell for cell in frame[column].tolist()]
         for part, column in columns.items()
     }
-
-
-def _named(queries: dict[str, Any]) -> list[Any]:
-    """The subtopics of queries, taken out of their cells; weights that come with them are put beside them."""
-    cells = zip_longest(queries.pop("subtopics", ()), queries.pop("subtopic_weights", ()))
-    if apart := [weights_apart(*both) for both in cells]:
-        queries["subtopic_weights"] = [weights for _, weights in apart]
-    return [named for named, _ in apart]

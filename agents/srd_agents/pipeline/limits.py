@@ -5,24 +5,28 @@ Shapes: N candidates of a topic, P of them shown before, K chosen.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.greedy import best, rows_of
-from srd_agents.heuristic.stepwise import PartialRanking, progress_of
+from srd_agents.heuristic.greedy import rows_of
+from srd_agents.heuristic.stepwise import EXACT, PartialRanking, best, progress_of
 from srd_agents.pipeline.capabilities import puts_copies_last
-from srd_agents.pipeline.safe import EQUAL, SafeConfig, near_copies
+from srd_agents.pipeline.documents import Gaps, add_gaps
+from srd_agents.pipeline.safe import ROUNDING, SafeConfig, near_copies
 from srd_gym.checks import (
     all_finite,
     array_from,
     check_integer,
     check_number,
     checked_rankings,
+    falling,
+    is_missing,
     numbers_of,
 )
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
@@ -113,28 +117,26 @@ class Limits:
             fill=bool(fill),
         )
 
-    def of(
-        self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, already_shown: Any, *, alone: bool = False
-    ) -> Limits:
-        """Limits of a topic, from the caller's arguments about the documents given.
+    def of(self, topic: Topic, order: IntArray | None, given: Any, gaps: Gaps = None, *, alone: bool = False) -> Limits:
+        """Limits of a topic, from what its caller says of the documents given.
 
         Args:
             topic: its candidates stand in their own order.
             order: [N] the document given that each candidate is; None: the same.
-            groups: [N] ids, or None.
-            costs: [N], or None.
-            already_shown: [P] documents shown before, or None.
+            given: a `srd_agents.pipeline.diversify.Given`, with groups, costs and positions of documents shown before.
+            gaps: what documents may lack; None: nothing.
             alone: whether it is the only topic, which a warning then need not name.
 
         Raises:
             TypeError: something of another type.
             ValueError: other lengths, or a value out of range.
         """
-        if groups is None and costs is None and already_shown is None:
+        groups, costs, seen = given.groups, given.costs, given.already_shown
+        if groups is None and costs is None and seen is None:
             return self
         query_id, count = topic.query_id, topic.n_candidates
         order = np.arange(count) if order is None else order
-        prices = None if costs is None else costs_of(query_id, costs, count)[order]
+        prices = None if costs is None else costs_of(query_id, costs, count, gaps)[order]
         if prices is not None and self.affordable < prices.min():
             warnings.warn(
                 ("" if alone else f"topic {as_text(query_id)}: ")
@@ -143,9 +145,9 @@ class Limits:
             )
         return replace(
             self,
-            groups=None if groups is None else group_numbers(query_id, groups, count)[order],
+            groups=None if groups is None else group_numbers(query_id, groups, count, gaps)[order],
             costs=prices,
-            already_shown=() if already_shown is None else _shown(query_id, already_shown, np.argsort(order)),
+            already_shown=() if seen is None else _shown(query_id, seen, np.argsort(order)),
         )
 
     @property
@@ -191,9 +193,9 @@ class Limits:
         groups, most = (np.arange(n), 1) if self.groups is None else (self.groups, self.max_per_group)
         costs, budget = (np.zeros(n), 0.0) if self.costs is None else (self.costs, self.affordable)
         rows = None if self.near_duplicates is None else rows_of(topic.require_vectors("near_duplicates="))
-        ties = getattr(progress, "ties", None)
+        tied = getattr(progress, "tied", EXACT)
         left, near, counts = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
-        limit, spent, chosen = min(self.near_duplicates or 0.0, EQUAL), 0.0, list[int]()
+        limit, spent, chosen = (self.near_duplicates or 0.0) - ROUNDING, 0.0, list[int]()
 
         def note(document: int) -> None:
             """It is shown: it comes no more, and its copies and its group's others later."""
@@ -211,7 +213,7 @@ class Limits:
             allowed = affordable if self.fill and not within.any() else within
             fresh = allowed & ~near
             scores = np.where(fresh if fresh.any() else allowed, progress.scores(), -np.inf)
-            document = best(scores, ties)
+            document = best(scores, getattr(progress, "ties", None), tied)
             if scores[document] == -np.inf:
                 break
             chosen.append(document)
@@ -278,18 +280,20 @@ def row_of(
     return row
 
 
-def group_ids(query_id: str, groups: Any, count: int) -> list[str | int]:
-    """[N] ids of groups: plain text, or whole numbers.
+def group_ids(query_id: str, groups: Any, count: int, gaps: Gaps = None) -> list[Any]:
+    """[N] ids of groups, None for a document that has none.
 
     Args:
         query_id: of the topic, for errors.
         groups: a list, an array or a column.
         count: N.
+        gaps: takes note of documents without a group; None: all are text, or all whole numbers.
 
     Raises:
-        TypeError: something else is among them, or text beside numbers.
+        TypeError: something that is no id (that cannot be hashed), or what `gaps` does not allow.
         ValueError: no row of N.
     """
+    strict = gaps is None
     # Of a list numpy would make text of what stands beside text, and cut the members of enumerations.
     try:
         ids = list(groups) if isinstance(groups, list | tuple) else array_from(groups).tolist()
@@ -302,44 +306,103 @@ def group_ids(query_id: str, groups: Any, count: int) -> list[str | int]:
     for place, each in enumerate(ids):
         value = each.item() if hasattr(each, "item") and not np.ndim(each) else each
         if not isinstance(value, str if text else int):
-            raise TypeError(
-                f"topic {as_text(query_id)}: groups must hold ids of one kind, text or whole numbers, got "
-                f"{as_text(value)}{' beside text' * text} (document {place}); give a document without a group an id "
-                "of its own"
-            )
-        ids[place] = str.__str__(value) if text else value
+            if strict or not isinstance(value, Hashable):
+                raise TypeError(
+                    f"topic {as_text(query_id)}: groups must hold ids{' of one kind' * strict}, text or whole numbers, "
+                    f"got {as_text(value)}{' beside text' * (strict and text)} (document {place}); give a document "
+                    "without a group an id of its own"
+                )
+            value = None if is_missing(value) else value
+        ids[place] = str.__str__(value) if isinstance(value, str) else value
+    add_gaps(gaps, "group, which are groups of their own", ids.count(None))
     return ids
 
 
-def group_numbers(query_id: str, groups: Any, count: int) -> IntArray:
-    """`group_ids` numbered from 0: [N]."""
-    numbers: dict[str | int, int] = {}
-    return np.array([numbers.setdefault(each, len(numbers)) for each in group_ids(query_id, groups, count)], np.int64)
+def group_numbers(query_id: str, groups: Any, count: int, gaps: Gaps = None) -> IntArray:
+    """`group_ids` numbered from 0, [N]; a document without a group has a number of its own."""
+    numbers: dict[Any, int] = {}
+    ids = group_ids(query_id, groups, count, gaps)
+    return np.array([numbers.setdefault(object() if each is None else each, len(numbers)) for each in ids], np.int64)
 
 
-def was_shown(where: str, cell: Any) -> bool:
-    """Whether a column or a document's metadata say that it was shown before.
+def was_shown(where: str, cell: Any, *, strict: bool = False) -> bool:
+    """Whether a column or a document's metadata say that it was shown before; where they say nothing, it was not.
 
     Args:
         where: it says so, for the error.
         cell: what it says.
+        strict: whether nothing is refused, too.
 
     Raises:
-        TypeError: neither True nor False, such as text or NaN, which Python takes for true.
+        TypeError: neither True nor False, such as text, which Python takes for true.
     """
+    if not strict and is_missing(cell):
+        return False
     if not isinstance(cell, bool | np.bool_ | int | float) or cell not in (True, False):
         raise TypeError(f"{where} must hold True or False, got {with_type(cell)}")
     return bool(cell)
 
 
-def costs_of(query_id: str, costs: Any, count: int) -> ScoreArray:
-    """[N] float64."""
-    prices: ScoreArray = row_of(query_id, "costs", costs, count, "iuf").astype(np.float64)
+def costs_of(query_id: str, costs: Any, count: int, gaps: Gaps = None) -> ScoreArray:
+    """[N] float64; a document without a cost has the largest.
+
+    Raises:
+        TypeError, ValueError: as `row_of`, a cost below 0, or no document has one.
+    """
+    row, absent = _row_with_gaps(query_id, "costs", costs, count, gaps, "cost, which count as the largest", "iuf")
+    prices: ScoreArray = row.astype(np.float64)
     if len(wrong := np.flatnonzero(prices < 0)):
         raise ValueError(
             f"topic {as_text(query_id)}: costs must be at least 0, got {prices[wrong[0]]} (document {wrong[0]})"
         )
+    if absent is not None:
+        if absent.all():
+            raise ValueError(f"topic {as_text(query_id)}: no document has a cost; give costs, or leave budget out")
+        prices[absent] = prices.max()
     return prices
+
+
+def scores_of(
+    query_id: str, name: str, scores: Any, count: int, gaps: Gaps = None
+) -> tuple[NDArray[Any] | None, IntArray | None]:
+    """Scores of documents, and the order in which they fall.
+
+    Args:
+        query_id: of the topic, for errors.
+        name: of the scores, for errors.
+        scores: [N], in any order; a missing one counts as the lowest, and comes last.
+        count: N.
+        gaps: takes note of missing ones; None: they are refused.
+
+    Returns:
+        [N] as given, or None where all are missing; and [N] the order (None: as they are).
+    """
+    row, absent = _row_with_gaps(query_id, name, scores, count, gaps, "score, which come last")
+    if absent is None:
+        return row, falling(row)
+    if absent.all():
+        return None, None
+    row[absent] = row[~absent].min()
+    return row, np.lexsort((absent, -row))
+
+
+def _row_with_gaps(
+    query_id: str, name: str, values: Any, count: int, gaps: Gaps, what: str, kinds: str = "fiub"
+) -> tuple[NDArray[Any], BoolArray | None]:
+    """`row_of`, with 0 for what is missing, and which are missing (None: none is)."""
+    array = None
+    with contextlib.suppress(TypeError, ValueError, RuntimeError, OverflowError):  # of these row_of tells
+        array = array_from(values)
+    if array is None or gaps is None or array.dtype.kind not in "fO" or array.ndim != 1:
+        return row_of(query_id, name, values, count, kinds), None
+    if array.dtype.kind == "f" and array.shape == (count,) and all_finite(array):
+        return array, None
+    listed = array.tolist()
+    absent = np.array([is_missing(each) for each in listed], np.bool_)
+    add_gaps(gaps, what, 0 if absent.all() else int(absent.sum()))
+    known = [0.0 if gone else each for each, gone in zip(listed, absent, strict=True)]
+    row = row_of(query_id, name, known, count, kinds)
+    return (row.astype(np.float64), absent) if absent.any() else (row, None)
 
 
 def _shown(query_id: str, already_shown: Any, candidate_of: IntArray) -> tuple[int, ...]:

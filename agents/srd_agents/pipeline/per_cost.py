@@ -15,7 +15,7 @@ from srd_agents.heuristic.config import XQuADConfig
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import min_max, relevance_or_none
-from srd_agents.heuristic.stepwise import PartialRanking
+from srd_agents.heuristic.stepwise import EXACT, TIED, PartialRanking, best, evened
 from srd_agents.pipeline.limits import Limits
 from srd_gym.checks import check_integer, check_number
 from srd_gym.dtypes import IntArray, ScoreArray
@@ -80,7 +80,8 @@ class PerCost:
         if limits.costs is None:
             return plain
         dense = limits.choose(topic, k, _PerUnit(self.progress(topic), limits.costs))
-        return max((dense, plain), key=lambda chosen: self._value(topic, limits, chosen))
+        worth = np.array([self._value(topic, limits, chosen) for chosen in (dense, plain)])
+        return (dense, plain)[best(worth, None, TIED)]
 
     def _value(self, topic: Topic, limits: Limits, chosen: IntArray) -> float:
         """Gains of documents beside those shown before."""
@@ -98,7 +99,8 @@ class _PerUnit(PartialRanking):
 
     def __init__(self, progress: PartialRanking, costs: ScoreArray) -> None:
         self._progress = progress
-        self._units = np.maximum(costs, np.finfo(np.float32).tiny)
+        self._units = np.maximum(costs / (costs.max() or 1.0), np.finfo(np.float32).tiny)
+        self.tied = getattr(progress, "tied", EXACT)
 
     def scores(self) -> ScoreArray:
         per_unit: ScoreArray = np.maximum(self._progress.scores(), 0.0) / self._units
@@ -111,9 +113,11 @@ class _PerUnit(PartialRanking):
 class _Standing(PartialRanking):
     """Documents that count themselves and for those like them (`PerCost`)."""
 
+    tied = TIED
+
     def __init__(self, topic: Topic, diversity: float, relevance: ScoreArray) -> None:
         units = rows_of(topic.require_vectors("per_cost=")).unit(slice(None))
-        represented = np.argsort(-relevance, kind="stable")[:_REPRESENTED]
+        represented = np.argsort(-evened(relevance), kind="stable")[:_REPRESENTED]
         self._own: ScoreArray = (1.0 - diversity) * relevance
         self._weights = (diversity * relevance[represented]).astype(np.float32)
         self._cosines: FloatArray = np.clip(units[represented] @ units.T, 0.0, 1.0)

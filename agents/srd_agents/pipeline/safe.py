@@ -33,10 +33,8 @@ _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
 """Largest error of a fast matrix product; pairs so close to the limit are compared once more, exactly."""
-_ROUNDING = 1e-6
-"""Largest error of a mean of equal cosines."""
-EQUAL = 1 - 1e-6
-"""A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
+ROUNDING = 1e-6
+"""Largest error of a cosine, and of a mean of equal ones: a limit is reached from so much below it on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +200,7 @@ def few_stand_out(topic: Topic) -> bool:
     if query is None:
         return False
     near = cosines(query, topic.require_vectors("the default ranker"))
-    return float(near.mean(dtype=np.float64)) <= (float(near.min()) + float(near.max())) / 2 + _ROUNDING
+    return float(near.mean(dtype=np.float64)) <= (float(near.min()) + float(near.max())) / 2 + ROUNDING
 
 
 def near_copies(vectors: FloatArray, limit: float) -> BoolArray:
@@ -212,7 +210,7 @@ def near_copies(vectors: FloatArray, limit: float) -> BoolArray:
         vectors: [P, F] float32, in the order in which the documents are shown.
         limit: cosine from which on they are, above 0.
     """
-    limit = min(limit, EQUAL)
+    limit -= ROUNDING
     if len(vectors) <= _BLOCK and _all_apart(vectors, limit - _DOUBT):
         return np.zeros(len(vectors), dtype=np.bool_)
     rows = rows_of(vectors)

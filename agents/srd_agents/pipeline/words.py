@@ -24,16 +24,21 @@ BY_WORDS = "the texts are compared by their words"
 """Note on a topic without vectors."""
 
 
-def with_vectors(given: Any, embed: Lookup | None, *, alone: bool = False) -> tuple[Any, Lookup | None, str]:
+def with_vectors(
+    given: Any, embed: Lookup | None, *, named: bool = False, alone: bool = False
+) -> tuple[Any, Lookup | None, str]:
     """A topic whose documents all have vectors.
 
     Documents without get that of their text where `embed` makes one. If no document has a vector and nothing embeds
-    them, they and the query are compared by their words. A document without a vector among others that have one is
-    then ranked by its score alone: its cosine with another document is the mean cosine of two documents.
+    them, they are compared by their words, and so is the query, unless scores say what is relevant and no subtopics are
+    named: cosines with a word or two may hardly differ, and are then no scale for scores. A document without a vector
+    among others that have one is then ranked by its score alone: its cosine with another document is the mean cosine of
+    two documents.
 
     Args:
         given: a `srd_agents.pipeline.diversify.Given`; documents without a vector are None.
         embed: makes vectors of texts; None: nothing does.
+        named: whether subtopics are named.
         alone: whether it is the only topic, which a warning then need not name.
 
     Returns:
@@ -57,7 +62,7 @@ def with_vectors(given: Any, embed: Lookup | None, *, alone: bool = False) -> tu
     if vectors is None or len(gaps) == len(vectors):
         if texts is None:
             raise ValueError(f"{topic}no document has a vector; give doc_vectors, or texts")
-        return _of_texts(given, embed, topic)
+        return _of_texts(given, embed, topic, named)
     some = f"{len(gaps)} of {len(vectors)} documents have no vector and are"
     check_even(f"{topic}doc_vectors", vectors)
     filled = list(vectors)
@@ -76,11 +81,13 @@ def with_vectors(given: Any, embed: Lookup | None, *, alone: bool = False) -> tu
     return given._replace(doc_vectors=filled), embed, note
 
 
-def _of_texts(given: Any, embed: Lookup | None, topic: str) -> tuple[Any, Lookup | None, str]:
+def _of_texts(given: Any, embed: Lookup | None, topic: str, named: bool) -> tuple[Any, Lookup | None, str]:
     """`with_vectors` where no document has one."""
     texts, query, note = given.doc_texts, given.query_text, ""
     if not isinstance(query, str | None):
         raise TypeError(f"{topic}query_text must be text, got {with_type(query)}")
+    if embed is None and given.scores is not None and not named:
+        query = None
     asked = [*texts, *([] if query is None or given.query_vector is not None else [query])]
     if embed is None:
         if given.query_vector is not None:

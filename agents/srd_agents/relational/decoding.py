@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import in_blocks
+from srd_agents.heuristic.stepwise import EXACT, Tied, least_tied
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import Topic
 
@@ -29,7 +30,9 @@ class Draft(Protocol):
         """Put these candidates, [B, R] int64, at the next rank."""
 
 
-def rankings_of(topics: Sequence[Topic], k: int, begin: Callable[[list[Topic]], Draft]) -> list[IntArray]:
+def rankings_of(
+    topics: Sequence[Topic], k: int, begin: Callable[[list[Topic]], Draft], tied: Tied = EXACT
+) -> list[IntArray]:
     """Greedy rankings of topics with document vectors, [min(k, N)] int64 each; none depends on the others.
 
     Ties go to the earlier candidate.
@@ -38,6 +41,7 @@ def rankings_of(topics: Sequence[Topic], k: int, begin: Callable[[list[Topic]], 
         topics: the topics.
         k: ranks wanted.
         begin: makes one empty ranking of each of topics of equal shape.
+        tied: which scores tie.
     """
 
     def side_by_side(part: list[Topic]) -> IntArray:
@@ -45,7 +49,8 @@ def rankings_of(topics: Sequence[Topic], k: int, begin: Callable[[list[Topic]], 
         draft, rankings = begin(part), np.empty((count, min(k, n)), np.int64)
         taken, rows = np.zeros((count, 1, n), np.float32), np.arange(count)
         for rank in range(rankings.shape[1]):
-            chosen = (draft.scores() + taken).argmax(axis=2)
+            scores = draft.scores() + taken
+            chosen = (scores >= least_tied(scores.max(axis=2, keepdims=True), tied)).argmax(axis=2)
             rankings[:, rank] = chosen[:, 0]
             taken[rows, 0, chosen[:, 0]] = -np.inf
             if rank + 1 < rankings.shape[1]:

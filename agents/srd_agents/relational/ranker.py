@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from srd_agents.heuristic.blend import Blend
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import ByRelevance
-from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
+from srd_agents.heuristic.stepwise import EXACT, STRETCHED, PartialRanking, Stepwise, Tied
 from srd_agents.networks.features import query_vectors, relu
 from srd_agents.relational.decoding import Draft, rankings_of
 from srd_agents.relational.relations import (
@@ -208,7 +208,7 @@ class Pretrained(Stepwise):
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
-        return DraftProgress(Related(self.weights, relations_of([topic]), novelty=self.config.novelty))
+        return DraftProgress(Related(self.weights, relations_of([topic]), novelty=self.config.novelty), STRETCHED)
 
     def with_diversity(self, diversity: float) -> Ranker:
         """Blended with relevance and the distance to what is chosen."""
@@ -246,14 +246,15 @@ def rank_topics(weights: Weights, topics: Sequence[Topic], k: int, novelty: floa
     Raises:
         ValueError: a topic without document vectors.
     """
-    return rankings_of(topics, k, lambda block: Related(weights, relations_of(block), novelty=novelty))
+    begin = lambda block: Related(weights, relations_of(block), novelty=novelty)  # noqa: E731
+    return rankings_of(topics, k, begin, STRETCHED)
 
 
 class DraftProgress(PartialRanking):
     """A draft of one ranking of one topic, step by step."""
 
-    def __init__(self, draft: Draft) -> None:
-        self._draft = draft
+    def __init__(self, draft: Draft, tied: Tied = EXACT) -> None:
+        self._draft, self.tied = draft, tied
 
     def scores(self) -> ScoreArray:
         """[N]."""

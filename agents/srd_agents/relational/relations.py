@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.heuristic.stepwise import STRETCHED, evened
 from srd_agents.networks.features import cut_off
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.topic import FloatArray
@@ -295,8 +296,8 @@ def _best_first(ranks: Array, has_order: BoolArray, query: Array, central: Array
     """[B, N] candidates by retrieval rank, else by query cosine; ties by closeness to the centroid."""
     if has_order.all() and bool((np.diff(ranks, axis=1) > 0).all()):
         return np.broadcast_to(np.arange(ranks.shape[1]), ranks.shape)
-    key = np.where(has_order[:, None], ranks, -query)
-    return np.lexsort((-central, key), axis=1)
+    key = np.where(has_order[:, None], ranks, -evened(query, STRETCHED))
+    return np.lexsort((-evened(central, STRETCHED), key), axis=1)
 
 
 def _similarities(unit: Array, anchors: IntArray) -> tuple[Array, Array, Array, Array]:

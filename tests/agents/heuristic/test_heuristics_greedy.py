@@ -229,7 +229,7 @@ def check_same(ranker: Any, topic: Topic, ranking: Any, theirs: Any) -> None:
         rank = int(different[0])
         scores = ranker.score(topic, ranking[:rank], np.ones(topic.n_candidates, dtype=bool))
         wanted = scores[theirs[rank]]
-        assert abs(scores[ranking[rank]] - wanted) < 2e-6 * (1 + abs(wanted))
+        assert abs(scores[ranking[rank]] - wanted) < 6e-6 * (1 + abs(wanted))
 
 
 THEIRS = st.tuples(st.sampled_from([0.1, 0.5, 0.8, 1.0]), st.integers(0, 9999), st.sampled_from([0, 6]))

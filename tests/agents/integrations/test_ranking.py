@@ -9,31 +9,32 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_topics import refused
+from small_topics import adapted, refused
 
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.config import MMRConfig
 from srd_agents.integrations.ranking import (
     LimitKeys,
     Model,
+    Retrieved,
     Subtopics,
     at_once,
     best_first,
     chooser_of,
     marked,
-    named,
 )
+from srd_agents.pipeline.diversify import Given
 from srd_agents.pipeline.naming import Namer
 from srd_agents.pipeline.safe import Safe
 
+NAN = float("nan")
 VECTORS = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
 QUERY = np.random.default_rng(1).normal(size=4).astype(np.float32)
-ALL: dict[str, Any] = {"vectors": VECTORS, "names": named("document", range(9)), "query": "jaguar"}
 
 
 def test_mmr_ranks_where_only_a_weight_is_given_and_without_it_the_default() -> None:
-    ranked = make_ranker("mmr", lambda_=0.1)
-    assert chooser_of(ranked).ranker is ranked
+    own = make_ranker("mmr", lambda_=0.1)
+    assert chooser_of(own).ranker is own
     assert type(chooser_of(None).ranker).__name__ == "Safe"
     for weight in ({"diversity": 0.25}, {"lambda_": 0.75}):
         made: Any = chooser_of(None, **weight).ranker
@@ -49,12 +50,13 @@ def test_relevance_without_scores() -> None:
     by_cosine = np.argsort(-cosines, kind="stable")
     weighing, other = chooser_of("mmr", 0.5), chooser_of(None, None)
     expected = diversify(QUERY, VECTORS[by_cosine], 5, make_ranker("mmr")).indices
-    assert best_first(weighing, 5, **ALL, query_vector=QUERY)[0].tolist() == by_cosine[expected].tolist()
-    assert best_first(other, 9, **ALL, query_vector=QUERY, scores=[None] * 9)[0].tolist() == list(range(9))
-    ordered = best_first(weighing, 5, **ALL)[0].tolist()
-    by_rank = make_ranker("mmr", relevance="rank")
-    assert best_first(chooser_of(by_rank), 5, **ALL, query_vector=QUERY)[0].tolist() == ordered
-    assert diversify(None, VECTORS, 5, by_rank, np.arange(9, 0, -1)).indices.tolist() == ordered
+    assert adapted(weighing, 5, VECTORS, query_vector=QUERY)[0] == by_cosine[expected].tolist()
+    assert adapted(other, 9, VECTORS, query_vector=QUERY, scores=[None] * 9)[0] == list(range(9))
+    by_rank = chooser_of("mmr", relevance="rank")
+    ordered = adapted(by_rank, 5, VECTORS, query_vector=QUERY)[0]
+    assert ordered == diversify(None, VECTORS, 5, "mmr", np.arange(9, 0, -1), relevance="rank").indices.tolist()
+    scaled = adapted(weighing, 5, VECTORS)[0]
+    assert scaled == diversify(None, VECTORS, 5, "mmr", np.arange(9, 0, -1), diversity=0.5).indices.tolist()
 
 
 SENSES = {"cat": [1.0, 0, 0, 0], "car": [0, 1.0, 0, 0]}
@@ -88,9 +90,9 @@ def test_subtopics_are_embedded_about_the_query_and_count() -> None:
     vectors = Subtopics("about", None, "").vectors(["cat", "jaguar car"], "jaguar", embed)
     assert asked == ["jaguar: cat", "jaguar car"]
     chooser = chooser_of(None, None, named=True)
-    found = best_first(chooser, 5, **ALL, scores=range(9, 0, -1), subtopics=vectors)[0].tolist()
+    found = adapted(chooser, 5, VECTORS, scores=range(9, 0, -1), subtopics=vectors)[0]
     assert found == diversify(None, VECTORS, 5, scores=range(9, 0, -1), subtopics=vectors).indices.tolist()
-    assert found != best_first(chooser, 5, **ALL, scores=range(9, 0, -1))[0].tolist()
+    assert found != adapted(chooser, 5, VECTORS, scores=range(9, 0, -1))[0]
     refused(lambda: Subtopics("about", None, "do this").vectors(["cat"], "jaguar", None), r"\('cat', ...\): do this")
 
 
@@ -114,21 +116,21 @@ def test_subtopics_need_a_ranker_that_uses_them_and_a_weight_alone_is_no_mmr_the
 
 @pytest.mark.parametrize(("given", "error", "message"), [
     ({"vectors": [[1, 2], None]}, ValueError, "document 1 has no embedding; do this"),
-    ({"vectors": [[1, 2], [1, 2, 3]]}, ValueError, r"document 1 .*of width 3, document 0 \(id 'a'\) .*of width 2"),
-    ({"scores": [1, None]}, ValueError, "document 1 has no score, and others have"),
+    ({"vectors": [[1, 2], [1, 2, 3]]}, ValueError, "rows of one length, got 2 numbers in row 0 and 3 in row 1"),
+    ({"scores": [1, None], "keys": LimitKeys(strict=True)}, ValueError, "document 1 has no score, and others have"),
+    ({"scores": [1, NAN], "keys": LimitKeys(strict=True)}, ValueError, "document 1 has no score, and others have"),
     ({"scores": [1, "2"]}, TypeError, "'jaguar': scores must hold numbers"),
     ({"scores": [1, float("inf")]}, ValueError, r"'jaguar': scores holds NaN or infinity \(first at row 1\)"),
     ({"vectors": [[1, 2], [1, float("nan")]]}, ValueError, r"'jaguar': doc_vectors holds NaN .*at row 1\)"),
     ({"vectors": [[1, 2], ["a", "b"]]}, TypeError, "'jaguar': doc_vectors must hold numbers"),
     ({"vectors": [[1, 2], [[1], [2]]]}, ValueError, "'jaguar': doc_vectors cannot be read as an array"),
-    ({"vectors": [3, 4]}, TypeError, r"document 0 \(id 'a'\) has an embedding that is no list of .*got 3; do this"),
+    ({"vectors": [3, 4]}, ValueError, r"'jaguar': doc_vectors has shape \(2,\), expected"),
     ({"query_vector": [1]}, ValueError, "'jaguar': query_vector has shape"),
 ])  # fmt: skip
 @pytest.mark.parametrize("ranker", ["mmr", "safe"])
 def test_odd_documents_are_told_of_the_query(given: Any, error: type[Exception], message: str, ranker: str) -> None:
-    rest = {"vectors": [[1, 2], [2, 1]], "query_vector": [1, 2], "names": named("document", ["a", None])}
-    asked: dict[str, Any] = {**rest, **given, "query": "jaguar", "remedy": "do this"}
-    refused(lambda: best_first(chooser_of(ranker), 2, **asked), message, error)
+    asked: dict[str, Any] = {"vectors": [[1, 2], [2, 1]], "query_vector": [1, 2], "ids": ["a", None]} | given
+    refused(lambda: adapted(chooser_of(ranker, keys=asked.get("keys")), 2, **asked, remedy="do this"), message, error)
 
 
 LIMITS = {"group_key": "site", "max_per_group": 1, "cost_key": "tokens", "budget": 3, "shown_key": "seen", "fill": True}
@@ -141,14 +143,12 @@ def test_limits_come_from_the_metadata(ranker: Any, scores: Any) -> None:
     """Also where documents without scores are sorted by their cosine first."""
     keys = LimitKeys(**LIMITS)
     chooser = chooser_of(ranker, keys=keys)
-    places, filled = best_first(
-        chooser, 4, **ALL, query_vector=QUERY, scores=scores, limited=keys.limited(PLACES, ALL["names"])
-    )
+    places, filled = adapted(chooser, 4, VECTORS, query_vector=QUERY, scores=scores, keys=keys, metadata=PLACES)
     relevance = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1) if ranker and scores is None else range(9, 0, -1)
     given: dict[str, Any] = {"groups": ["a", "b"] * 4 + ["a"], "max_per_group": 1, "costs": [1] * 9, "budget": 3}
     wanted = diversify(QUERY, VECTORS, 4, ranker, relevance, **given, already_shown=[0], fill=True)
-    assert (places.tolist(), filled.tolist()) == (wanted.indices.tolist(), wanted.filled.tolist())
-    assert filled.tolist() == [False, True, True]
+    assert (places, filled) == (wanted.indices.tolist(), wanted.filled.tolist())
+    assert filled == [False, True, True]
     assert LimitKeys(**keys.limit_options()).limits() == keys.limits()
     assert marked(PLACES[0]) == {**PLACES[0], "filled": True}
     assert "filled" not in PLACES[0]
@@ -158,16 +158,15 @@ def test_limits_come_from_the_metadata(ranker: Any, scores: Any) -> None:
     ({"group_key": "site"}, ValueError, "group_key and max_per_group belong together"),
     ({"budget": 3}, ValueError, "cost_key and budget belong together"),
     ({"fill": True}, ValueError, "give group_key and max_per_group, or leave fill out"),
-    ({"group_key": "author", "max_per_group": 1}, ValueError, "document 0 .*has no group: group_key='author' is"),
-    ({"cost_key": "words", "budget": 1}, ValueError, "document 0 .*has no cost: cost_key='words' is not in its meta"),
-    ({"shown_key": "site"}, TypeError, "'site' in the metadata of document 0 .*must hold True or False, got 'a'"),
+    ({"group_key": "author", "max_per_group": 1, "strict": True}, ValueError, "document 0 has no group: group_key='a"),
+    ({"cost_key": "words", "budget": 1}, ValueError, "document 0 has no cost: cost_key='words' is not in its meta"),
+    ({"shown_key": "site"}, TypeError, "'site' in the metadata of document 0 must hold True or False, got 'a'"),
     ({"groups": "site"}, TypeError, "unexpected keyword argument 'groups'"),
 ])  # fmt: skip
 def test_odd_limits_are_named(options: Any, error: type[Exception], message: str) -> None:
     def limit() -> None:
         keys = LimitKeys(**options)
-        keys.limits()
-        keys.limited(PLACES, ALL["names"])
+        adapted(chooser_of(None, keys=keys), 4, VECTORS, scores=range(9), keys=keys, metadata=PLACES)
 
     refused(limit, message, error)
 
@@ -192,31 +191,71 @@ def test_what_has_no_vector_is_embedded_by_the_model(later: bool) -> None:
 
     model = Model(embed_later if later else embed, of_query)
     source = Subtopics("about", None, "do this")
-    given: Any = ("jaguar", TEXTS, META[:3], [None, [7.0, 1.0], None])
-    steps = source.prepared(*given, model, later=later)
+    known = Given("jaguar", None, None, [None, [7.0, 1.0], None], query_text="jaguar", doc_texts=TEXTS)
+    given = Retrieved(known, TEXTS, TEXTS, META[:3])
+    steps = source.prepared(given, model, later=later)
     ready = asyncio.run(steps) if later else at_once(steps)
     assert asked == [["big cat", "new car"], ["jaguar: cat", "jaguar: car"], ["jaguar"]]
-    assert [list(map(float, vector)) for vector in ready.vectors] == [[7, 1], [7, 1], [7, 1]]
+    assert [list(map(float, vector)) for vector in ready.doc_vectors] == [[7, 1], [7, 1], [7, 1]]
     assert (ready.query_vector, ready.subtopics.shape) == ([[6, 1]], (2, 2))
     if later:
-        refused(lambda: at_once(source.prepared(*given, model)), "asynchronous.* await it", TypeError)
-    refused(lambda: at_once(source.prepared(*given, None)), r"\('cat', ...\): do this")
-    refused(lambda: at_once(source.prepared(*given, model._replace(documents=lambda texts: None))), "for 2 vectors and")
+        refused(lambda: at_once(source.prepared(given, model)), "asynchronous.* await it", TypeError)
+    refused(lambda: at_once(source.prepared(given, None)), r"\('cat', ...\): do this")
+    refused(lambda: at_once(source.prepared(given, model._replace(documents=lambda texts: None))), "for 2 vectors and")
 
 
 def test_without_a_model_documents_are_compared_by_their_words() -> None:
     pytest.importorskip("sklearn")
-    ready = at_once(Subtopics(None, None, "").prepared("car", TEXTS, [{}] * 3, [None] * 3, None))
-    wanted = diversify(texts=TEXTS, query_text="car", k=3, diversity=0.5, ranker="mmr").indices.tolist()
-    asked: dict[str, Any] = {"names": named("document", range(3)), "query": "car", "query_vector": ready.query_vector}
-    assert best_first(chooser_of(None, 0.5), 3, ready.vectors, **asked)[0].tolist() == wanted
+    for scores in (None, [1.0, 3.0, 2.0]):
+        given = Given("car", (None,) * 3, None, [None] * 3, scores or [None] * 3, query_text="car", doc_texts=TEXTS)
+        of = LimitKeys().each_once("document", range(3), given, [{}] * 3)
+        ready = at_once(Subtopics(None, None, "").prepared(of, None))
+        wanted = diversify(None, None, 3, "mmr", scores, texts=TEXTS, query_text="car", diversity=0.5).indices.tolist()
+        assert [place for place, _ in best_first(chooser_of(None, 0.5), 3, of, ready)] == wanted
 
 
 def test_a_document_without_a_vector_is_ranked_by_its_score() -> None:
     vectors = [None if i == 2 else vector for i, vector in enumerate(VECTORS.tolist())]
     with pytest.warns(UserWarning, match="'jaguar': 1 of 9 documents have no vector and are ranked by their scores"):
-        found = best_first(chooser_of(None), 9, **{**ALL, "vectors": vectors}, scores=range(9, 0, -1))[0]
-    assert found.tolist() == list(range(9))
+        assert adapted(chooser_of(None), 9, vectors, scores=range(9, 0, -1))[0] == list(range(9))
+
+
+@pytest.mark.parametrize("lost", [None, NAN, np.float32("nan")])
+def test_what_a_document_lacks_ends_no_request(lost: Any) -> None:
+    keys = LimitKeys(group_key="site", max_per_group=2, cost_key="tokens", budget=40)
+    metadata = [{"site": "ab"[i % 2], "tokens": i + 1} for i in range(9)]
+    metadata[3] = {"site": lost, "tokens": lost} | ({} if lost is None else {"other": 1})
+    scores = [9.0, 8, lost, 6, 5, 4, 3, 2, 1]
+    with pytest.warns(UserWarning, match="out a score, .*: 1; .*cost, .*: 1; .*group, .*: 1; strict=True") as told:
+        places, _ = adapted(chooser_of(None, keys=keys), 9, VECTORS, scores=scores, keys=keys, metadata=metadata)
+    assert len(told) == 1
+    assert places == [0, 1, 3, 4, 5]  # 1 + 2 + 9 + 5 + 6, as the largest cost is 9
+    strict = LimitKeys(group_key="site", max_per_group=2, strict=True)
+    refused(
+        lambda: adapted(chooser_of(None, keys=strict), 9, VECTORS, keys=strict, metadata=metadata),
+        "document 3 has no group",
+    )
+
+
+def test_an_id_is_one_document_with_the_best_score_and_what_some_of_it_have() -> None:
+    """As hybrid retrieval gives them: one part of the results has vectors, both have scores."""
+    vectors = [None, *VECTORS[1:5], VECTORS[0], None]
+    ids: tuple[Any, ...] = ("a", "b", "c", None, None, "a", None)
+    scores = [0.2, 0.8, 0.7, 0.6, 0.5, 0.9, 0.1]
+    keys = LimitKeys(cost_key="tokens", budget=9, shown_key="seen")
+    metadata: Any = [{"tokens": 4}, {"tokens": 1}, {"tokens": 1, "seen": True}, *[{"tokens": 1}] * 2, {}, {"tokens": 1}]
+    given = Given("jaguar", ids, doc_vectors=vectors, scores=scores)
+    of = keys.each_once("document", range(7), given, metadata)
+    assert of.items == [5, 1, 2, 3, 4, 6]
+    assert of.given.scores == [0.9, 0.8, 0.7, 0.6, 0.5, 0.1]
+    assert of.given.costs == [4, 1, 1, 1, 1, 1]
+    assert of.given.already_shown == [False, False, True, False, False, False]
+    with pytest.warns(UserWarning, match="1 of 6 documents have no vector"):
+        shown = [place for place, _ in best_first(chooser_of(None, keys=keys), 9, of, of.given)]
+    assert shown == [5, 1, 3, 4, 6]
+    strict = LimitKeys(strict=True)
+    message = r"document 5 \(id 'a'\) is duplicated; keep one document of an id"
+    refused(lambda: strict.each_once("document", range(7), given, metadata), message)
 
 
 @pytest.mark.parametrize(("name", "module", "distribution"), [

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_topics import Own, refused
+from small_topics import Own, adapted, refused
 
 from srd_agents import diversify
-from srd_agents.integrations.ranking import best_first, chooser_of, named
+from srd_agents.integrations.ranking import chooser_of
 
 DOCUMENTS = np.eye(5)[[0, 0, 1, 2, 3]]
 """The second is a copy of the first."""
@@ -105,8 +105,8 @@ def test_one_that_does_not_say_so_gets_an_error(given: Any, message: str) -> Non
 
 
 def test_they_take_part_in_adapters() -> None:
-    rest: Any = {"names": named("document", range(5)), "query": "jaguar", "query_vector": DOCUMENTS[3]}
-    assert best_first(chooser_of(Weighed(), 0.9), 5, DOCUMENTS, **rest)[0].tolist() == [4, 3, 2, 1, 0]
+    rest: Any = {"query_vector": DOCUMENTS[3]}
+    assert adapted(chooser_of(Weighed(), 0.9), 5, DOCUMENTS, **rest)[0] == [4, 3, 2, 1, 0]
     # Without scores the query's cosine puts the fourth first, for a ranker that weighs it.
-    assert best_first(chooser_of(Named()), 2, DOCUMENTS, **rest)[0].tolist() == [3, 0]
-    assert best_first(chooser_of(Steps()), 2, DOCUMENTS, **rest)[0].tolist() == [4, 0]
+    assert adapted(chooser_of(Named()), 2, DOCUMENTS, **rest)[0] == [3, 0]
+    assert adapted(chooser_of(Steps()), 2, DOCUMENTS, **rest)[0] == [4, 0]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +98,56 @@ def test_each_topic_of_a_batch_has_its_own() -> None:
     assert [each.note for each in found] == [part.note for part in batch.topics()]
     refused(batch.explain, "explain.. is of one query: expected a result of diversify, or one of a batch's topics")
     refused(Diversified(np.arange(2), np.ones(2)).explain, "is of one query: expected a result of diversify")
+
+
+def test_a_result_keeps_only_what_it_shows_and_what_is_changed_later_changes_nothing() -> None:
+    generator = np.random.default_rng(0)
+    query, vectors = generator.normal(size=384), generator.normal(size=(1000, 384))
+    scores, groups = generator.normal(size=1000), generator.integers(400, size=1000)
+    given: dict[str, Any] = {"scores": scores, "groups": groups, "max_per_group": 3, "already_shown": [5, 9]}
+    given |= {"subtopics": [f"sense {s}" for s in range(8)], "embed": lambda texts: vectors[: len(texts)]}
+    for found in (diversify(query, vectors, 10, **given), diversify(query, vectors, 10)):
+        wanted = str(found.explain())
+        assert len(pickle.dumps(found)) < 4_000
+        again = pickle.loads(pickle.dumps(found))
+        assert again == found
+        assert str(again.explain()) == wanted
+        for array in (query, vectors, scores, groups):
+            array *= -1
+        assert str(found.explain()) == wanted
+        held = found._why[0]
+        assert sum(part.nbytes for part in (*held.given, held.positions) if isinstance(part, np.ndarray)) < 40_000
+    batch = diversify(None, [VECTORS, VECTORS[:2]], 3, scores=[SCORES, [1, 2]])
+    same = pickle.loads(pickle.dumps(batch))
+    assert [str(each.explain()) for each in same.topics()] == [str(each.explain()) for each in batch.topics()]
+
+
+def test_results_compare_and_convert() -> None:
+    found, other = (diversify(None, VECTORS, 2, scores=scores) for scores in (SCORES, SCORES[::-1]))
+    assert found == diversify(None, VECTORS, 2, scores=[each * 2 for each in SCORES])
+    assert found != other
+    assert found != tuple(found)
+    assert json.loads(json.dumps(found.to_dict())) == {
+        "indices": [1, 0],
+        "scores": [1.0, 0.5],
+        "filled": [False, False],
+        "notes": [found.note],
+    }
+    batch = diversify(None, [VECTORS, VECTORS[:1]], 2, scores=[SCORES, [1]])
+    assert batch.to_dict()["indices"] == [[1, 0], [0, -1]]
+    assert batch == copy.deepcopy(batch)
+    assert batch != found
+
+
+def test_what_a_document_lacks_is_unknown() -> None:
+    with pytest.warns(UserWarning, match="documents without a score"):
+        shown = explained(scores=[3, 4, None, 2], groups=["x", NAN, None, "z"], max_per_group=1, costs=[1, 2, 3, NAN],
+                          budget=99)  # fmt: skip
+    assert [reason.document for reason in shown.reasons] == [1, 0, 3, 2]
+    assert [reason.relevance for reason in shown.reasons] == [4, 3, 2, None]
+    assert [reason.group for reason in shown.reasons] == [None, "x", "z", None]
+    assert [reason.cost for reason in shown.reasons] == [2, 1, None, 3]
+    assert "documents without a cost, which count as the largest: 1" in shown.note
 
 
 def test_tables() -> None:

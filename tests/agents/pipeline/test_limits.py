@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import os
+import warnings
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -19,6 +21,9 @@ from srd_agents.registry import RANKERS
 from srd_gym.data import load_ambient
 from srd_gym.topic import Topic
 
+NAN = float("nan")
+NotATime = type("NaTType", (), {})
+"""What pandas calls a missing time."""
 STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
 EXPLICIT = ("xquad", "pm2", "vrisker")
 
@@ -267,14 +272,65 @@ def test_a_budget_below_every_cost_is_told() -> None:
         diversify(None, [np.eye(2)] * 2, 1, costs=[[1, 1], [2, 2]], budget=1.0)
 
 
+LOST = (None, NAN, np.float32("nan"), NotATime())
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_a_missing_score_ranks_last_a_missing_group_is_its_own_and_a_missing_cost_is_the_largest(lost: Any) -> None:
+    documents = np.eye(6)
+    with pytest.warns(UserWarning, match="^documents without a score, which come last: 2; strict=True") as told:
+        assert diversify(None, documents, 6, scores=[lost, 2, 1, 3, lost, 1]).indices.tolist() == [3, 1, 2, 5, 0, 4]
+    assert len(told) == 1
+    scores = [6, 5, 4, 3, 2, 1]
+    groups = ["a", lost, "a", lost, 7, UUID(int=7)]
+    with pytest.warns(UserWarning, match="^documents without a group, which are groups of their own: 2; strict"):
+        found = diversify(None, documents, 6, scores=scores, groups=groups, max_per_group=1)
+    assert found.indices.tolist() == [0, 1, 3, 4, 5]
+    assert found.note.endswith("documents without a group, which are groups of their own: 2")
+    with pytest.warns(UserWarning, match="^documents without a cost, which count as the largest: 1; strict"):
+        found = diversify(None, documents, 6, scores=scores, costs=[1, lost, 5, 1, 1, 1], budget=4)
+    assert found.indices.tolist() == [0, 3, 4, 5]
+    with pytest.warns(
+        UserWarning, match="score, .*: 3; .*cost, .*: 2; .*group, .*: 1; strict"
+    ) as told:  # of all topics
+        batch = diversify(
+            None, [documents, documents], 2, scores=[[lost, 1, 1, 1, 1, 1], [lost, lost, 1, 1, 1, 1]],
+            groups=[["a"] * 6, [lost, *"bcdef"]], max_per_group=1, costs=[[lost, lost, 1, 1, 1, 1], [1] * 6], budget=2,
+        )  # fmt: skip
+    assert len(told) == 1
+    assert [each.note.count("documents without") for each in batch.topics()] == [2, 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (
+            diversify(None, documents, 6, scores=[lost] * 6).indices.tolist()
+            == diversify(None, documents, 6).indices.tolist()
+        )
+
+
+@pytest.mark.parametrize("given", [
+    {"scores": [1, None]}, {"scores": [1, NAN]}, {"groups": ["a", None], "max_per_group": 1},
+    {"groups": ["a", 1], "max_per_group": 1}, {"groups": [UUID(int=1), UUID(int=2)], "max_per_group": 1},
+    {"costs": [1, None], "budget": 1},
+])  # fmt: skip
+def test_strict_refuses_what_is_missing(given: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"must hold|holds NaN"):
+        diversify(None, np.eye(2), 2, **given, strict=True)
+
+
+STRICT = {"max_per_group": 1, "strict": True}
+
+
 @pytest.mark.parametrize(("arguments", "error", "message"), [
     ({"groups": ["a"], "max_per_group": 1}, ValueError, r"groups have shape \(1,\), expected \(12,\): one a doc"),
     ({"groups": ["a"] * 12}, ValueError, "groups and max_per_group belong together"),
     ({"groups": ["a"] * 12, "max_per_group": 0}, ValueError, "max_per_group must be at least 1, got 0"),
-    ({"groups": [None] * 12, "max_per_group": 1}, TypeError, r"groups must hold ids .*got None \(document 0\)"),
-    ({"groups": ["a", float("nan")] * 6, "max_per_group": 1}, TypeError, r"got nan beside text \(document 1\)"),
-    ({"groups": [1, "1"] * 6, "max_per_group": 1}, TypeError, r"one kind, .*got 1 beside text \(document 0\)"),
-    ({"groups": Column(*[None, "a"] * 6), "max_per_group": 1}, TypeError, "got None beside text"),
+    (STRICT | {"groups": [None] * 12}, TypeError, r"groups must hold ids .*got None \(document 0\)"),
+    (STRICT | {"groups": ["a", float("nan")] * 6}, TypeError, r"got nan beside text \(document 1\)"),
+    (STRICT | {"groups": [1, "1"] * 6}, TypeError, r"one kind, .*got 1 beside text \(document 0\)"),
+    (STRICT | {"groups": Column(*[None, "a"] * 6)}, TypeError, "got None beside text"),
+    ({"groups": [["a"]] * 12, "max_per_group": 1}, TypeError, r"groups must hold ids, .*got \['a'\] \(document 0\)"),
+    ({"costs": [None] * 12, "budget": 1}, ValueError, "no document has a cost; give costs, or leave budget out"),
+    ({"costs": [1, None] * 6, "budget": 1, "strict": True}, TypeError, "costs must hold numbers, got None"),
     ({"groups": {"a": 12}, "max_per_group": 1}, ValueError, r"groups have shape \(\), expected \(12,\)"),
     ({"costs": [1] * 12}, ValueError, "costs and budget belong together"),
     ({"costs": [1] * 11 + [-1], "budget": 1}, ValueError, r"at least 0, got -1.0 \(document 11\)"),

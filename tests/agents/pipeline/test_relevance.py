@@ -12,7 +12,7 @@ from small_topics import Own, refused
 
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.relevance import matched
-from srd_agents.pipeline.capabilities import TAKE_RELEVANCE
+from srd_agents.pipeline.capabilities import TAKE_DIVERSITY, TAKE_RELEVANCE
 from srd_gym.topic import FloatArray
 
 
@@ -32,7 +32,7 @@ def ranked(*arguments: Any, **options: Any) -> list[int]:
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), copied=st.booleans())
 def test_cosines_as_scores_are_the_cosines_computed(ranker: str, diversity: float, seed: int, copied: bool) -> None:
-    query, vectors, cosines = case(seed)
+    query, vectors, cosines = case(seed, width=9)  # more than ranks, beyond which all tie for dpp
     if copied:
         vectors[3], cosines[3] = vectors[7], cosines[7]
     wanted = ranked(query, vectors, 8, ranker, diversity=diversity)
@@ -42,15 +42,62 @@ def test_cosines_as_scores_are_the_cosines_computed(ranker: str, diversity: floa
         assert ranked(query, vectors, 8, ranker, -cosines, diversity=diversity, relevance="cosine") == wanted
 
 
+def first_stages(rng: np.random.Generator, cosines: Any) -> dict[str, Any]:
+    """Scores [N] as first stages of six kinds give them."""
+    n = len(cosines)
+    likely = np.exp(3 * (cosines + 0.1 * rng.normal(size=n)))
+    return {
+        "reciprocal ranks": 1 / (60 + rng.permutation(n)),
+        "cosines": cosines,
+        "cosines * 100": 100 * cosines,
+        "log probabilities": np.log(likely / likely.sum()),
+        "BM25": rng.gamma(2.0, 3.0, size=n),
+        "votes": rng.integers(0, 12, size=n),
+    }
+
+
+AFFINE = ((1e4, 0.0), (1e-4, 0.0), (1.0, -7.3), (0.02, 1e3), (30.0, -1e5))
+EXPLICIT, COVERING = ("xquad", "pm2", "vrisker"), ("cover", "facility-location", "saturated-coverage")
+
+
+@pytest.mark.parametrize("ranker", [*TAKE_DIVERSITY, *COVERING, "per_cost"])
+def test_an_affine_change_of_scores_changes_no_list(ranker: str) -> None:
+    """Random sets of each kind of scores, with a query's vector and without; one of the changes each."""
+    for seed in range(200 if ranker in TAKE_RELEVANCE else 40):
+        rng = np.random.default_rng(seed)
+        query, vectors, cosines = case(seed, n=int(rng.integers(5, 60)), width=int(rng.integers(4, 40)))
+        more: dict[str, Any] = {} if ranker in COVERING else {"diversity": float(rng.choice([0.1, 0.3, 0.5, 0.7]))}
+        if ranker in EXPLICIT:
+            more["subtopics"] = rng.normal(size=(3, vectors.shape[1]))
+        elif ranker == "per_cost":
+            more |= {"per_cost": True, "costs": rng.integers(1, 9, size=len(vectors)), "budget": 20}
+        named, (a, b) = None if ranker == "per_cost" else ranker, AFFINE[seed % len(AFFINE)]
+        for kind, scores in first_stages(rng, cosines).items():
+            for known in (query, None):
+                wanted = ranked(known, vectors, 10, named, scores, **more)
+                assert ranked(known, vectors, 10, named, a * scores + b, **more) == wanted, (seed, kind)
+
+
+def test_scores_of_any_range_count() -> None:
+    """At a diversity of 0.1 nothing far down the list comes first, whatever the scores; nor does a word's BM25."""
+    _, vectors, cosines = case(n=100, width=16)
+    for kind, scores in first_stages(np.random.default_rng(0), cosines).items():
+        ranks = np.argsort(np.argsort(-scores, kind="stable"))
+        assert ranks[ranked(None, vectors, 5, "mmr", scores, diversity=0.1)].max() < 25, kind
+    words = ["cat", "car", "river", "forest", "engine", "price"]
+    texts = [f"jaguar {words[i % 6]} {words[i * 5 % 6]} {words[i * i % 6]} page {i}" for i in range(200)]
+    shown = diversify(texts=texts, query_text="jaguar", k=10, scores=np.arange(200, 0, -1.0), diversity=0.1)
+    assert shown.indices.max() < 25
+
+
 def test_the_scale_of_scores_and_the_lowest_of_them_do_not_change_the_weight() -> None:
     query, vectors, cosines = case(n=40, width=16)
     wanted = ranked(query, vectors, 8, "mmr", diversity=0.5)
-    for scale in (cosines * 30, cosines / 60 + 1, cosines * 1e30):
+    for scale in (cosines * 30, cosines / 60 + 1, cosines * 1e30, (1 + cosines) / 2):
         assert ranked(query, vectors, 8, "mmr", scale, diversity=0.5) == wanted
-    assert ranked(None, vectors, 8, "mmr", cosines, diversity=0.5) == wanted, "within [-1, 1] they count as they are"
-    assert ranked(None, vectors, 8, "mmr", cosines * 30, diversity=0.5) == ranked(
-        None, vectors, 8, "mmr", cosines, diversity=0.5, relevance="scaled"
-    )
+    scaled = ranked(None, vectors, 8, "mmr", cosines, diversity=0.5, relevance="scaled")
+    for scale in (cosines, cosines * 30):
+        assert ranked(None, vectors, 8, "mmr", scale, diversity=0.5) == scaled, "nothing says how far cosines differ"
 
 
 @pytest.mark.parametrize("relevance", ["cosine", "scores", "scaled", "matched", "rank"])
@@ -80,10 +127,13 @@ def test_a_ranker_that_is_an_object_ranks_as_it_was_made_unless_it_is_given_a_di
 @pytest.mark.parametrize(("scores", "cosines", "wanted"), [
     ([3, 1, 2], [0.3, 0.1, 0.2], [0.3, 0.1, 0.2]),
     ([0.31, 0.09, 0.2], [0.31, 0.09, 0.2004], [0.31, 0.09, 0.2004]),
-    ([0.9, 0.2], None, [0.9, 0.2]),
+    ([0.4, 0.2, 0.3], [0.3, 0.1, 0.2], [0.3, 0.1, 0.2]),
+    ([0.01, 0.02, 0.03], [0.3, 0.2, 0.1], [0.1, 0.2, 0.3]),
+    ([0.8001, 0.8003, 0.8002], [0.8003, 0.8001, 0.8002], [0.8001, 0.8003, 0.8002]),
+    ([0.9, 0.2], None, [1, 0]),
     ([9, 2, 5.5], None, [1, 0, 0.5]),
     ([9, 2, 5.5], [0.1, 0.1, 0.1], [1, 0, 0.5]),
-    ([0.5, 0.5], [0.1, 0.3], [0.5, 0.5]),
+    ([0.5, 0.5], [0.1, 0.3], [1, 1]),
     ([7, 7], [0.1, 0.3], [1, 1]),
     ([7], [0.1], [1]),
 ])  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,10 +48,22 @@ def test_behind_a_retriever() -> None:
     cosines = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1) / np.linalg.norm(QUERY)
     order = np.argsort(-cosines)[:10]
     for diversity in (0.0, 0.5, 1.0):
-        found = pipeline(top_k=4, diversity=diversity).run({"retriever": {"query_embedding": QUERY.tolist()}})
+        asked = {"query_embedding": QUERY.tolist()}
+        found = pipeline(top_k=4, diversity=diversity).run({"retriever": asked, "ranker": asked})
         expected = diversify(QUERY, VECTORS[order], 4, "mmr", scores=cosines[order], diversity=diversity).indices
         assert ids(found["ranker"]) == [str(order[i]) for i in expected]
         assert [document.score for document in found["ranker"]["documents"]] == [1, 1 / 2, 1 / 3, 1 / 4]
+
+
+def test_hybrid_retrieval_gives_a_document_once_and_some_of_it_without_an_embedding() -> None:
+    both = [*retrieved(), *[replace(each, embedding=None, score=0.5 * (each.score or 0)) for each in retrieved()]]
+    assert ids(DiverseRanker().run(both)) == ids(DiverseRanker().run(retrieved()))
+    assert ids(DiverseRanker().run(both[::-1])) == ids(DiverseRanker().run(retrieved()))
+    assert ids(asyncio.run(DiverseRanker(diversity=0.4).run_async(both))) == ids(
+        DiverseRanker(diversity=0.4).run(retrieved())
+    )
+    with pytest.raises(ValueError, match=r"document 12 \(id '0'\) is duplicated; keep one document of an id"):
+        DiverseRanker(strict=True).run(both)
 
 
 def test_what_a_run_says_goes_before_what_the_component_says() -> None:

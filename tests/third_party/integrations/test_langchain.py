@@ -73,6 +73,15 @@ def test_vectors_and_scores_out_of_the_metadata() -> None:
     assert compressor.compress_documents(given, "jaguar") == given[:-4:-1]
 
 
+def test_a_missing_score_ranks_last_and_an_id_is_one_document() -> None:
+    given = [Document(str(i), id=f"id {i % 3}", metadata={"score": (3, None, 1, 9, 2, None)[i]}) for i in range(6)]
+    compressor = DiverseCompressor(embeddings=MODEL, k=9, score_key="score")
+    assert texts(compressor.compress_documents(given, "jaguar")) == ["3", "4", "2"]
+    bare = [Document(one.page_content, metadata=one.metadata) for one in given]
+    with pytest.warns(UserWarning, match="documents without a score, which come last: 2; strict=True"):
+        assert texts(compressor.compress_documents(bare, "jaguar")) == ["3", "0", "4", "2", "1", "5"]
+
+
 def test_a_weight_set_later_counts() -> None:
     given = [Document(text) for text in TEXTS]
     compressor = DiverseCompressor(embeddings=MODEL, lambda_mult=1)
@@ -86,7 +95,9 @@ def test_documents_without_vectors_or_scores_and_models_that_give_too_few_are_re
     with pytest.raises(ValueError, match=r"document 1 \(id 'd1'\) has no embedding; .*metadata\['vec'\]"):
         DiverseCompressor(vector_key="vec").compress_documents(bare, "jaguar")
     with pytest.raises(ValueError, match=r"document 0.* has no score: score_key='score' is not in its metadata"):
-        DiverseCompressor(embeddings=MODEL, score_key="score").compress_documents(bare, "jaguar")
+        DiverseCompressor(embeddings=MODEL, score_key="score", strict=True).compress_documents(bare, "jaguar")
+    with pytest.warns(UserWarning, match="no document has a score, so none counts: document 0 .*leave score_key out"):
+        assert DiverseCompressor(embeddings=MODEL, score_key="score").compress_documents(bare, "jaguar") == bare
 
     class Short(Known):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:

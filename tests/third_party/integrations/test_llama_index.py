@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from adapters import Known, KnownToLlamaIndex
 from llama_index.core import VectorStoreIndex
 from llama_index.core.llms import MockLLM
+from llama_index.core.postprocessor import PrevNextNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.storage.docstore import SimpleDocumentStore
 from small_topics import refused
 
 from srd_agents import diversify
@@ -62,6 +65,22 @@ def test_nodes_bring_their_own_embeddings() -> None:
     postprocessor.postprocess_nodes(given)
     assert given == retrieved()
     assert postprocessor.postprocess_nodes([]) == []
+
+
+def test_nodes_that_llamaindex_itself_adds_without_a_score_come_last() -> None:
+    nodes = retrieved()
+    for node, following in pairwise(nodes):
+        node.node.relationships[NodeRelationship.NEXT] = following.node.as_related_node_info()
+    store = SimpleDocumentStore()
+    store.add_documents([node.node for node in nodes])
+    found = PrevNextNodePostprocessor(docstore=store, num_nodes=2, mode="next").postprocess_nodes(nodes[:3])
+    lost = [node.node_id for node in found if node.score is None]
+    assert lost
+    with pytest.warns(UserWarning, match="documents without a score, which come last"):
+        shown = DiversePostprocessor(top_n=9).postprocess_nodes(found)
+    assert [node.node_id for node in shown][-len(lost) :] == lost
+    assert len(shown) == len(found)
+    refused(lambda: DiversePostprocessor(strict=True).postprocess_nodes(found), "has no score, and others have")
 
 
 def test_without_scores_it_is_the_cosine_or_the_order() -> None:

@@ -14,7 +14,7 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
 from numpy.typing import NDArray
 
-from srd_agents import diversify
+from srd_agents import diversify, make_ranker
 from srd_gym.data import load_ambient
 from srd_train.commands.mcp import diversify_results
 from srd_train.serving.json_lines import rank_lines
@@ -49,8 +49,11 @@ def test_cosines_given_as_scores_and_any_scores_of_their_shape(queries: Any, wan
     for (query, vectors, scores), expected in zip(queries, wanted, strict=True):
         assert diversify(query, vectors, K, ranker, scores, diversity=0.5).indices.tolist() == expected
         if not is_tied(scores):
-            for q, s in ((query, 40 * scores), (query, 7 + scores / 2), (None, scores)):
-                assert diversify(q, vectors, K, ranker, s, diversity=0.5).indices.tolist() == expected
+            for s in (40 * scores, 7 + scores / 2):
+                assert diversify(query, vectors, K, ranker, s, diversity=0.5).indices.tolist() == expected
+        wide = scores.astype(float)
+        unknown = [diversify(None, vectors, K, ranker, s, diversity=0.5) for s in (wide, 40 * wide, 7 + wide / 2)]
+        assert unknown[0] == unknown[1] == unknown[2], "without the query's vector nothing tells that they are cosines"
 
 
 @pytest.mark.parametrize(("adapter", "called"), ADAPTERS.values(), ids=ADAPTERS)
@@ -101,6 +104,47 @@ def test_langchains_own_marginal_relevance(queries: Any, lambda_mult: float) -> 
     assert differ <= 4  # of 44
 
 
+def with_a_copy(seed: int, weighed: float = 0.0) -> Query:
+    """Random documents, one of which comes twice, in the order of their cosines with the query."""
+    rng = np.random.default_rng(seed)
+    query, vectors = rng.normal(size=8) + weighed, rng.normal(size=(12, 8)) + weighed
+    vectors[rng.integers(6, 12)] = vectors[rng.integers(6)]
+    cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
+    order = np.argsort(-cosines, kind="stable")
+    return query, vectors[order], cosines[order]
+
+
+@pytest.mark.parametrize("lambda_mult", [0.2, 0.5, 0.8])
+def test_langchains_own_holds_with_copies_where_near_duplicates_stay(lambda_mult: float) -> None:
+    """200 sets with a document that comes twice: a copy may come last, or as LangChain's own list has it."""
+    moved = 0
+    for query, vectors, scores in map(with_a_copy, range(200)):
+        own = maximal_marginal_relevance(query, list(vectors), lambda_mult, K)
+        assert ADAPTERS["langchain"][0](query, vectors, scores, K, lambda_mult, near_duplicates=None) == own
+        moved += ADAPTERS["langchain"][0](query, vectors, scores, K, lambda_mult) != own
+    assert moved > 0
+
+
+@pytest.mark.parametrize("lambda_mult", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize(("norm_rel", "relevance"), [(False, "scores"), (True, "scaled")])
+@pytest.mark.parametrize("weighed", [0.0, 0.5])
+def test_pyterrier_drs_mmr_scorer_takes_cosines_below_0_as_0(
+    lambda_mult: float, norm_rel: bool, relevance: str, weighed: float
+) -> None:
+    for seed in range(40):
+        query, vectors, cosines = with_a_copy(seed, weighed)
+        scores = 10 * cosines + 0.01 * np.arange(12, 0, -1)
+        units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        value = (scores - scores.min()) / np.ptp(scores) if norm_rel else scores
+        nearest, own = np.zeros(12), list[int]()
+        for _ in range(K):
+            own.append(int(np.where(np.isin(range(12), own), -np.inf, lambda_mult * value - nearest).argmax()))
+            nearest = np.maximum(nearest, (1 - lambda_mult) * units @ units[own[-1]])
+        options: dict[str, Any] = {"relevance": relevance, "near_duplicates": None}
+        clipped = make_ranker("mmr", clip=True)
+        assert ADAPTERS["pyterrier"][0](query, vectors, scores, K, lambda_mult, clipped, **options) == own
+
+
 def langchains_others(query: NDArray[Any], vectors: NDArray[Any], lambda_mult: float) -> list[list[int]]:
     """LangChain's own lists of the same documents in float64, and in other orders."""
     lists = [maximal_marginal_relevance(query.astype(float), list(vectors.astype(float)), lambda_mult, K)]
@@ -122,6 +166,9 @@ def test_llamaindexs_own_compares_with_the_last_pick_only(queries: Any, mmr_thre
         if not is_tied(scores):
             assert ours[:2] == own[:2]
     assert differ > len(queries) / 2
+    for query, vectors, scores in map(with_a_copy, range(100)):
+        own = get_top_k_mmr_embeddings(query, list(vectors), similarity_top_k=2, mmr_threshold=mmr_threshold)[1]
+        assert ADAPTERS["llama_index"][0](query, vectors, scores, 2, mmr_threshold, near_duplicates=None) == own
 
 
 def is_tied(scores: NDArray[Any]) -> bool:

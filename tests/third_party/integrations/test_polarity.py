@@ -90,6 +90,18 @@ def test_no_weight_keeps_the_order_and_shows_copies_last(adapter: Adapter, calle
 
 
 @EVERY
+@settings(max_examples=25, deadline=None)
+@given(case=cases())
+def test_near_duplicates_come_where_the_caller_says(adapter: Adapter, called: Any, case: Case) -> None:
+    query, vectors, scores = case
+    for near in (None, 0.5, 0.9999):
+        wanted = diversify(query, vectors, len(vectors), "mmr", scores=scores, diversity=0.4, near_duplicates=near)
+        assert adapter(*case, len(vectors), called(0.4), near_duplicates=near) == wanted.indices.tolist()
+    with pytest.raises(ValueError, match="near_duplicates must be"):
+        adapter(*case, 2, called(0.4), near_duplicates=2)
+
+
+@EVERY
 @pytest.mark.parametrize(("diversity", "ranker", "message"), [
     *((weight, None, "lambda_mult|diversity|mmr_threshold|Lambda") for weight in (-0.1, 1.1, float("nan"))),
     (0.5, "random", r"ranker 'random' does not: leave \w+ out, or take one that does: mmr, msd"),

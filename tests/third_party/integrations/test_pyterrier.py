@@ -98,9 +98,26 @@ def test_bad_rows_and_options_are_named_and_an_empty_frame_stays_empty() -> None
     bare = given.drop(columns="score")
     refused(lambda: DiverseReranker().transform(bare), "topic 'q2': document 1 has no vector; give it, embed=")
     twice = frame().replace({"docno": {"d1": "d0"}})
-    refused(lambda: DiverseReranker().transform(twice), "topic 'q1': doc_ids holds 'd0' twice")
+    refused(lambda: DiverseReranker(strict=True).transform(twice), "topic 'q1': doc_ids holds 'd0' twice")
     refused(lambda: DiverseReranker(k=0), "k must be at least 1, got 0")
     assert DiverseReranker(load_ranker("mmr")).transform(frame().iloc[:0]).empty
+
+
+def test_a_document_is_shown_once_and_what_a_row_lacks_ends_nothing() -> None:
+    one, two = frame().assign(site="a", tokens=1.0, seen=False), frame().assign(site=None, tokens=np.nan, seen=None)
+    two["score"], two["doc_vec"] = two["score"] + 0.5, None
+    both = pd.concat([one, two], ignore_index=True)
+    plain, limits = DiverseReranker(), {"group_key": "site", "max_per_group": 8, "cost_key": "tokens", "budget": 8}
+    for reranker in (plain, DiverseReranker(**limits, shown_key="seen"), DiverseReranker(Lambda=0.5)):
+        wanted = reranker.transform(one)
+        found = reranker.transform(both)
+        assert found[["qid", "docno", "rank"]].equals(wanted[["qid", "docno", "rank"]])
+        assert found["tokens"].isna().all(), "the row of the best score is shown"
+    lost = one.assign(score=one["score"].where(one["docno"] != "d0"), site=one["site"].where(one["docno"] != "d1"))
+    with pytest.warns(UserWarning, match="a score, which come last: 2; .*a group, which are groups of their own: 2"):
+        shown = DiverseReranker(group_key="site", max_per_group=3).transform(lost)
+    assert shown[shown["qid"] == "q1"]["docno"].tolist() == ["d1", "d2", "d3", "d4"]
+    refused(lambda: DiverseReranker(strict=True).transform(lost), "scores holds NaN", ValueError)
 
 
 @pytest.mark.data

@@ -34,6 +34,7 @@ def test_parameters_are_read_set_and_cloned() -> None:
     made = DiverseNeighbors(3, n_candidates=20, diversity=0.0, ranker="dpp")
     given = {"n_neighbors": 3, "n_candidates": 20, "diversity": 0.0, "ranker": "dpp"}
     unset = {"max_per_group": None, "budget": None, "relevance": None, "fill": False, "per_cost": False}
+    unset |= {"near_duplicates": 0.9999, "strict": False}
     assert made.get_params() == {**given, **unset}
     assert clone(made).get_params() == made.get_params()
     fitted = made.fit(DOCUMENTS)
@@ -47,6 +48,16 @@ def test_no_diversity_is_scikit_learns_own_search() -> None:
         distances, places = DiverseNeighbors(6, n_candidates=10, **options).fit(DOCUMENTS).kneighbors(QUERIES)
         np.testing.assert_array_equal(places, own[1])
         np.testing.assert_allclose(distances, own[0], atol=1e-6)
+
+
+def test_equally_near_documents_stand_in_their_order_whatever_their_lengths() -> None:
+    generator = np.random.default_rng(0)
+    bags = (generator.random((60, 12)) < 0.3).astype(float)
+    wanted = DiverseNeighbors(10, near_duplicates=None).fit(bags).predict(bags[:5] + bags[5:10])
+    for _ in range(20):
+        scaled = bags * generator.uniform(1e-3, 1e3, size=(60, 1))
+        found = DiverseNeighbors(10, near_duplicates=None).fit(scaled).predict(bags[:5] + bags[5:10])
+        assert found.tolist() == wanted.tolist()
 
 
 def test_no_more_candidates_are_looked_at_than_asked_for() -> None:
@@ -86,7 +97,11 @@ def test_groups_budgets_and_what_was_shown() -> None:
     refused(
         lambda: search.fit(DOCUMENTS, groups=groups[1:], costs=costs), r"^groups have shape \(29,\), expected \(30,\)"
     )
-    refused(lambda: search.fit(DOCUMENTS, groups=[1, "1"] * 15, costs=costs), "^groups must hold ids of one", TypeError)
+    lost: dict[str, Any] = {"groups": [1, "1", None] * 10, "costs": [1.0, None, 2.0] * 10}
+    with pytest.warns(UserWarning, match="without a group, .*: 10; .*without a cost, .*: 10; strict=True"):
+        assert clone(search).fit(DOCUMENTS, **lost).costs_.max() == 2
+    strict = clone(search).set_params(strict=True)
+    refused(lambda: strict.fit(DOCUMENTS, **lost), "^groups must hold ids of one", TypeError)
     refused(lambda: search.fit(DOCUMENTS, groups=groups, costs=-costs), "^costs must be at least 0, got -1.0")
     refused(lambda: search.predict(QUERIES, already_shown=[None]), "expected already_shown of 4 queries .*got 1")
 

@@ -86,7 +86,7 @@ def diversify_results(arguments: Mapping[str, Any]) -> list[int]:
         raise ValueError(
             "beside doc_vectors, subtopics must be embeddings of the same model, or rated: subtopic_scores"
         )
-    found = diversify(**given)
+    found = diversify(**given, strict=True)
     if found.indices.ndim > 1:
         raise ValueError("doc_vectors must be embeddings, one a result of one query: [[0.1, 0.2], [0.3, 0.4]]")
     return [int(place) for place in found.indices]

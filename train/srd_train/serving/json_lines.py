@@ -158,7 +158,8 @@ class _LineRanker:
         if nothing:
             return {"ranking": [], "filled": []} if chooser.limits.fill else {"ranking": []}
         shown_before = _positions(given["doc_ids"], limits["already_shown"])
-        limit = chooser.limits.of(topic, order, limits["groups"], limits["costs"], shown_before)
+        told = Given(topic.query_id, groups=limits["groups"], costs=limits["costs"], already_shown=shown_before)
+        limit = chooser.limits.of(topic, order, told)
         (ranking,) = chooser.show([topic], k, [limit])
         ids = given["doc_ids"]
         shown_now = [ids[i] for i in (ranking if order is None else order[ranking]).tolist()]
@@ -218,8 +219,9 @@ def _by_words(given: Mapping[str, Any]) -> dict[str, Any]:
     """Vectors that compare a line's texts by their words, as `diversify` does without vectors."""
     fields = ("query_vector", "query_text", "doc_texts", "subtopics", "subtopic_scores")
     asked: dict[str, Any] = {key: given.get(key) for key in fields}
-    line = Given(str(given["query_id"]), **asked)
-    ready = ready_to_rank(line, None, named="subtopics" in given, alone=True)
+    line = Given(str(given["query_id"]), scores=given.get("retrieval_scores"), **asked)
+    named = not {"subtopics", "subtopic_scores"}.isdisjoint(given)
+    (ready,) = ready_to_rank([line], None, named=named, alone=True)
     made = {"doc_vectors": ready.doc_vectors, "query_vector": ready.query_vector}
     if ready.subtopics is not None:
         made["subtopics"] = list(ready.subtopics)

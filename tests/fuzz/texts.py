@@ -10,7 +10,7 @@ from typing import Any
 
 from fuzz.damage import mutated
 
-from srd_agents.llm.answers import parse_names, parse_permutation, parse_rating
+from srd_agents.llm.answers import parse_names, parse_permutation
 from srd_agents.pipeline.naming import about
 from srd_agents.registry import import_own
 from srd_gym.core.own import made_of
@@ -100,9 +100,6 @@ def answers(rng: random.Random) -> Case:
     def read() -> None:
         ranking = timely(partial(parse_permutation, count=count), text)
         assert isinstance(ranking, Exception) or sorted(ranking[0].tolist()) == list(range(count))
-        for scale in ("0-5", "yes-no"):
-            rating = timely(partial(parse_rating, scale=scale), text)
-            assert isinstance(rating, Exception) or rating in range(6)
         names = timely(parse_names, text)
         if isinstance(names, Exception):
             raise names

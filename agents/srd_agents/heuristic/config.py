@@ -71,14 +71,6 @@ class CoverConfig(CoverageConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SaturatedCoverageConfig(CoverageConfig):
-    """Options of saturated coverage."""
-
-    saturation: Positive = 5.0
-    """a: a candidate is covered once the chosen documents resemble it as much as a / N of all candidates do."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class ExplicitConfig(Config):
     """Options of PM-2, and of every explicit method, which is given the subtopics."""
 

@@ -1,4 +1,4 @@
-"""Rankers whose documents are to stand for all candidates: COVER, facility location and saturated coverage.
+"""Rankers whose documents are to stand for all candidates: COVER and facility location.
 
 Each adds to relevance a monotone submodular function of the documents chosen: what a document adds only falls as the
 list grows. The greedy choice is therefore within 1 - 1/e of the best set (Nemhauser, Wolsey & Fisher 1978), and large
@@ -17,12 +17,12 @@ Shapes: B topics side by side, N candidates, F vector width, M some of the candi
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from srd_agents.heuristic.config import CoverageConfig, CoverConfig, SaturatedCoverageConfig
+from srd_agents.heuristic.config import CoverageConfig, CoverConfig
 from srd_agents.heuristic.greedy import BLOCK, Choice, rows_of
 from srd_agents.heuristic.stepwise import TIED, best, least_tied
 from srd_agents.heuristic.trade_off import Weighing
@@ -51,20 +51,13 @@ class Covering(Weighing):
     def __init__(self, config: CoverageConfig | None = None) -> None:
         self.config: CoverageConfig = config or CoverageConfig()
 
-    saturates: ClassVar[bool] = False
-    """Whether `worth` looks at the limit."""
-
-    def limit(self, whole: FloatArray) -> FloatArray:
-        """Where each candidate is saturated: [..., N] from the sum of its similarities, [..., N]."""
-        return whole
-
     @abstractmethod
     def folded(self, state: FloatArray, similarity: FloatArray) -> FloatArray:
         """The state with one more document, [..., N], from its similarities with all candidates, [..., N]."""
 
     @abstractmethod
-    def worth(self, state: FloatArray, limit: FloatArray) -> FloatArray:
-        """Degree to which each candidate is represented: [..., N] from states, and what `limit` gave."""
+    def worth(self, state: FloatArray) -> FloatArray:
+        """Degree to which each candidate is represented: [..., N] from states."""
 
     def _shape(self, topic: Topic) -> tuple[int, ...]:
         n, width = topic.require_vectors(f"ranker {self.name!r}").shape
@@ -95,7 +88,7 @@ class Cover(Covering):
         """The sum of similarities."""
         return state + similarity
 
-    def worth(self, state: FloatArray, limit: FloatArray) -> FloatArray:
+    def worth(self, state: FloatArray) -> FloatArray:
         """Its power."""
         powers: FloatArray = np.sqrt(state) if self.config.gamma == 0.5 else state ** np.float32(self.config.gamma)
         return powers
@@ -114,36 +107,9 @@ class FacilityLocation(Covering):
         nearest: FloatArray = np.maximum(state, similarity)
         return nearest
 
-    def worth(self, state: FloatArray, limit: FloatArray) -> FloatArray:
+    def worth(self, state: FloatArray) -> FloatArray:
         """That similarity."""
         return state
-
-
-class SaturatedCoverage(Covering):
-    """Saturated coverage: C(S) = sum over candidates i of min(sum over s in S of w_is, (a / N) sum over all j of w_ij).
-
-    The first term of Lin & Bilmes (ACL-HLT 2011); relevance takes the place of their diversity reward.
-    """
-
-    name: ClassVar[str] = "saturated-coverage"
-    saturates = True
-
-    def __init__(self, config: SaturatedCoverageConfig | None = None) -> None:
-        self.config: SaturatedCoverageConfig = config or SaturatedCoverageConfig()
-
-    def limit(self, whole: FloatArray) -> FloatArray:
-        """Where a candidate is saturated."""
-        limit: FloatArray = whole * np.float32(min(1.0, self.config.saturation / whole.shape[-1]))
-        return limit
-
-    def folded(self, state: FloatArray, similarity: FloatArray) -> FloatArray:
-        """The sum of similarities."""
-        return state + similarity
-
-    def worth(self, state: FloatArray, limit: FloatArray) -> FloatArray:
-        """That sum up to the limit."""
-        up_to: FloatArray = np.minimum(state, limit)
-        return up_to
 
 
 class _Topic:
@@ -169,10 +135,10 @@ class _Topic:
         return np.maximum(cosines, 0, out=cosines)
 
 
-def _gains(ranker: Covering, similarities: FloatArray, state: FloatArray, limit: FloatArray) -> FloatArray:
-    """Gains of candidates: [..., M] from their similarities [..., M, N], and states and limits [..., N]."""
-    state, limit = state[..., None, :], limit[..., None, :]
-    added: FloatArray = ranker.worth(ranker.folded(state, similarities), limit) - ranker.worth(state, limit)
+def _gains(ranker: Covering, similarities: FloatArray, state: FloatArray) -> FloatArray:
+    """Gains of candidates: [..., M] from their similarities [..., M, N], and states [..., N]."""
+    state = state[..., None, :]
+    added: FloatArray = ranker.worth(ranker.folded(state, similarities)) - ranker.worth(state)
     gains: FloatArray = added.sum(axis=-1)
     return gains
 
@@ -186,12 +152,11 @@ class _Choice(Choice):
         every = np.arange(topics[0].n_candidates)
         self._ranker, self._weight, self._each = ranker, each[0].weight, np.arange(len(each))
         self._similarities = np.stack([own.similarities(every) for own in each])
-        self._limit = ranker.limit(self._similarities.sum(axis=-1))
         self._state = np.zeros_like(self.value)
 
     def scores(self) -> FloatArray:
         """[B, N]."""
-        gains = _gains(self._ranker, self._similarities, self._state, self._limit)
+        gains = _gains(self._ranker, self._similarities, self._state)
         gains *= self._weight
         gains += self.value
         return gains
@@ -207,14 +172,12 @@ class _Lazy:
     def __init__(self, ranker: Covering, topic: Topic) -> None:
         self._ranker, self._topic = ranker, _Topic(ranker, topic)
         self._state = np.zeros(topic.n_candidates, dtype=np.float32)
-        self._limit = self._state
-        if ranker.saturates:
-            self._limit = ranker.limit(self._in_blocks(lambda part: self._topic.similarities(part).sum(axis=-1)))
 
     def first(self, k: int) -> IntArray:
         """The first k: [k] int64."""
         ranking = np.empty(k, dtype=np.int64)
-        bound = self._in_blocks(self._scores)
+        every = np.arange(len(self._state))
+        bound = np.concatenate([self._scores(every[start : start + _AT_ONCE]) for start in every[::_AT_ONCE]])
         doubt = _DOUBT * float((bound - self._topic.value).max(initial=0))
         ranking[0] = chosen = best(bound, self._topic.ties, TIED)
         for rank in range(1, k):
@@ -238,11 +201,6 @@ class _Lazy:
     def _scores(self, documents: IntArray) -> FloatArray:
         """Scores of some candidates, [M]."""
         similarities = self._topic.similarities(documents)
-        gains = self._topic.weight * _gains(self._ranker, similarities, self._state, self._limit)
+        gains = self._topic.weight * _gains(self._ranker, similarities, self._state)
         gains += self._topic.value[documents]
         return gains
-
-    def _in_blocks(self, work: Callable[[IntArray], FloatArray]) -> FloatArray:
-        """Apply `work` to all candidates in blocks: [N]."""
-        every = np.arange(len(self._state))
-        return np.concatenate([work(every[start : start + _AT_ONCE]) for start in every[::_AT_ONCE]])

@@ -1,4 +1,4 @@
-"""Answers of language models, read: names, rankings and ratings, in time that is linear in the answer's length."""
+"""Answers of language models, read: names and rankings, in time that is linear in the answer's length."""
 
 from __future__ import annotations
 
@@ -260,29 +260,3 @@ def _orders(run: str) -> list[list[int]]:
         orders[-1] += line
         known.update(line)
     return orders
-
-
-# Ratings
-
-_DIGIT = re.compile(r"\W*(?:(?:rating|score|grade)\W*)?([0-5])(?:\s*/\s*5)?\W*", re.I)
-_YES_NO = re.compile(r"\W*(yes|no)\W*", re.I)
-_LARGEST = 1e30
-
-
-def parse_rating(answer: Any, scale: str) -> float:
-    """The rating in a model's answer.
-
-    Args:
-        answer: text, or a number (of numpy, too), which stays as it is.
-        scale: "0-5" or "yes-no".
-
-    Raises:
-        TypeError: neither text nor a finite number.
-        ValueError: no rating; the message shows the answer.
-    """
-    if isinstance(answer, int | float | np.number) and not isinstance(answer, bool) and -_LARGEST < answer < _LARGEST:
-        return float(answer)
-    match = (_DIGIT if scale == "0-5" else _YES_NO).fullmatch(said(answer))
-    if match is None:
-        raise ValueError(f"expected a rating ({scale}); the model answered {shown(answer)}")
-    return float(match[1]) if scale == "0-5" else float(match[1].lower() == "yes")

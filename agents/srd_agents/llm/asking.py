@@ -1,4 +1,4 @@
-"""A language model asked: its client, the cache of its answers, answers of no use, and the base of rankers that ask."""
+"""A language model asked: its client, the cache of its answers, and answers of no use."""
 
 from __future__ import annotations
 
@@ -7,23 +7,17 @@ import json
 import os
 import re
 import warnings
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from srd_agents.llm.client import TAKEN, client_of
-from srd_agents.llm.config import LanguageModelConfig
-from srd_gym.checks import check_integer, check_option
-from srd_gym.dtypes import IntArray
+from srd_agents.llm.client import client_of
+from srd_gym.checks import check_option
 from srd_gym.files import PathLike, written_atomically
-from srd_gym.reading import reading, shown, shown_text
-from srd_gym.showing import repr_of
-from srd_gym.topic import Topic
+from srd_gym.reading import reading, shown_text
 
-C = TypeVar("C", bound=LanguageModelConfig)
 R = TypeVar("R")
 OnError = Literal["order", "raise"]
 """The ranking goes on without an answer that is of no use, or its error is raised."""
@@ -32,8 +26,6 @@ Cache = PathLike | MutableMapping[str, str]
 
 SHOWN = 200
 """Characters of prompts, answers and reasons that people are shown."""
-_BRACKETS = str.maketrans("[]\uff3b\uff3d【】\u3014\u3015", "()()()()")
-"""Square brackets are those of passages' numbers: documents and queries have none in prompts."""
 
 
 class Question(NamedTuple, Generic[R]):
@@ -184,77 +176,3 @@ def filled(prompt: str, **parts: str) -> str:
 def reason(error: Exception) -> str:
     """An error in one short line."""
     return shown_text(" ".join(f"{type(error).__name__}: {error}".split()), SHOWN)
-
-
-class LanguageModelRanker(ABC, Generic[C]):
-    """A ranker that asks a language model, by texts alone.
-
-    Topics need the query's text and the documents' texts. Prompts that do not depend on each other are asked together.
-    Answers are read strictly: what is wrong with them is repaired and counted, never guessed. Where the client raises,
-    or an answer is of no use, the documents asked about keep their order, unless `on_error` is "raise".
-
-    Args:
-        config: the client, and how it is asked.
-
-    Attributes:
-        counts: of all rankings so far, by what happened: "prompts", "asked" (not in the cache), "failed" (the client
-            raised), "ok", and the flaws.
-
-    Raises:
-        ValueError: no client, an openai client without a model's name, a prompt that lacks a part, or a cache for a
-            model without a name.
-        TypeError: a client or a cache that is none.
-    """
-
-    __repr__ = repr_of("config")
-
-    name: ClassVar[str]
-    parts: ClassVar[tuple[str, ...]]
-    """Fields that a prompt must hold, in braces."""
-
-    def __init__(self, config: C) -> None:
-        self.config = config
-        if config.llm is None:
-            raise ValueError(
-                f'ranker {self.name!r} asks a language model: give the client, make_ranker("{self.name}", '
-                f"llm=client): {TAKEN}. Commands and recipes take a class of yours that gives it, "
-                '"module:Class" with --trust'
-            )
-        lacking = [part for part in self.parts if f"{{{part}}}" not in self.prompt]
-        if lacking:
-            raise ValueError(f"prompt must hold {{{lacking[0]}}}, got {shown_text(self.prompt, SHOWN)!r}")
-        self.asker = Asker(config.llm, config.model, config.cache, config.on_error)
-        self.counts = self.asker.counts
-
-    @property
-    @abstractmethod
-    def prompt(self) -> str:
-        """The prompt, with parts in braces."""
-
-    @abstractmethod
-    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank_batch` for topics that have texts."""
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k documents: [min(k, N)] int64."""
-        return self.rank_batch([topic], k)[0]
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic; prompts of all topics are asked together.
-
-        Raises:
-            ValueError: a topic without the text of its query or of its documents.
-        """
-        check_integer("k", k, 1)
-        for topic in topics:
-            if topic.doc_texts is None or not (topic.query_text or "").strip():
-                what = "documents' texts" if topic.doc_texts is None else "query text"
-                raise ValueError(
-                    f"topic {shown(topic.query_id)} has no {what}, which ranker {self.name!r} shows to the model; give "
-                    "doc_texts and query_text"
-                )
-        return self._rank_batch(topics, k)
-
-    def cut(self, text: str) -> str:
-        """The beginning of a text of others, in single spaces and without square brackets."""
-        return " ".join(text.translate(_BRACKETS).split()[: self.config.words])

@@ -1,4 +1,4 @@
-"""Options of rankers that ask a language model."""
+"""Options of the ranker that asks a language model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from srd_agents.training.options import Config, Count
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanguageModelConfig(Config):
-    """Options that both rankers share."""
+class ListwiseConfig(Config):
+    """The listwise ranker."""
 
     llm: Any = None
     """The client, as `srd_agents.pipeline.naming.Namer` takes it: a LangChain chat model, a Haystack chat generator, a
@@ -27,12 +27,6 @@ class LanguageModelConfig(Config):
     """Prompt in place of the ranker's own."""
     words: Count = 300
     """Largest number of words of a document in a prompt."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ListwiseConfig(LanguageModelConfig):
-    """The listwise ranker."""
-
     aim: Literal["diversity", "relevance"] = "diversity"
     """Aim of the prompt: as many meanings and sides as possible among the first results, or only relevance."""
     window: Count = 20
@@ -48,11 +42,3 @@ class ListwiseConfig(LanguageModelConfig):
             raise ValueError(
                 f"step must be at most window, or documents are passed over; got step {self.step}, window {self.window}"
             )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PointwiseConfig(LanguageModelConfig):
-    """The pointwise ranker."""
-
-    scale: Literal["0-5", "yes-no"] = "0-5"
-    """Answers of the model: a grade from 0 (not at all) to 5 (fully), or yes (1) and no (0)."""

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from srd_agents.llm.answers import parse_permutation
-from srd_agents.llm.asking import LanguageModelRanker, Question, filled
+from srd_agents.llm.asking import SHOWN, Asker, Question, filled
+from srd_agents.llm.client import TAKEN
 from srd_agents.llm.config import ListwiseConfig
+from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
-from srd_gym.reading import shown
+from srd_gym.reading import shown, shown_text
+from srd_gym.showing import repr_of
 from srd_gym.topic import Topic
 
 PROMPT = """\
@@ -27,9 +30,11 @@ AIMS = {
     "diversity": "The first passages should answer it and cover as many of its meanings and sides as can be.",
 }
 """Aim of the prompt."""
+_BRACKETS = str.maketrans("[]\uff3b\uff3d【】\u3014\u3015", "()()()()")
+"""Square brackets are those of passages' numbers: documents and queries have none in prompts."""
 
 
-class Listwise(LanguageModelRanker[ListwiseConfig]):
+class Listwise:
     """RankGPT (Sun et al., EMNLP 2023): the model permutes a window that slides from the list's tail to its head.
 
     With windows of w documents and steps of s, window i holds ranks max(0, N - w - i s) to N - i s. The model's answer
@@ -37,9 +42,10 @@ class Listwise(LanguageModelRanker[ListwiseConfig]):
     pass. Candidates stand as retrieved at first, else in the topic set's fixed shuffle; one that the model leaves out
     keeps its place behind those that it names.
 
-    `counts` has, beside what all share: "wrong_format" (more than a ranking, or none: the window keeps its order),
-    "repeated", "outside" (no such passage) and "missing" numbers. `srd_agents.llm.answers.parse_permutation` has the
-    grammar of answers.
+    Topics need the query's text and the documents' texts. Prompts that do not depend on each other are asked together.
+    Answers are read strictly (`srd_agents.llm.answers.parse_permutation` has their grammar): what is wrong with them is
+    repaired and counted, never guessed. Where the client raises, or an answer is of no use, the window keeps its order,
+    unless `on_error` is "raise".
 
     Differs from the paper: one message in place of a conversation; the window never leaves the list, as in rank_llm
     (the paper's code asks nothing for fewer than w documents and passes over the first ones of others); numbers in
@@ -47,20 +53,55 @@ class Listwise(LanguageModelRanker[ListwiseConfig]):
 
     Args:
         config: the client, the window, and the aim.
+
+    Attributes:
+        counts: of all rankings so far, by what happened: "prompts", "asked" (not in the cache), "failed" (the client
+            raised), "ok", "wrong_format" (more than a ranking, or none), and "repeated", "outside" (no such passage)
+            and "missing" numbers.
+
+    Raises:
+        ValueError: no client, an openai client without a model's name, a prompt that lacks a part, or a cache for a
+            model without a name.
+        TypeError: a client or a cache that is none.
     """
 
+    __repr__ = repr_of("config")
+
     name = "llm-listwise"
-    parts = ("query", "passages")
 
     def __init__(self, config: ListwiseConfig | None = None) -> None:
-        super().__init__(config or ListwiseConfig())
+        self.config = config or ListwiseConfig()
+        if self.config.llm is None:
+            raise ValueError(
+                f'ranker {self.name!r} asks a language model: give the client, make_ranker("{self.name}", '
+                f"llm=client): {TAKEN}. Commands and recipes take a class of yours that gives it, "
+                '"module:Class" with --trust'
+            )
+        self.prompt = self.config.prompt or PROMPT
+        lacking = [part for part in ("query", "passages") if f"{{{part}}}" not in self.prompt]
+        if lacking:
+            raise ValueError(f"prompt must hold {{{lacking[0]}}}, got {shown_text(self.prompt, SHOWN)!r}")
+        self._asker = Asker(self.config.llm, self.config.model, self.config.cache, self.config.on_error)
+        self.counts = self._asker.counts
 
-    @property
-    def prompt(self) -> str:
-        """The prompt, with parts in braces."""
-        return self.config.prompt or PROMPT
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents: [min(k, N)] int64."""
+        return self.rank_batch([topic], k)[0]
 
-    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; prompts of all topics are asked together.
+
+        Raises:
+            ValueError: a topic without the text of its query or of its documents.
+        """
+        check_integer("k", k, 1)
+        for topic in topics:
+            if topic.doc_texts is None or not (topic.query_text or "").strip():
+                what = "documents' texts" if topic.doc_texts is None else "query text"
+                raise ValueError(
+                    f"topic {shown(topic.query_id)} has no {what}, which ranker {self.name!r} shows to the model; give "
+                    "doc_texts and query_text"
+                )
         orders = [np.arange(topic.n_candidates) for topic in topics]
         each = [list(windows(len(order), self.config.window, self.config.step)) for order in orders]
         for _ in range(self.config.passes):
@@ -70,7 +111,7 @@ class Listwise(LanguageModelRanker[ListwiseConfig]):
                     for topic, order, own in zip(topics, orders, each, strict=True)
                     if turn < len(own)
                 ]
-                answers = self.asker.ask([self._question(topic, window) for topic, window in now])
+                answers = self._asker.ask([self._question(topic, window) for topic, window in now])
                 for (_, window), answer in zip(now, answers, strict=True):
                     if not isinstance(answer, Exception):
                         places, flaws = answer
@@ -81,15 +122,19 @@ class Listwise(LanguageModelRanker[ListwiseConfig]):
     def _question(self, topic: Topic, window: IntArray) -> Question[tuple[IntArray, Counter[str]]]:
         """The order of a window."""
         texts: Any = topic.doc_texts
-        passages = [f"[{number}] {self.cut(texts[document])}" for number, document in enumerate(window, start=1)]
+        passages = [f"[{number}] {self._cut(texts[document])}" for number, document in enumerate(window, start=1)]
         prompt = filled(
             self.prompt,
-            query=self.cut(topic.query_text or ""),
+            query=self._cut(topic.query_text or ""),
             count=str(len(window)),
             passages="\n".join(passages),
             aim=AIMS[self.config.aim],
         )
         return Question(prompt, partial(parse_permutation, count=len(window)), f"topic {shown(topic.query_id)}")
+
+    def _cut(self, text: str) -> str:
+        """The beginning of a text of others, in single spaces and without square brackets."""
+        return " ".join(text.translate(_BRACKETS).split()[: self.config.words])
 
 
 def windows(count: int, size: int, step: int) -> Iterator[tuple[int, int]]:

@@ -20,7 +20,7 @@ from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
 BY_VECTORS = ("mmr", "msd", "dpp")
-COVERING = ("cover", "facility-location", "saturated-coverage")
+COVERING = ("cover", "facility-location")
 GREEDY = (*BY_VECTORS, "ssd", *COVERING)
 
 

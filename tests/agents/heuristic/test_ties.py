@@ -13,7 +13,7 @@ from srd_agents.heuristic.stepwise import EXACT, TIED, best, evened
 from srd_agents.pipeline.capabilities import TAKE_DIVERSITY, USE_SUBTOPICS
 
 Vectors = NDArray[Any]
-COVERING = ("cover", "facility-location", "saturated-coverage")
+COVERING = ("cover", "facility-location")
 
 
 def bags(rng: np.random.Generator) -> tuple[Vectors, Vectors]:

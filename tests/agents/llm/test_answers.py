@@ -11,7 +11,7 @@ import pytest
 from fuzz.texts import timely
 from small_topics import refused
 
-from srd_agents.llm.answers import parse_names, parse_permutation, parse_rating
+from srd_agents.llm.answers import parse_names, parse_permutation
 
 EN = ["big cat", "car", "operating system"]
 DE = ["Raubkatze in Südamerika", "Auto", "Betriebssystem"]
@@ -25,8 +25,7 @@ QING = "\n\n如果需要更多\uff0c请告诉我。"
 
 
 PARSERS: tuple[Any, ...] = (
-    parse_names, partial(parse_permutation, count=3), partial(parse_rating, scale="0-5"),
-    partial(parse_rating, scale="yes-no"),
+    parse_names, partial(parse_permutation, count=3),
 )  # fmt: skip
 
 
@@ -245,23 +244,6 @@ def test_other_numbers_are_no_ranking(answer: str) -> None:
     refused(
         lambda: parse_permutation(answer, 3), r"expected numbers of 3 passages, as in \[2\] > \[1\]; the model answered"
     )
-
-
-@pytest.mark.parametrize(("answer", "scale", "rating"), [
-    ("4", "0-5", 4), ("Rating: 5/5", "0-5", 5), ("<think>5</think> 0.", "0-5", 0), ("[3]", "0-5", 3), (2, "0-5", 2),
-    ("Yes.", "yes-no", 1), ("no", "yes-no", 0), ("**No**", "yes-no", 0), (0.25, "yes-no", 0.25),
-    (np.float32(0.25), "0-5", 0.25),
-])  # fmt: skip
-def test_ratings_are_read_strictly(answer: Any, scale: str, rating: float) -> None:
-    assert parse_rating(answer, scale) == rating
-
-
-@pytest.mark.parametrize(("answer", "scale"), [
-    ("6", "0-5"), ("4 or 5", "0-5"), ("3.5", "0-5"), ("none", "0-5"), ("", "0-5"), ("yes and no", "yes-no"),
-    ("not at all", "yes-no"),
-])  # fmt: skip
-def test_other_answers_are_no_ratings(answer: str, scale: str) -> None:
-    refused(lambda: parse_rating(answer, scale), f"expected a rating .{scale}.; the model answered {answer!r}")
 
 
 def test_what_is_no_text_is_refused() -> None:

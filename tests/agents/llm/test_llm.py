@@ -9,7 +9,7 @@ import pytest
 from chat_server import asking, client_with
 from small_topics import bare_topic, refused
 
-from srd_agents import diversify, make_ranker
+from srd_agents import make_ranker
 from srd_agents.llm.listwise import windows
 from srd_agents.registry import import_own
 from srd_gym.testing import check_ranker
@@ -66,21 +66,17 @@ def test_an_answer_of_no_use_keeps_the_order_and_is_counted() -> None:
     assert cache == {}
 
 
-def test_a_window_or_a_document_without_an_answer_leaves_the_others_theirs() -> None:
+def test_a_window_without_an_answer_leaves_the_others_theirs() -> None:
     def at_times(prompt: str) -> str:
         if "worth 5 " in prompt:
             raise DOWN
-        return sorter(prompt) if prompt.startswith("Rank") else rater(prompt)
+        return sorter(prompt)
 
     listwise: Any = make_ranker("llm-listwise", llm=at_times, window=2, step=1)
-    pointwise: Any = make_ranker("llm-pointwise", llm=at_times)
     topics = [topic_of([1, 2, 5, 4], "q1"), topic_of([1, 2, 3, 4], "q2")]
     with pytest.warns(UserWarning, match="topic 'q1': .*TimeoutError: too slow"):
         assert [each.tolist() for each in listwise.rank_batch(topics, 4)] == [[1, 0, 2, 3], [3, 0, 1, 2]]
-    with pytest.warns(UserWarning, match="query 'q': .*TimeoutError: too slow"):
-        ratings = pointwise.ratings("q", topics[0].doc_texts)
     assert dict(listwise.counts) == {"prompts": 6, "asked": 6, "failed": 2, "ok": 4}
-    np.testing.assert_array_equal(ratings, np.float32([1, 2, np.nan, 4]))
 
 
 def test_documents_and_queries_cannot_number_passages() -> None:
@@ -111,27 +107,6 @@ class Says:
         return self.answer
 
 
-def rater(prompt: str) -> Any:
-    (worth,) = re.findall(r"passage: worth (\d+)", prompt)
-    side = re.findall(r"know this of it: side (\d+)", prompt)
-    value = int(worth) if not side else 5 * (int(worth) % 2 == int(side[0]))
-    return "no idea" if worth == "9" else str(value)
-
-
-def test_ratings_rank_and_feed_other_rankers() -> None:
-    ranker: Any = make_ranker("llm-pointwise", llm=rater)
-    topics = [topic_of([1, 5, 9, 2, 5], "q1"), topic_of([3], "q2")]
-    # The third is not rated: it stands at the mean of the others, 3.25.
-    assert [each.tolist() for each in ranker.rank_batch(topics, 5)] == [[1, 4, 2, 3, 0], [0]]
-    assert dict(ranker.counts) == {"prompts": 6, "asked": 5, "ok": 5, "wrong_format": 1}  # equal prompts once
-    texts: Any = topics[0].doc_texts
-    np.testing.assert_array_equal(ranker.ratings("q1", texts), np.float32([1, 5, np.nan, 2, 5]))
-    scores = ranker.subtopic_scores("q1", texts, ["side 0", "side 1"])
-    np.testing.assert_array_equal(scores, np.float32([[0, 5], [0, 5], [np.nan] * 2, [5, 0], [0, 5]]))
-    given: Any = {"scores": [5, 4, 3, 2, 1], "subtopics": np.eye(2), "subtopic_scores": scores}
-    assert sorted(diversify(None, np.eye(5)[:, :2] + 1, 2, "pm2", **given).indices.tolist()) == [0, 3]  # one of each
-
-
 def test_the_cache_keeps_answers_of_a_model_and_a_prompt(tmp_path: Path) -> None:
     for cache in ({}, tmp_path / "answers"):
         first: Any = make_ranker("llm-listwise", llm=sorter, model="sorter", cache=cache)
@@ -146,24 +121,6 @@ def test_the_cache_keeps_answers_of_a_model_and_a_prompt(tmp_path: Path) -> None
     message = f"cache of answers: {path}: not an answer that was kept .*remove it"
     refused(lambda: [each.rank(topic_of([1, 3, 2]), 3) for each in (first, other)], message)
     refused(lambda: make_ranker("llm-listwise", llm=sorter, cache={}), "a cache keeps answers by the model's name")
-
-
-@pytest.mark.parametrize("number", [0.25, np.float32(0.25), np.float64(0.25)])
-def test_numbers_of_a_client_are_ratings_and_kept(number: Any) -> None:
-    cache: dict[str, str] = {}
-    for llm in (Says(number), Says(DOWN)):
-        ranker: Any = make_ranker("llm-pointwise", llm=llm, model="one", cache=cache)
-        assert ranker.ratings("q", ["a"]).tolist() == [0.25]
-    assert len(cache) == 1
-
-
-@pytest.mark.parametrize("answer", [np.float32("nan"), float("inf"), 10**400, np.bool_(True), np.zeros(2), [1], "6"])
-def test_other_numbers_are_none_and_not_kept(answer: Any) -> None:
-    cache: dict[str, str] = {}
-    ranker: Any = make_ranker("llm-pointwise", llm=Says(answer), model="one", cache=cache)
-    with pytest.warns(UserWarning, match="no usable answer"):
-        assert np.isnan(ranker.ratings("q", ["a"])).all()
-    assert cache == {}
 
 
 def test_a_server_ranks() -> None:
@@ -194,16 +151,14 @@ def test_commands_and_recipes_take_a_class_that_brings_its_client(
     assert ranker.rank(topic_of([1, 2, 3, 4]), 4).tolist() == [3, 0, 1, 2]
 
 
-@pytest.mark.parametrize("name", ["llm-listwise", "llm-pointwise"])
-def test_bad_input_is_named(name: str) -> None:
+def test_bad_input_is_named() -> None:
+    name = "llm-listwise"
     ranker = make_ranker(name, llm=sorter)
     refused(lambda: make_ranker(name), f'"{name}", llm=client\\).*LangChain.*--trust')
     refused(lambda: make_ranker(name, llm=3), "llm must be a LangChain chat model.*got int", TypeError)
     refused(lambda: make_ranker(name, llm=sorter, cache=3), "cache must be a folder or a mapping", TypeError)
-    refused(lambda: make_ranker(name, llm=sorter, prompt="{passages} {passage}"), "prompt must hold {query}")
-    refused(lambda: make_ranker("llm-listwise", llm=sorter, step=30), "step must be at most window")
+    refused(lambda: make_ranker(name, llm=sorter, prompt="{passages}"), "prompt must hold {query}")
+    refused(lambda: make_ranker(name, llm=sorter, step=30), "step must be at most window")
     refused(lambda: ranker.rank(topic_of([1, 2], doc_texts=None), 1), "'q' has no documents' texts")
     refused(lambda: ranker.rank(topic_of([1, 2], query_text=" "), 1), "'q' has no query text")
     refused(lambda: make_ranker(name, llm=sorter, on_error="skip"), "on_error")
-    own: Any = make_ranker("llm-pointwise", llm=rater, prompt="{query} passage: {passage}")
-    refused(lambda: own.subtopic_scores("q", ["worth 1"], ["side 1"]), "prompt must hold {subtopic}")

@@ -57,7 +57,7 @@ def first_stages(rng: np.random.Generator, cosines: Any) -> dict[str, Any]:
 
 
 AFFINE = ((1e4, 0.0), (1e-4, 0.0), (1.0, -7.3), (0.02, 1e3), (30.0, -1e5))
-EXPLICIT, COVERING = ("xquad", "pm2", "vrisker"), ("cover", "facility-location", "saturated-coverage")
+EXPLICIT, COVERING = ("xquad", "pm2", "vrisker"), ("cover", "facility-location")
 
 
 @pytest.mark.parametrize("ranker", [*TAKE_DIVERSITY, *COVERING, "per_cost"])

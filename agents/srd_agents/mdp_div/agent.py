@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import torch
 
+from srd_agents.heuristic.stepwise import PartialRanking
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
 from srd_agents.mdp_div.network import RecurrentPolicy
 from srd_agents.mdp_div.step_updates import ascend, ascend_by_hand
@@ -19,6 +20,7 @@ from srd_agents.networks.policy import StatePolicy, Steps, acting, in_numpy, to_
 from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.rollout import roll_out
 from srd_agents.relational.decoding import rankings_of
+from srd_agents.relational.ranker import DraftProgress
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray
 from srd_gym.protocols import Pruning
@@ -97,6 +99,11 @@ class PolicyLearner(PolicyGradient[C]):
             if self.config.prune_ranking:
                 return [self._pruned(topic, k) for topic in topics]
             return [rankings_of([topic], k, self._begin)[0] for topic in topics]
+
+    def progress(self, topic: Topic) -> PartialRanking:
+        """An empty ranking of the topic; scores are the policy's logits."""
+        self.check_topics([topic])
+        return DraftProgress(self._begin([topic]))
 
     def _begin(self, topics: Sequence[Topic]) -> Steps:
         """Empty rankings of topics of equal shape."""

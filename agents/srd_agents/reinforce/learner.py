@@ -27,6 +27,8 @@ class PolicyGradient(NetworkLearner[C]):
     A policy is what begins rankings for acting (`_draft`) and scores known ones for learning (`_logits`).
     """
 
+    scores_are_logits: ClassVar[bool] = True
+    """Whether `progress` scores candidates by logits, from which a policy may draw."""
     _generator: np.random.Generator
     _core: SelectionCore
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core")

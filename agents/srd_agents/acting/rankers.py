@@ -1,0 +1,164 @@
+"""Policies that rank: whatever answers observations of `SRD-v0` with actions is a ranker.
+
+Shapes: B topics side by side, N candidates, K horizon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from srd_gym.checks import check_integer, check_option, name_of, refuse_class
+from srd_gym.core import SelectionCore
+from srd_gym.dtypes import IntArray
+from srd_gym.envs.batching import BatchObservationBuilder
+from srd_gym.reading import shown
+from srd_gym.topic import Topic, TopicSet, one_topic
+
+_AT_ONCE = 1 << 24
+"""Numbers of observations that are made at once."""
+
+
+@runtime_checkable
+class Predicts(Protocol):
+    """A policy in the contract of Stable-Baselines3 (its models, and `srd_agents.acting.RankerPolicy`)."""
+
+    def predict(self, observation: Any, **options: Any) -> tuple[Any, Any]:
+        """Actions [B] for stacked observations, and a state."""
+
+
+def as_ranker(
+    policy: Predicts,
+    *,
+    horizon: int | None = None,
+    max_candidates: int | None = None,
+    mask_dtype: Literal["int8", "bool"] = "int8",
+    masks: bool = True,
+    name: str = "policy",
+) -> PolicyRanker:
+    """The policy as a ranker: it acts greedily in `SRD-v0` on the topics to rank.
+
+    Args:
+        policy: `predict(observation, state=, episode_start=, deterministic=True, action_masks=)` takes full
+            observations, stacked, and gives `(actions, state)`.
+        horizon: K of the observations it knows; None: of its `observation_space`, else 10.
+        max_candidates: N; None: of its `observation_space`, else each topic's own.
+        mask_dtype: of its `action_mask`.
+        masks: whether `predict` takes `action_masks`. Without them, or where an action is masked, the first allowed
+            candidate takes its place.
+        name: in tables.
+
+    Raises:
+        TypeError: no `predict`.
+    """
+    return PolicyRanker(
+        policy, horizon=horizon, max_candidates=max_candidates, mask_dtype=mask_dtype, masks=masks, name=name
+    )
+
+
+class PolicyRanker:
+    """Ranks with a policy, see `as_ranker`; inherit from it to name your policy in a recipe ("module:Class").
+
+    Documents beyond rank K follow in candidate order.
+    """
+
+    def __init__(
+        self,
+        policy: Predicts,
+        *,
+        horizon: int | None = None,
+        max_candidates: int | None = None,
+        mask_dtype: Literal["int8", "bool"] = "int8",
+        masks: bool = True,
+        name: str = "policy",
+    ) -> None:
+        refuse_class("policy", policy)
+        if not isinstance(policy, Predicts):
+            raise TypeError(f"policy must have predict(observation, ...), got {shown(policy)}")
+        check_option("mask_dtype", mask_dtype, ("int8", "bool"))
+        space: Mapping[str, Any] = getattr(getattr(policy, "observation_space", None), "spaces", {})
+        if "topic" in space:
+            raise ValueError(
+                "this policy observes topics by their index alone (compact observations), so it cannot rank others; "
+                "train it on full observations"
+            )
+        self.name, self.policy = name, policy
+        self.horizon = horizon or (space["ranking"].shape[0] if "ranking" in space else 10)
+        check_integer("horizon", self.horizon, 1)
+        self.max_candidates = max_candidates or (space["action_mask"].shape[0] if "action_mask" in space else None)
+        self._mask_dtype, self._masks = mask_dtype, masks
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents of the topic, best first: [min(k, N)] int64."""
+        return self.rank_batch([one_topic(topic)], k)[0]
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic, in their order.
+
+        Raises:
+            ValueError: k below 1, topics without vectors, or with more candidates than the policy knows.
+            TypeError: the policy answers with something else than one action per topic.
+        """
+        check_integer("k", k, 1)
+        rankings: list[IntArray] = []
+        for start in range(0, len(topics), step := self._room(topics)):
+            rankings += self._side_by_side(topics[start : start + step], k)
+        return rankings
+
+    def _room(self, topics: Sequence[Topic]) -> int:
+        """How many topics are ranked side by side."""
+        most = max((topic.n_candidates * (topic.vector_width or 1) for topic in topics), default=1)
+        return max(1, _AT_ONCE // most)
+
+    def _side_by_side(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """Rankings of some topics, an episode each."""
+        several = TopicSet([_renamed(topic, place) for place, topic in enumerate(topics)], name="topics to rank")
+        core = SelectionCore(
+            several,
+            horizon=self.horizon,
+            max_candidates=self.max_candidates,
+            on_invalid="next",
+            episodes=len(topics),
+        )
+        builder = BatchObservationBuilder(core, "full", self._mask_dtype, False)
+        core.reset(np.arange(len(topics)))
+        state, start = None, np.ones(len(topics), np.bool_)
+        while not core.done.all():
+            options: dict[str, Any] = {"action_masks": core.allowed.copy()} if self._masks else {}
+            actions, state = self.policy.predict(
+                builder.observe_all(), state=state, episode_start=start, deterministic=True, **options
+            )
+            core.step(self._actions(actions, len(topics)))
+            start = np.zeros(len(topics), np.bool_)
+        return [
+            _completed(ranking[ranking >= 0], topic, k) for ranking, topic in zip(core.ranking, topics, strict=True)
+        ]
+
+    def _actions(self, given: Any, count: int) -> IntArray:
+        """One candidate for each topic."""
+        actions = np.asarray(given)
+        if actions.dtype.kind not in "iu" or actions.size != count:
+            raise TypeError(
+                f"the policy {name_of(self.policy)} must answer with {count} actions (candidate indices), one for each "
+                f"stacked observation, got {shown(given)}"
+            )
+        return actions.reshape(count).astype(np.int64)
+
+
+def _renamed(topic: Topic, place: int) -> Topic:
+    """The topic by its place: several may have one query id."""
+    return Topic(
+        query_id=str(place),
+        doc_ids=topic.doc_ids,
+        query_vector=topic.query_vector,
+        doc_vectors=topic.require_vectors("a policy"),
+        retrieval_scores=topic.retrieval_scores,
+    )
+
+
+def _completed(ranking: IntArray, topic: Topic, k: int) -> IntArray:
+    """The first k: the ranking, then all others in candidate order."""
+    rest = np.setdiff1d(np.arange(topic.n_candidates), ranking)
+    return np.concatenate([ranking, rest])[:k].astype(np.int64)

@@ -1,0 +1,252 @@
+"""Rankers act in the environments, and policies rank: one contract both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from small_topics import judged_topic, random_topics, refused
+
+import srd_gym
+from srd_agents import diversify
+from srd_agents.acting import PolicyRanker, as_policy, as_ranker
+from srd_agents.acting.policies import observed_topic
+from srd_agents.heuristic.stepwise import Stepwise
+from srd_agents.registry import RANKERS, make_ranker
+from srd_gym import Topic, TopicSet, load_topics, scoring_v0
+from srd_gym.core import Clicks
+from srd_gym.protocols import Ranker
+from srd_gym.pruning import KNN
+from srd_gym.testing import check_ranker
+
+SERP = load_topics("synthetic:serp:16:0")
+FAST = {"epochs": 1, "simulations": 4, "rank_simulations": 4, "episodes": 16}
+"""Options that make learners quick; each takes those that it has."""
+NEEDS_A_CLIENT = ("llm-listwise", "llm-pointwise", "sb3")
+
+
+def built(name: str) -> Ranker:
+    """The ranker of this name, trained for a moment where it learns."""
+    spec = RANKERS.find(name)
+    options = {key: value for key, value in FAST.items() if key in spec.config_class.__dataclass_fields__}
+    ranker: Any = spec.build(spec.configure(**(options if spec.learns else {})), seed=0)
+    if spec.learns:
+        ranker.fit(load_topics("words")[:12] if "texts" in spec.needs else SERP[:12], seed=0)
+    return ranker
+
+
+def episode(env: gym.Env[Any, Any], policy: Any, query_id: str) -> NDArray[np.int64]:
+    """The ranking that the policy makes of a topic."""
+    observation, info = env.reset(options={"query_id": query_id})
+    ended = False
+    while not ended:
+        action, _ = policy.predict(observation, deterministic=True)
+        observation, _, ended, _, info = env.step(action)
+    ranking: NDArray[np.int64] = info["ranking"]
+    return ranking[ranking >= 0]
+
+
+def as_observed(topics: TopicSet) -> list[Topic]:
+    """The topics as full observations show them."""
+    env = gym.make("srd_gym:SRD-v0", topics=topics)
+    return [observed_topic(env.reset(options={"query_id": topic.query_id})[0]) for topic in topics]
+
+
+@pytest.mark.parametrize("name", [name for name in RANKERS.built_in if name not in NEEDS_A_CLIENT])
+def test_greedily_an_episode_is_the_ranking(name: str) -> None:
+    ranker, needs = built(name), RANKERS.find(name).needs
+    topics = load_topics("words")[:6] if "texts" in needs else SERP[:6]
+    compact = gym.make("srd_gym:SRD-v0", topics=topics, observation="compact")
+    policy = as_policy(ranker, compact)
+    for topic, ranking in zip(topics, ranker.rank_batch(topics, 10), strict=True):
+        np.testing.assert_array_equal(episode(compact, policy, topic.query_id), ranking)
+    full = gym.make("srd_gym:SRD-v0", topics=topics)
+    if set(needs) & {"texts", "subtopic vectors", "judgments"}:
+        refused(lambda: episode(full, as_policy(ranker), topics[0].query_id), 'observation="compact"')
+        return
+    for topic, seen in zip(topics, as_observed(topics), strict=True):
+        np.testing.assert_array_equal(episode(full, as_policy(ranker), topic.query_id), ranker.rank(seen, 10))
+
+
+@pytest.mark.parametrize("observation", ["full", "compact"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_in_vectors_of_episodes_each_has_its_ranking(observation: str, shared: bool) -> None:
+    for mode in ("vector_entry_point", "sync"):
+        if shared and mode == "sync":
+            continue
+        extra = {"share_documents": True} if shared else {}
+        env = gym.make_vec(
+            "srd_gym:SRD-v0", num_envs=5, vectorization_mode=mode, topics=SERP, observation=observation, **extra
+        )
+        policy, ranker = as_policy("mmr", env if mode == "vector_entry_point" else SERP), make_ranker("mmr")
+        seen, info = env.reset(seed=3)
+        checked = 0
+        for _ in range(24):
+            actions, _ = policy.predict(seen, deterministic=True)
+            seen, _, ended, _, info = env.step(actions)
+            for place in np.flatnonzero(ended):
+                topic = SERP.select([info["query_id"][place]])[0]
+                np.testing.assert_array_equal(info["ranking"][place], ranker.rank(topic, 10))
+                checked += 1
+        assert checked >= 5
+
+
+def test_masks_pruning_empty_ranks_and_others_choices_are_read_from_the_observation() -> None:
+    ranker, topic = make_ranker("mmr"), SERP[0]
+    assert isinstance(ranker, Stepwise)
+    env = gym.make("srd_gym:SRD-v0", topics=SERP, pruning=KNN(0.3))
+    observation, _ = env.reset(options={"query_id": topic.query_id})
+    generator, policy = np.random.default_rng(0), as_policy(ranker)
+    for rank in range(10):
+        mask = observation["action_mask"].astype(bool)
+        ranked = observation["ranking"][observation["ranking"] >= 0]
+        action, _ = policy.predict(observation, deterministic=True)
+        scores = ranker.score(observed_topic(observation), ranked, mask[: topic.n_candidates])
+        assert mask[action]
+        assert action == scores.argmax()
+        if rank in (2, 5):  # somebody else chooses
+            action = generator.choice(np.flatnonzero(mask))
+        if rank == 3:  # a rank stays empty
+            action = ranked[0]
+        observation, *_ = env.step(action)
+    late = as_policy(ranker)
+    observation, _ = env.reset(options={"query_id": topic.query_id})
+    for action in (3, 1):
+        observation, *_ = env.step(action)
+    allowed = observation["action_mask"].astype(bool)[: topic.n_candidates]
+    expected = ranker.score(observed_topic(observation), np.array([3, 1]), allowed).argmax()
+    assert late.predict(observation)[0] == expected, "an episode may begin anywhere"
+    own = np.zeros(len(observation["action_mask"]), bool)
+    own[7] = True
+    assert late.predict(observation, action_masks=own)[0] == 7
+
+
+def test_policies_of_logits_draw_where_that_is_asked_for() -> None:
+    ranker = built("reinforce")
+    env = gym.make("srd_gym:SRD-v0", topics=SERP)
+    observation, _ = env.reset(seed=0)
+    drawn = {int(as_policy(ranker, seed=seed).predict(observation)[0]) for seed in range(30)}
+    assert len(drawn) > 1
+    assert {int(as_policy(ranker, seed=seed).predict(observation, deterministic=True)[0]) for seed in range(5)} == {
+        int(ranker.rank(observed_topic(observation), 1)[0])
+    }
+    assert len({int(as_policy("mmr", seed=seed).predict(observation)[0]) for seed in range(5)}) == 1
+
+
+def test_users_who_click_are_shown_the_ranking() -> None:
+    env = gym.make("srd_gym:SRD-Click-v0", topics=SERP)
+    np.testing.assert_array_equal(
+        episode(env, as_policy("mmr"), SERP[2].query_id), make_ranker("mmr").rank(as_observed(SERP)[2], 10)
+    )
+    assert isinstance(env.unwrapped.core.users, object)
+    assert Clicks().model == "cascade"
+
+
+@pytest.mark.parametrize("observation", ["full", "local", "flat"])
+@pytest.mark.parametrize("offered", ["all", "present"])
+def test_all_documents_score_themselves_as_the_ranker_ranks(observation: str, offered: str) -> None:
+    topics = TopicSet([judged_topic(n, seed) for seed, n in enumerate((7, 12, 3))], name="sizes")
+    env = scoring_v0.parallel_env(topics=topics, observation=observation, agents=offered)
+    for name in ("mmr", "relational-pretrained", "dpp"):
+        ranker: Any = make_ranker(name)
+        policy = as_policy(ranker, env)
+        for topic in topics:
+            observations, _ = env.reset(options={"query_id": topic.query_id})
+            scores, _ = policy.predict(observations)
+            env.step(scores)
+            plain = Topic(
+                query_id="1", doc_ids=topic.doc_ids, query_vector=topic.query_vector, doc_vectors=topic.doc_vectors
+            )
+            assert env.ranking == tuple(ranker.rank(plain, topic.n_candidates))
+    refused(lambda: as_policy("mmr", env).predict({"doc_99": observations["doc_0"]}), "expected an observation of each")
+
+
+class First:
+    """A policy of somebody's own: the first allowed candidate by a rule; it remembers how often it was asked."""
+
+    def __init__(self, rule: str = "last") -> None:
+        self.rule, self.asked = rule, 0
+
+    def predict(
+        self,
+        observation: dict[str, Any],
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+        action_masks: Any = None,
+    ) -> tuple[Any, Any]:
+        self.asked += 1
+        if self.rule == "last":
+            return action_masks.shape[1] - 1 - action_masks[:, ::-1].argmax(axis=1), state
+        return np.zeros(len(action_masks), np.int64), state
+
+
+def test_what_predicts_is_a_ranker() -> None:
+    topics = random_topics(4, 9)
+    ranker = as_ranker(First(), horizon=4)
+    check_ranker(ranker, topics)
+    for topic, ranking in zip(topics, ranker.rank_batch(topics, 20), strict=True):
+        n = topic.n_candidates
+        first = list(range(n - 1, max(n - 5, -1), -1))
+        assert ranking.tolist() == [*first, *(i for i in range(n) if i not in first)], "beyond the horizon: the order"
+    masked = as_ranker(First("zero"), horizon=4).rank_batch(topics, 4)
+    assert all(ranking.tolist() == list(range(len(ranking))) for ranking in masked), "the next allowed takes its place"
+    topic = topics[1]
+    found = diversify(topic.query_vector, topic.doc_vectors, k=2, ranker=ranker, diversity=None, near_duplicates=None)
+    assert found.indices.tolist() == ranker.rank(topic, 2).tolist()
+
+
+@pytest.mark.parametrize("name", ["mmr", "dpp", "relational-pretrained"])
+def test_there_and_back_is_the_ranker(name: str) -> None:
+    ranker: Any = make_ranker(name)
+    again = as_ranker(as_policy(ranker), horizon=10)
+    assert isinstance(again, PolicyRanker)
+    for one, other in zip(ranker.rank_batch(as_observed(SERP), 10), again.rank_batch(SERP, 10), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+class Wrong:
+    """Answers with what is no action."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def predict(self, observation: Any, **_: Any) -> tuple[Any, Any]:
+        return self.answer, None
+
+
+@pytest.mark.parametrize(("answer", "message"), [
+    ([0.5], "must answer with 1 actions"),
+    ([0, 1], "must answer with 1 actions"),
+    ("a", "must answer with 1 actions"),
+    ([99], "99"),
+])  # fmt: skip
+def test_wrong_answers_of_policies_are_named(answer: Any, message: str) -> None:
+    refused(lambda: as_ranker(Wrong(answer)).rank(SERP[0], 3), message, (TypeError, ValueError))  # type: ignore[arg-type]
+
+
+def test_what_cannot_act_or_rank_is_refused() -> None:
+    refused(lambda: as_policy(3), "ranker must be a name", TypeError)  # type: ignore[arg-type]
+    refused(lambda: as_policy("mmrr"), "mmr")
+    refused(lambda: as_ranker(3), "policy must have predict", TypeError)  # type: ignore[arg-type]
+    refused(lambda: as_ranker(First), "", TypeError)  # type: ignore[arg-type]
+    compact = gym.make("srd_gym:SRD-v0", topics=SERP, observation="compact")
+    observation, _ = compact.reset(seed=0)
+    refused(lambda: as_policy("mmr").predict(observation), "needs the environment", TypeError)
+    policy = as_policy("mmr", compact)
+    refused(
+        lambda: policy.predict({"ranking": observation["ranking"], "action_mask": observation["action_mask"]}),
+        "full observation",
+    )
+    refused(lambda: policy.predict(np.zeros(3)), "expected an observation of SRD-v0")  # type: ignore[arg-type]
+    other: Sequence[Topic] = [judged_topic(5, width=4)]
+    learned = built("relational")
+    env = gym.make("srd_gym:SRD-v0", topics=TopicSet(other, name="other"))
+    seen, _ = env.reset(seed=0)
+    as_policy(learned).predict(seen)  # relations serve every width
+    refused(lambda: as_policy(built("mdp-div-batched")).predict(seen), "width")
+    assert srd_gym.__version__

@@ -250,3 +250,28 @@ def test_what_cannot_act_or_rank_is_refused() -> None:
     as_policy(learned).predict(seen)  # relations serve every width
     refused(lambda: as_policy(built("mdp-div-batched")).predict(seen), "width")
     assert srd_gym.__version__
+
+
+@pytest.mark.parametrize("observation", ["full", "compact"])
+def test_the_evaluation_of_stable_baselines3_runs_on_it_unchanged(observation: str) -> None:
+    maskable = pytest.importorskip("sb3_contrib.common.maskable.evaluation", reason="needs the extra sb3")
+    plain = pytest.importorskip("stable_baselines3.common.evaluation", reason="needs the extra sb3")
+    from stable_baselines3.common.env_util import make_vec_env
+
+    options = {"topics": SERP, "reward": "alpha_nDCG@10", "observation": observation}
+    env = make_vec_env("srd_gym:SRD-v0", 2, env_kwargs=options, seed=0)
+    best, _ = plain.evaluate_policy(as_policy("oracle", env), env, 8) if observation == "compact" else (1.0, 0.0)
+    assert best > 0.99
+    values = [
+        evaluate(as_policy("mmr", env), env, 16, return_episode_rewards=True)[0]
+        for evaluate in (plain.evaluate_policy, maskable.evaluate_policy)
+    ]
+    from srd_gym.measures import evaluate
+
+    ranker: Any = make_ranker("mmr")
+    rankings = {topic.query_id: ranking for topic, ranking in zip(SERP, ranker.rank_batch(SERP, 10), strict=True)}
+    expected = {
+        round(each["alpha_nDCG@10"], 6) for each in evaluate(SERP, rankings, ["alpha_nDCG@10"]).per_topic.values()
+    }
+    for found in values:
+        assert {round(value, 6) for value in found} <= expected

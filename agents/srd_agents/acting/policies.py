@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pettingzoo import ParallelEnv
 
-from srd_agents.heuristic.stepwise import PartialRanking, progress_of
+from srd_agents.heuristic.stepwise import EXACT, PartialRanking, best, progress_of
 from srd_agents.registry import load_ranker
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import IntArray
@@ -123,7 +123,7 @@ class RankerPolicy:
         if draw:
             odds = np.exp(scores - scores.max()).cumsum()
             return int((odds > self._rng.random() * odds[-1]).argmax())
-        return int(scores.argmax())
+        return episode.best(scores)
 
     def _begun(self, row: Row) -> _Episode:
         """An empty ranking of the topic of an observation."""
@@ -176,6 +176,10 @@ class _Episode:
             self._progress.add(document)
         self._ranked = ranked.copy()
         return np.array(self._progress.scores(), np.float64)
+
+    def best(self, scores: NDArray[np.float64]) -> int:
+        """The candidate of the highest score, by the ranker's rule of ties."""
+        return best(scores, getattr(self._progress, "ties", None), getattr(self._progress, "tied", EXACT))
 
 
 class ScoringPolicy:

@@ -108,7 +108,7 @@ class PolicyRanker:
         return rankings
 
     def _room(self, topics: Sequence[Topic]) -> int:
-        """How many topics are ranked side by side."""
+        """The number of topics that are ranked side by side."""
         most = max((topic.n_candidates * (topic.vector_width or 1) for topic in topics), default=1)
         return max(1, _AT_ONCE // most)
 

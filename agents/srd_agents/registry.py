@@ -15,13 +15,12 @@ import sys
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from srd_agents.training.learner import Learner
 from srd_agents.training.options import Config, config_from, read_model_config
-from srd_agents.training.renamed import renamed, warn_renamed
 from srd_gym.checks import unknown
 from srd_gym.core.own import add_own, is_own
 from srd_gym.files import PathLike
@@ -47,8 +46,6 @@ __all__ = [
 GROUP = "srd_gym.rankers"
 """The entry-point group in which other distributions announce rankers: name -> "module:SPEC" of a `RankerSpec`."""
 
-FORMER_NAMES: Mapping[str, str] = {"cautious": "safe"}
-"""Former name of a ranker -> its name."""
 PRETRAINED = "pretrained:"
 """Before the name of a trained policy that comes with the package."""
 POLICIES = Path(__file__).with_name("pretrained")
@@ -118,8 +115,7 @@ class RankerSpec:
         Raises:
             ValueError: an unknown option (the message suggests the nearest) or a value out of range.
         """
-        owner, names = f"ranker {self.name!r}", [entry.name for entry in fields(self.config_class)]
-        return config_from(self.config_class, {**self.options, **renamed(overrides, names, owner)}, owner)
+        return config_from(self.config_class, {**self.options, **overrides}, f"ranker {self.name!r}")
 
     def build(self, config: Any = None, seed: int | None = None, *, trust: bool = False) -> Ranker:
         """The ranker with these options; a learner comes untrained.
@@ -189,9 +185,6 @@ class Registry(Mapping[str, RankerSpec]):
         """
         if name in self.built_in:
             return self.built_in[name]
-        if FORMER_NAMES.get(name) in self.built_in:
-            warn_renamed(name, FORMER_NAMES[name])
-            return self.built_in[FORMER_NAMES[name]]
         point = self._announced()[name]
         try:
             spec = point.load()
@@ -221,7 +214,7 @@ class Registry(Mapping[str, RankerSpec]):
     def __iter__(self) -> Iterator[str]:
         yield from self.built_in
         for name, point in self._announced().items():
-            if name not in self.built_in and name not in FORMER_NAMES:
+            if name not in self.built_in:
                 try:
                     self[name]
                 except (ImportError, TypeError) as error:
@@ -248,7 +241,7 @@ class Registry(Mapping[str, RankerSpec]):
 
     def __contains__(self, name: object) -> bool:
         # Mapping's own would import a third-party ranker only to see whether its name exists.
-        return name in self.built_in or name in FORMER_NAMES or name in self._announced()
+        return name in self.built_in or name in self._announced()
 
     def _announced(self) -> dict[str, EntryPoint]:
         """Entry points by name, nothing imported."""

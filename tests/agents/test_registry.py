@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from dataclasses import dataclass, fields, replace
@@ -14,11 +13,10 @@ from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import judged_topic, refused
 
 import srd_agents.registry as registry
-from srd_agents import RANKERS, Diversified, RankerSpec, diversify, load_ranker, make_ranker
-from srd_agents.pipeline.safe import Safe
+from srd_agents import RANKERS, RankerSpec, diversify, load_ranker, make_ranker
 from srd_agents.registry import model_folder, pretrained_names
 from srd_agents.testing import check_learner
-from srd_agents.training.options import CONFIG_FILE, Config, model_config
+from srd_agents.training.options import Config
 from srd_agents.training.validation import Validation
 from srd_gym.data import generate
 from srd_gym.protocols import Ranker
@@ -240,19 +238,3 @@ def test_order_free_rankers_follow_a_permutation_of_the_candidates() -> None:
             order = generator.permutation(topic.n_candidates)
             moved = ranker.rank(topic.take(order), 10)
             np.testing.assert_array_equal(order[moved], ranker.rank(topic, 10))
-
-
-def test_a_ranker_by_its_former_name_is_that_ranker(tmp_path: Path) -> None:
-    (tmp_path / CONFIG_FILE).write_text(json.dumps(model_config("cautious", {}, None, {})))
-    for make in (
-        lambda: make_ranker("cautious"),
-        lambda: load_ranker("cautious"),
-        lambda: load_ranker(tmp_path),
-        lambda: RANKERS["cautious"].build(),
-        lambda: diversify(None, np.eye(2), 1, "cautious"),
-    ):
-        with pytest.warns(DeprecationWarning, match="'cautious' is now called 'safe'"):
-            made = make()
-        assert isinstance(made, (Safe, Diversified))
-    assert "cautious" in RANKERS
-    assert "cautious" not in list(RANKERS)

@@ -29,7 +29,6 @@ from srd_agents.pipeline.per_cost import PerCost, per_cost_of
 from srd_agents.pipeline.subtopics import Lookup, check_embed, embedded, no_embed, texts_of, weights_apart
 from srd_agents.pipeline.words import with_vectors
 from srd_agents.registry import RANKERS, load_ranker
-from srd_agents.training.renamed import takes_former_names
 from srd_gym.checks import check_integer, name_of, refuse_class, rows_of_column
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.files import PathLike
@@ -130,7 +129,6 @@ class Diversified(_Chosen):
         return self.__dict__ | {"_why": tuple(map(explained, self._why))}
 
 
-@takes_former_names
 def diversify(
     query_vector: ArrayLike | Sequence[ArrayLike | None] | None = None,
     doc_vectors: ArrayLike | Sequence[ArrayLike | None] | None = None,

@@ -14,7 +14,6 @@ from srd_agents.pipeline.documents import each_once
 from srd_agents.pipeline.limits import COPIES, Limits, was_shown
 from srd_agents.pipeline.naming import Namer, Names, named_by
 from srd_agents.pipeline.subtopics import Lookup, check_embed, no_embed
-from srd_agents.training.renamed import takes_former_names
 from srd_gym.checks import check_integer, is_missing
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
@@ -70,7 +69,6 @@ class FrameRanker:
         ValueError: k below 1, an unknown ranker, or what `srd_agents.diversify` refuses of the others.
     """
 
-    @takes_former_names
     def __init__(
         self,
         ranker: PathLike | Ranker | None = None,

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from srd_agents.training.learner import LearnerConfig
 from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive, PruningOption, RewardOption
-from srd_agents.training.renamed import HIDDEN_SIZES
 from srd_gym.checks import check_integer, check_number
 from srd_gym.core.own import UnknownClassError
 from srd_gym.pruning import pruning_from
@@ -70,7 +69,7 @@ class ReinforceConfig(EpisodesConfig):
     can then rank alone where, by validation, directions do not transfer."""
     init: Literal["pretrained", "random"] = "pretrained"
     """Initial weights of the relations: those of the package (training is then fine-tuning), or random ones."""
-    hidden_sizes: Annotated[tuple[int, int], _two_sizes] = HIDDEN_SIZES
+    hidden_sizes: Annotated[tuple[int, int], _two_sizes] = (32, 32)
     """Units of the two layers that read relations; "pretrained" weights have their own sizes."""
     hidden_size: Count = 64
     """H, width of the layers that read embedding features."""

@@ -30,7 +30,6 @@ from srd_agents.training.options import (
     write_tree,
 )
 from srd_agents.training.progress import History, OnProgress, Progress
-from srd_agents.training.renamed import renamed
 from srd_agents.training.validation import Validation
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
@@ -258,9 +257,8 @@ class TrainingLoop:
 
     def _check_same_run(self, identity: Mapping[str, Any], path: Path) -> None:
         """Refuse the checkpoint of another run, saying in what it differs."""
-        theirs_by_name = renamed(identity, self._identity, str(path))
         for name, mine in self._identity.items():
-            if (theirs := theirs_by_name.get(name)) != mine:
+            if (theirs := identity.get(name)) != mine:
                 part = {"topics": "training topics' fingerprint", "validation": "validation topics' fingerprint"}
                 raise ValueError(
                     f"{path} belongs to another run: {part.get(name, name)} was {shown(theirs)}, now {shown(mine)}. "

@@ -23,7 +23,6 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.training.renamed import LAYERS, RENAMED, renamed
 from srd_gym.checks import check_integer, check_number, check_option, check_positive
 from srd_gym.core.own import notation
 from srd_gym.files import PathLike, written_atomically
@@ -85,28 +84,24 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
     Raises:
         TypeError, ValueError: as `check_fields`, or a value out of range.
     """
-    return config_class(**check_fields(config_class, values, owner))
+    check_fields(config_class, values, owner)
+    return config_class(**values)
 
 
-def check_fields(kind: Any, values: Mapping[str, Any], owner: str) -> dict[str, Any]:
+def check_fields(kind: Any, values: Mapping[str, Any], owner: str) -> None:
     """Refuse values that are not those of a dataclass's fields; arguments as of `config_from`.
-
-    Returns:
-        The values, those by a former name (`srd_agents.training.renamed`) by the new one.
 
     Raises:
         TypeError: a value of another type than its field's.
         ValueError: a name that is no field (the message suggests the nearest).
     """
     hints, names = _hints(kind), [field.name for field in dataclasses.fields(kind)]
-    given = renamed(values, names, owner)
-    for name, value in given.items():
+    for name, value in values.items():
         check_option(f"option of {owner}:", name, names)
         try:
             check_type(name, value, hints[name])
         except (TypeError, ValueError) as error:
             raise type(error)(f"{owner}: {error}") from None
-    return given
 
 
 def as_values(config: Any) -> dict[str, Any]:
@@ -233,17 +228,8 @@ def at_least(low: int) -> Callable[[str, Any], None]:
     return check
 
 
-class _TakesFormerNames(type):
-    """A dataclass that takes its fields by their former names, too."""
-
-    def __call__(cls, *args: Any, **values: Any) -> Any:
-        if not (RENAMED.keys() | LAYERS).isdisjoint(values):
-            values = renamed(values, [field.name for field in dataclasses.fields(cls)], cls.__name__)  # type: ignore[arg-type]
-        return super().__call__(*args, **values)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Config(metaclass=_TakesFormerNames):
+class Config:
     """The options of a ranker; as it is, of one that takes none.
 
     Raises:

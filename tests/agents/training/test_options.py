@@ -57,6 +57,8 @@ def test_options_hold_to_the_ranges_and_words_of_their_annotations(name: str) ->
     ("qmix", {"state": "flat"}, "state='flat' needs max_candidates"),
     ("reinforce", {"rollouts": 1}, "rollouts must be at least 2"),
     ("reinforce", {"relations_only": 1.0}, "relations_only must be"),
+    ("relational", {"hidden_sizes": (8,)}, "hidden_sizes must be two numbers"),
+    ("relational", {"hidden_sizes": (0, 4)}, "hidden_sizes must be at least 1"),
     ("mcts", {"rank_by": 1}, "ranker 'mcts': rank_by must be one of 'policy', 'value', 'search', got 1 (int)"),
 ])  # fmt: skip
 def test_options_that_cannot_be_or_do_not_go_together_are_refused(name: str, options: Any, message: str) -> None:

@@ -92,7 +92,7 @@ def test_the_command_shows_what_the_function_finds(srd: Srd, made: dict[str, Pat
     table = table_of(made, reference="second")
     forms = {form: tmp_path / f"made.{form}" for form in ("html", "md", "tex")}
     files = ("--out", forms["html"], "--markdown", forms["md"], "--latex", forms["tex"])
-    done = srd.works(*words(made), "--reference", made["second"], "--per-topic", "--json", *files)
+    done = srd.works(*words(made), "--baseline", made["second"], "--per-topic", "--json", *files)
     told = done.json
     rows = {row.ranker: row for row in table.rows}
     assert (told["reference"], told["measures"], told["topics"]) == ("second", list(MEASURES), 30)
@@ -106,7 +106,7 @@ def test_the_command_shows_what_the_function_finds(srd: Srd, made: dict[str, Pat
     title = "3 runs: 30 judged topics, ideal of the pool (as in ndeval)"
     assert forms["md"].read_text().startswith(f"**{title}**\n\n| ranker | alpha_nDCG@5 |")
     assert r"\caption{Means of 3 runs over 30 judged topics" in forms["tex"].read_text()
-    out = srd.works(*words(made), "--reference", "second", "--per-topic").out
+    out = srd.works(*words(made), "--baseline", "second", "--per-topic").out
     assert title in out
     assert "Holm-adjusted" in out
     assert "processor time" not in out
@@ -223,7 +223,7 @@ def test_what_cannot_be_compared_is_explained(srd: Srd, made: dict[str, Path], t
     for names, more, said in (
         (("first",), (), "expected two runs or more to compare, got 1; `srd evaluate` scores one"),
         (("first", "second", "first"), (), "is given twice; expected each run once"),
-        (NAMES, ("--reference", "thirdd"), "unknown run to test against, 'thirdd'. Did you mean third"),
+        (NAMES, ("--baseline", "thirdd"), "unknown run to test against, 'thirdd'. Did you mean third"),
         (("first", "twice"), (), "document 'd' comes twice for query '1'"),
         (("first", "foreign"), (), "foreign: no query of the run is judged (the run has 'x'"),
         (("early", "late"), ("--present-only",), "no judged topic is ranked by every run"),
@@ -251,7 +251,7 @@ def test_runs_are_joined_of_files_named_and_read_from_standard_input(
     assert found["reference"] == "First one"
     feed(made["second"].read_bytes())
     several[1] = f"{halves[0]},{halves[1]}"
-    assert set(srd.works(*several, "--json", "--reference", "second=-").json["runs"]) == {"a,b", "second", "one=1,2"}
+    assert set(srd.works(*several, "--json", "--baseline", "second=-").json["runs"]) == {"a,b", "second", "one=1,2"}
 
 
 @pytest.mark.parametrize(("runs", "said"), [
@@ -272,7 +272,7 @@ def test_copies_and_runs_of_one_name_are_said(srd: Srd, made: dict[str, Path], t
     (tmp_path / "other").mkdir()
     made["copy"] = tmp_path / "other" / "first.run"
     made["copy"].write_text(made["first"].read_text())
-    done = srd.works(*words(made, "first", "copy", "third"), "--json", "--reference", made["copy"])
+    done = srd.works(*words(made, "first", "copy", "third"), "--json", "--baseline", made["copy"])
     assert "notice: some runs have files of one name; the table calls each by its path" in done.err
     assert done.json["reference"] == str(made["copy"])
     assert done.json["runs"][str(made["first"])]["p_value"] == 1.0

@@ -480,15 +480,6 @@ def test_a_line_may_ask_for_the_most_value_per_cost_and_fill_up(srd: Srd, feed: 
         assert said in srd.fails("rank", "mmr")
 
 
-def test_an_option_by_its_former_name_does_as_by_its_new_one(srd: Srd, feed: Any) -> None:
-    line = {"query_id": "q", "doc_ids": [0, 1, 2], "doc_vectors": [[1, 0], [1, 0], [0, 1]]}
-    for flag, told in (("--near-duplicates", 0), ("--copies", 1)):
-        feed({**line, "retrieval_scores": [3, 2, 1]})
-        done = srd.works("rank", "safe", flag, "None")
-        assert json.loads(done.out)["ranking"] == [0, 1, 2]
-        assert done.err.count("'copies' is now called 'near_duplicates'") == told
-
-
 def test_a_run_of_the_training_topics_is_said_to_be_no_test(srd: Srd, tmp_path: Path) -> None:
     train = ("train", "mmr", "--topics", "words", "--out")
     srd.works(*train, tmp_path / "all")

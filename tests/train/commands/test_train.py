@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ from run_srd import Srd
 from srd_agents.mdp_div.agent import MdpDivBatched
 from srd_agents.registry import make_ranker
 from srd_agents.training.learner import Learner
-from srd_agents.training.loop import STATE_FILE, torch_threads
-from srd_agents.training.options import read_tree, write_tree
+from srd_agents.training.loop import torch_threads
 from srd_agents.training.validation import Validation
 from srd_gym.data import parquet
 from srd_gym.data.lsa import LsaVectorizer
@@ -185,31 +184,6 @@ def test_an_interrupted_run_resumes_to_the_same_weights(
     assert weights_of(tmp_path / "broken") == weights_of(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("options", ["then", "now"])
-def test_a_run_that_began_with_former_names_resumes(srd: Srd, tiny_file: Path, tmp_path: Path, options: str) -> None:
-    """Its files hold the former names; the command may have them or the new ones."""
-    now = {"hidden_sizes": [6, 4], "lr_decay_epochs": 3, "entropy_coef": 0.1, "max_grad_norm": 2.0, "ema_decay": 0.5}
-    then = {"units": 6, "second": 4, "decay_epochs": 3, "entropy": 0.1, "clip_norm": 2.0, "average": 0.5}
-
-    def words(values: dict[str, Any], epochs: int, folder: str, *more: str) -> tuple[Any, ...]:
-        given = ("--out", tmp_path / folder, "--epochs", epochs, "--init", "random", *more)
-        flags = [(f"--{name.replace('_', '-')}", *np.ravel(value).tolist()) for name, value in values.items()]
-        return ("train", "relational", "--topics", tiny_file, *given, *chain.from_iterable(flags))
-
-    def formerly(values: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in values.items() if name not in now} | then
-
-    srd.works(*words(now, 3, "whole"))
-    srd.works(*words(now, 1, "begun"))
-    state = read_tree(tmp_path / "begun" / STATE_FILE, "state")
-    write_tree(tmp_path / "begun" / STATE_FILE, {**state, "identity": formerly(state["identity"])})
-    config = json.loads((tmp_path / "begun" / "config.json").read_text())
-    (tmp_path / "begun" / "config.json").write_text(json.dumps({**config, "config": formerly(config["config"])}))
-    done = srd.works(*words({"then": then, "now": now}[options], 3, "begun", "--resume"))
-    assert done.err.count("'units' is now called 'hidden_sizes'") == 1
-    assert weights_of(tmp_path / "begun") == weights_of(tmp_path / "whole")
-
-
 def test_nothing_is_promised_without_a_checkpoint(srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Learner, "prepare", interrupted)
     done = srd("train", "mdp-div", "--topics", "synthetic:tiny:12", "--out", tmp_path)
@@ -241,7 +215,7 @@ def test_what_cannot_be_begun_or_resumed_says_why(srd: Srd, tiny_file: Path, tmp
     before = weights_of(tmp_path / "m")
     assert "already holds a training run" in srd.fails(*words())
     assert weights_of(tmp_path / "m") == before
-    assert "hidden_size was 5, now 3" in srd.fails(*words(), "--resume", "--hidden", "3")
+    assert "hidden_size was 5, now 3" in srd.fails(*words(), "--resume", "--hidden-size", "3")
     assert "belongs to another run: training topics' fingerprint was" in srd.fails(*words("2/5"), "--resume")
     assert "not a learner" in srd.fails("train", "mmr", "--topics", tiny_file, "--out", tmp_path / "m", "--resume")
 

@@ -67,8 +67,3 @@ def test_missing_files_are_named(root: Path) -> None:
     ambient, other = TopicsEntry(name="a", source="ambient"), entry(vectors="texts/key-points/e5.npz")
     refused(lambda: load_entry(ambient), "no folder at .*ambient", FileNotFoundError)
     refused(lambda: load_entry(other), r"needs texts/key-points/e5\.npz", FileNotFoundError)
-
-
-def test_what_is_dropped_has_its_former_name_too() -> None:
-    with pytest.warns(DeprecationWarning, match="'without' is now called 'drop'"):
-        assert TopicsEntry(name="t", source="words", without=("pool",)).drop == ("pool",)  # type: ignore[call-arg]

@@ -10,7 +10,7 @@ import pytest
 from small_topics import alone, refused, small_topic
 
 from srd_gym.data.synthetic import generate
-from srd_train.experiment.recipe import RankerEntry, recipe_from, tasks
+from srd_train.experiment.recipe import recipe_from, tasks
 from srd_train.experiment.sources import TopicsEntry, load_entry
 from srd_train.experiment.split import Parts, in_parts, with_subtopics
 
@@ -128,10 +128,3 @@ def test_types_of_medical_questions_recur_across_the_parts(data_dir: Path, monke
     assert "treatment" in types[1]
     assert not types[0] & types[1]
     assert sum("treatment" in topic.subtopic_ids for topic in topics) > 1700
-
-
-def test_a_recipe_with_former_names_of_options_trains_longer_too() -> None:
-    with pytest.warns(DeprecationWarning, match="'decay_epochs' is now called 'lr_decay_epochs'"):
-        entry = RankerEntry(ranker="reinforce", config={"epochs": 3, "decay_epochs": 4}).trained_longer(2.0)
-    options = entry.resolved.configured({})
-    assert (options.epochs, options.lr_decay_epochs) == (6, 8)

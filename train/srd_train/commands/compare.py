@@ -56,7 +56,7 @@ class Compare:
     """Order of a run: by score, as trec_eval and ndeval -traditional; by its rank column, as ndeval; or as pyndeval."""
     weights: Files = ()
     """Intent probabilities for --qrels: lines "topic subtopic weight". Without them each subtopic counts 1."""
-    baseline: Annotated[str | None, tyro.conf.arg(metavar="NAME", aliases=["--reference"])] = None
+    baseline: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """Run to test the others against, as written above or by its name in the table (default: the first)."""
     pairs: bool = False
     """Test all pairs of runs, not only each against the baseline."""

@@ -272,41 +272,16 @@ def parsed_with_ranker(
         made.append((entry.name, Annotated[field, option], dataclasses.field(default=default)))
     both = dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
     both.__doc__ = kind.__doc__
-    options: Any = parsed(both, _by_new_names(args, [*own, *(name for name, *_ in made)]), prog, reads=reads)
+    options: Any = parsed(both, list(map(_as_options_are_spelt, args)), prog, reads=reads)
     values = {name: getattr(options, name) for name, *_ in made}
     given = {name: value for name, value in values.items() if value is not None or name not in tuned}
     return options, {name: value for name, value in given.items() if value != objects.get(name, object())}
 
 
-def _by_new_names(args: Sequence[str], names: Collection[str]) -> list[str]:
-    """The words of a command line, options of former names by their new ones."""
-    from srd_agents.training.renamed import renamed  # commands without a ranker start faster
-
-    words = _layers_joined(list(args)) if "hidden_sizes" in names else list(args)
-    for place, word in enumerate(words):
-        flag, *value = word.split("=", 1)
-        if flag.startswith("--") and flag.endswith("_"):  # as Python spells it: lambda_
-            words[place] = "=".join([flag := flag.rstrip("_"), *value])
-        former = flag.removeprefix("--").replace("-", "_")
-        if flag.startswith("--") and (name := next(iter(renamed({former: None}, names, "")))) != former:
-            words[place] = "=".join(["--" + name.replace("_", "-"), *value])
-    return words
-
-
-def _layers_joined(words: list[str]) -> list[str]:
-    """The words with one --hidden-sizes for its former options --units and --second."""
-    from srd_agents.training.renamed import HIDDEN_SIZES, LAYERS, warn_renamed
-
-    rest, sizes = [], list(map(str, HIDDEN_SIZES))
-    given = iter(words)
-    for word in given:
-        flag, is_joined, value = word.partition("=")
-        if (former := flag.removeprefix("--")) in LAYERS and flag.startswith("--"):
-            warn_renamed(former, "hidden_sizes")
-            sizes[LAYERS[former]] = value if is_joined else next(given, "")
-        else:
-            rest.append(word)
-    return rest if len(rest) == len(words) else [*rest, "--hidden-sizes", *sizes]
+def _as_options_are_spelt(word: str) -> str:
+    """A word of a command line; an option that is written as Python spells it (--lambda_) without the underscore."""
+    flag, equals, value = word.partition("=")
+    return flag.rstrip("_") + equals + value if flag.startswith("--") else word
 
 
 def _in_words(hint: Any) -> Any:

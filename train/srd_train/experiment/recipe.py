@@ -444,7 +444,7 @@ def _entry(kind: type[Entry], table: Mapping[str, Any], where: str, **made: Any)
     """
     try:
         values = {**_frozen(table), **made}
-        values = check_fields(kind, values, "the table")
+        check_fields(kind, values, "the table")
         known: Any = kind
         needed = [
             entry.name for entry in fields(known) if entry.default is MISSING and entry.default_factory is MISSING

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Self, cast
 
 from srd_agents.registry import RANKERS, RankerSpec
 from srd_agents.training.learner import Learner
 from srd_agents.training.options import as_values
-from srd_agents.training.renamed import renamed
 from srd_agents.training.validation import Validation
 from srd_gym.protocols import Ranker
 from srd_gym.showing import short_repr
@@ -48,7 +47,7 @@ class ResolvedRanker:
             ValueError: an unknown name, or as for any other.
         """
         spec = RANKERS.find(name)
-        config = renamed(config or {}, [option.name for option in fields(spec.config_class)], f"ranker {name!r}")
+        config = config or {}
         own = {option: values for option, values in spec.parameters_to_tune.items() if option not in config}
         return cls(spec=spec, config=config, grid=dict(grid or own))
 

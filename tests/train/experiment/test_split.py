@@ -97,11 +97,28 @@ def test_topic_sets_have_their_own_split_rows_and_epochs() -> None:
     assert second.id.rpartition(".")[2] != third.id.rpartition(".")[2]
 
 
-def test_cells_without_these_options_keep_their_ids() -> None:
-    plain = recipe()
-    del plain["topics"][0]["shares"]
-    (first, *_) = [cell for task in tasks(recipe_from(plain, "r", "r.toml")) for cell in task.cells]
-    assert first.id == "t.random.fold1.seed0.7fee6ba77c"
+def first_id(**changes: Any) -> str:
+    made = recipe_from(recipe() | changes, "r", "r.toml")
+    return next(cell.id for task in tasks(made) for cell in task.cells)
+
+
+def test_a_cell_is_named_by_what_decides_its_result() -> None:
+    topics, random = recipe()["topics"][0], {"ranker": "random"}
+    named = "t.random.fold1.seed0.17417bcd2a"
+    assert first_id() == named
+    others = ({"published": {"random": 0.1}}, {"source": "synthetic:tiny:20:0", "average": "a"}, {"folds": 5})
+    assert all(first_id(topics=[topics | other]) == named for other in others)
+    assert first_id(rankers=[random | {"seeds": [0, 1], "needs": ["query"]}]) == named
+    deciding = (
+        {"shares": [5, 3, 2]},
+        {"limit": 12},
+        {"train_queries": 4},
+        {"drop": ["query_vector"]},
+        {"vectors": "lsa"},
+    )
+    ids = {first_id(topics=[topics | other]) for other in deciding}
+    ids |= {first_id(rankers=[random | {"config": {"seed": 2}}]), first_id(depth=5), named}
+    assert len(ids) == len(deciding) + 3
 
 
 def test_what_no_topic_set_can_have_is_refused() -> None:

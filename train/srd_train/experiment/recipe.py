@@ -25,7 +25,7 @@ from srd_gym.reading import existing_file, read_json_object, reading
 from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
 from srd_train.experiment.selection import ResolvedRanker
-from srd_train.experiment.sources import TopicsEntry, load_entry
+from srd_train.experiment.sources import CONTENT, TopicsEntry, load_entry
 
 Entry = TypeVar("Entry")
 
@@ -36,13 +36,14 @@ Needs = Literal["retrieval order", "query"]
 """Needs of a row beside those of its ranker."""
 _LONGEST_NAME = 60
 _NOT_HASHED = {
-    "ranker": ("views", "needs", "select_by"),
-    "topics": ("published", "published_source", "average", "collection", "retrieve", "rankers", "epochs_factor"),
+    "ranker": ("views", "needs", "select_by", "seeds", "config", "grid"),
+    "topics": (
+        *(name for name in CONTENT if name not in ("vectors", "width")),  # LSA is fitted on what is trained on
+        *("run_folds", "epochs_factor", "rankers", "average", "collection", "published", "published_source"),
+    ),
 }
-"""Fields that make no other cell: other uses of a fit, the place of a row, fields of the cell itself, fields that
-tables show beside it, and fields that the fingerprint of the topics or the ranker's options tell as well."""
-_HASHED_IF_SET = ("shares", "train_queries", "train_subtopics", "test_subtopics")
-"""Options of topic sets that are newer than the cells of stored results."""
+"""Fields that make no other cell: the fingerprint of the topics, the ranker's options or the cell's fields tell them as
+well, or they are about other cells and tables."""
 _EPOCHS = ("epochs", "lr_decay_epochs")
 """Options of learners that a topic set can multiply."""
 _LONGEST_PART = 80
@@ -226,17 +227,15 @@ class Cell:
 
     @property
     def id(self) -> str:
-        """A file name: readable parts, and a hash of everything."""
-        content = asdict(self)
-        for part, keys in _NOT_HASHED.items():
-            for key in keys:
-                del content[part][key]
-        if self.ranker.grid_seed is None:  # cells of recipes without it keep their names
-            del content["ranker"]["grid_seed"]
-        for key in _HASHED_IF_SET:
-            if not content["topics"][key]:
-                del content["topics"][key]
-        content["topics"]["without"] = content["topics"].pop("drop")  # its former name, which stored cells have
+        """A file name: readable parts, and a hash of what decides the result, fields with their default left out."""
+        content = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        for part, left_out in _NOT_HASHED.items():
+            content[part] = {
+                entry.name: value
+                for entry in fields(content[part])
+                if entry.name not in left_out and (value := getattr(content[part], entry.name)) != entry.default
+            }
+        content["view"] = None if self.view is None else asdict(self.view)
         digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=list).encode()).hexdigest()[:10]
         parts = (self.topics.name, self.row, f"fold{self.fold}", f"seed{self.seed}", digest)
         return ".".join(re.sub(r"[^A-Za-z0-9_+-]+", "-", part)[:_LONGEST_PART] for part in parts)

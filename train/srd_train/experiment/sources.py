@@ -33,7 +33,7 @@ FOLDERS |= {"trec-indri": "trec-web"}
 SOURCES = ("words", *FOLDERS)
 """Topic sets by name, besides files and synthetic ones."""
 _SYNTHETIC = "synthetic:"
-_CONTENT = (
+CONTENT = (
     "source", "vectors", "qrels", "years", "retrieve", "width", "noise", "catalogue", "limit", "candidates", "drop"
 )  # fmt: skip
 """Options of a topic set that decide what is in it."""
@@ -111,7 +111,7 @@ class TopicsEntry(Config):
     @property
     def content(self) -> TopicsEntry:
         """Settings that decide its topics: entries with equal content differ only in name, split, rows and tables."""
-        return TopicsEntry(name="", **{name: getattr(self, name) for name in _CONTENT})
+        return TopicsEntry(name="", **{name: getattr(self, name) for name in CONTENT})
 
     @property
     def parts(self) -> Parts:

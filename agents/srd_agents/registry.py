@@ -19,8 +19,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from srd_agents.training.files import read_model_config
 from srd_agents.training.learner import Learner
-from srd_agents.training.options import Config, config_from, read_model_config
+from srd_agents.training.options import Config, config_from
 from srd_gym.checks import unknown
 from srd_gym.core.own import add_own, is_own
 from srd_gym.files import PathLike

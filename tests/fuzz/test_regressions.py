@@ -21,7 +21,7 @@ from small_topics import Answers, refused
 
 from srd_agents import RANKERS, diversify
 from srd_agents.registry import import_own
-from srd_agents.training.options import CONFIG_FILE
+from srd_agents.training.files import CONFIG_FILE
 from srd_gym.core.own import made_of
 from srd_gym.core.users import users_from
 from srd_gym.data import generate, read_qrels, read_run, read_topics, read_vectors

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from srd_agents.registry import make_ranker
-from srd_agents.training.options import versions
+from srd_agents.training.machine import versions
 from srd_gym.data import LsaVectorizer, load_ambient, load_texts, load_topics
 from srd_gym.dtypes import IntArray
 from srd_gym.files import written_atomically

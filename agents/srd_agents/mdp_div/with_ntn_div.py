@@ -12,7 +12,7 @@ from srd_agents.mdp_div.agent import MdpDiv
 from srd_agents.mdp_div.config import MdpDivNtnConfig
 from srd_agents.registry import RANKERS
 from srd_agents.supervised.ntn_div.agent import NtnDiv
-from srd_agents.training.options import Weights
+from srd_agents.training.files import Weights
 from srd_gym.pruning import ByRanker
 from srd_gym.topic import TopicSet
 

@@ -28,7 +28,7 @@ from srd_agents.qmix.loss import (
 )
 from srd_agents.qmix.network import FlatMixer, PooledMixer, ScoreNetwork
 from srd_agents.qmix.replay import Replay, Visits
-from srd_agents.training.options import Tree
+from srd_agents.training.files import Tree
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import ScoringCore
 from srd_gym.dtypes import IntArray, ScoreArray

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.training.options import Tree
+from srd_agents.training.files import Tree
 from srd_gym.dtypes import IntArray
 
 

@@ -22,7 +22,7 @@ from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import DraftProgress, pretrained_weights
 from srd_agents.relational.relations import DYNAMIC
 from srd_agents.training.checkpoint import load_module, module_arrays, to_array
-from srd_agents.training.options import Tree, Weights
+from srd_agents.training.files import Tree, Weights
 from srd_agents.training.validation import Validation
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray

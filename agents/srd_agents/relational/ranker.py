@@ -36,7 +36,8 @@ from srd_agents.relational.relations import (
     position_of,
     relate,
 )
-from srd_agents.training.options import Config, NotNegative, check_like
+from srd_agents.training.files import check_like
+from srd_agents.training.options import Config, NotNegative
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.files import PathLike

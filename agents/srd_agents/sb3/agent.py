@@ -16,7 +16,7 @@ from srd_agents.networks.attention import initialise
 from srd_agents.sb3.config import MaskablePpoConfig
 from srd_agents.sb3.network import CandidateNetwork, rank_greedily
 from srd_agents.training.checkpoint import load_module, module_arrays
-from srd_agents.training.options import Tree
+from srd_agents.training.files import Tree
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.training.options import Arrays, Tree, check_like
+from srd_agents.training.files import Arrays, Tree, check_like
 
 
 def module_arrays(module: nn.Module) -> Arrays:

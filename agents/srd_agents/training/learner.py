@@ -19,22 +19,21 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from srd_agents.training.loop import LearnerConfig, TrainingLoop, torch_threads
-from srd_agents.training.options import (
+from srd_agents.training.files import (
     CONFIG_FILE,
     MODEL_FILE,
     Tree,
     Weights,
-    as_values,
     check_like,
-    config_from,
-    enough_memory,
     model_config,
     read_arrays,
     read_model_config,
     write_arrays,
     write_json,
 )
+from srd_agents.training.loop import LearnerConfig, TrainingLoop
+from srd_agents.training.machine import enough_memory, torch_threads
+from srd_agents.training.options import as_values, config_from
 from srd_agents.training.progress import History, OnProgress
 from srd_agents.training.validation import Validation, checked_topics
 from srd_gym.checks import check_integer, check_positive, checked_rankings, unknown

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,23 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.training.options import (
-    Arrays,
-    Config,
-    Count,
-    CountFromZero,
-    MeasureOption,
-    Positive,
-    Tree,
-    Weights,
-    as_values,
-    read_tree,
-    sources_of,
-    write_tree,
-)
+from srd_agents.training.files import STATE_FILE, Arrays, Tree, Weights, read_tree, sources_of, write_tree
+from srd_agents.training.options import Config, Count, CountFromZero, MeasureOption, Positive, as_values
 from srd_agents.training.progress import History, OnProgress, Progress
 from srd_agents.training.validation import Validation
-from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.interrupts import held_back
@@ -39,9 +24,6 @@ from srd_gym.measures import Measure, measure
 from srd_gym.protocols import Ranker
 from srd_gym.reading import reading, shown
 from srd_gym.topic import TopicSet
-
-STATE_FILE = "state.safetensors"
-"""File of a run's training state, beside the model."""
 
 _PROGRESS_SECONDS = 0.1
 
@@ -68,30 +50,6 @@ PLAYED = ("episodes", "steps")
 """Figures of an update whose totals the history holds; of the others it holds means over an epoch."""
 HOW_LONG = ("epochs", "patience", "checkpoint_seconds")
 """Options that a resumed run may change: how long it trains and how often it saves, not what it computes."""
-
-
-@contextlib.contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Let torch use this many threads in the block; where nothing has imported torch yet, there is none to limit.
-
-    One thread is the fastest for networks of these sizes: on a busy machine with two cores, two threads trained four
-    times slower. The same number of threads also belongs to "bitwise the same weights".
-
-    Raises:
-        TypeError: not a whole number.
-        ValueError: fewer than one, or more than torch can count.
-    """
-    check_integer("threads", count, 1, 2**15 - 1)
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
-        yield
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class Trainable(Ranker, Protocol):

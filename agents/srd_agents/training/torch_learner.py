@@ -21,9 +21,9 @@ from srd_agents.training.checkpoint import (
     module_arrays,
     optimizer_tree,
 )
+from srd_agents.training.files import Tree, Weights
 from srd_agents.training.learner import Learner
 from srd_agents.training.loop import LearnerConfig
-from srd_agents.training.options import Tree, Weights
 
 C = TypeVar("C", bound=LearnerConfig)
 

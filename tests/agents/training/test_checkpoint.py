@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason='learners need torch: pip install "s
 
 from srd_agents.registry import make_ranker  # noqa: E402
 from srd_agents.training import checkpoint  # noqa: E402 - only where torch is there
-from srd_agents.training.options import read_arrays, read_tree, write_arrays, write_tree  # noqa: E402
+from srd_agents.training.files import read_arrays, read_tree, write_arrays, write_tree  # noqa: E402
 from srd_gym.data import generate  # noqa: E402
 
 

@@ -13,8 +13,8 @@ from small_topics import refused
 
 from srd_agents.registry import RANKERS, load_ranker, make_ranker
 from srd_agents.training import torch_learner
+from srd_agents.training.files import read_arrays, write_arrays
 from srd_agents.training.learner import Learner, _fingerprint
-from srd_agents.training.options import read_arrays, write_arrays
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic

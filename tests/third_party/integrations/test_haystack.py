@@ -16,7 +16,7 @@ from small_topics import refused
 
 from srd_agents import diversify, make_ranker
 from srd_agents.integrations.haystack import DiverseRanker
-from srd_agents.training.options import CONFIG_FILE, SCHEMA_VERSION, write_json
+from srd_agents.training.files import CONFIG_FILE, SCHEMA_VERSION, write_json
 
 GENERATOR = np.random.default_rng(0)
 QUERY, VECTORS = GENERATOR.normal(size=4), GENERATOR.normal(size=(12, 4))

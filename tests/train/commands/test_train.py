@@ -20,7 +20,7 @@ from run_srd import Srd
 from srd_agents.mdp_div.agent import MdpDivBatched
 from srd_agents.registry import make_ranker
 from srd_agents.training.learner import Learner
-from srd_agents.training.loop import torch_threads
+from srd_agents.training.machine import torch_threads
 from srd_agents.training.validation import Validation
 from srd_gym.data import parquet
 from srd_gym.data.lsa import LsaVectorizer

@@ -9,7 +9,7 @@ import pytest
 from run_srd import Srd
 
 from srd_agents.registry import load_ranker, load_trained, model_folder, pretrained_names
-from srd_agents.training.options import read_model_config
+from srd_agents.training.files import read_model_config
 from studies.pretrain.policies import PLANS
 
 

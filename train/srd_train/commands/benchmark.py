@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_agents.training.options import versions
+from srd_agents.training.machine import versions
 from srd_agents.training.progress import OnProgress, Progress
 from srd_train.commands.console import Output, SomeFile, SomeFolder, overview, parsed, print_summary, print_table
 from srd_train.experiment.benchmark import Engine, FailedCellsError, in_process, run_benchmark

@@ -13,7 +13,7 @@ import tyro
 
 from srd_agents.heuristic.config import TradeOffConfig
 from srd_agents.registry import RANKERS, find_untrained, import_own, model_folder, pretrained_names
-from srd_agents.training.options import CONFIG_FILE
+from srd_agents.training.files import CONFIG_FILE
 from srd_gym.checks import check_integer
 from srd_gym.trec_files import write_run
 from srd_train.commands.console import Output, SomeFile, overview, parsed, parsed_with_ranker

@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_agents.registry import RANKERS, RankerSpec, import_own
+from srd_agents.training.files import CONFIG_FILE, MODEL_FILE, STATE_FILE
 from srd_agents.training.learner import Learner
-from srd_agents.training.loop import STATE_FILE
-from srd_agents.training.options import CONFIG_FILE, MODEL_FILE
 from srd_agents.training.progress import Progress, topics_seen
 from srd_agents.training.validation import Validation
 from srd_gym.data import load_topics

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.registry import import_own
-from srd_agents.training.options import versions
+from srd_agents.training.machine import versions
 from srd_agents.training.progress import OnProgress
 from srd_agents.training.validation import checked_topics
 from srd_gym.checks import checked_rankings

@@ -18,7 +18,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from srd_agents.registry import import_own
-from srd_agents.training.options import Config, Count, at_least, check_fields, sources_of
+from srd_agents.training.files import sources_of
+from srd_agents.training.options import Config, Count, at_least, check_fields
 from srd_gym.checks import unknown
 from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading

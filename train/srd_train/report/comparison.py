@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from srd_agents.training.options import versions
+from srd_agents.training.machine import versions
 from srd_gym.checks import unknown
 from srd_gym.data.trec import TopicText, judged_fields, topic_qrels
 from srd_gym.measures import Evaluation, Measure, evaluate_run, measure

@@ -10,15 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from srd_agents.registry import RANKERS, RankerSpec, find_untrained, import_own, load_trained, model_folder
-from srd_agents.training.loop import STATE_FILE
-from srd_agents.training.options import (
-    CONFIG_FILE,
-    check_type,
-    config_from,
-    model_config,
-    read_model_config,
-    write_json,
-)
+from srd_agents.training.files import CONFIG_FILE, STATE_FILE, model_config, read_model_config, write_json
+from srd_agents.training.options import check_type, config_from
 from srd_gym.core.own import called
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker

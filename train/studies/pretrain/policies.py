@@ -9,7 +9,8 @@ from typing import Any
 
 from srd_agents.registry import POLICIES, PRETRAINED, RANKERS, make_ranker
 from srd_agents.training.learner import Learner
-from srd_agents.training.options import as_values, versions
+from srd_agents.training.machine import versions
+from srd_agents.training.options import as_values
 from srd_agents.training.progress import topics_seen
 from srd_gym.checks import check_integer
 from srd_gym.data import load_topics

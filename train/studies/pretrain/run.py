@@ -15,8 +15,9 @@ import numpy as np
 from srd_agents.reinforce.agent import Reinforce
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.relational.ranker import CHECKPOINT, Weights, read_weights, weight_shapes
-from srd_agents.training.loop import STATE_FILE
-from srd_agents.training.options import MODEL_FILE, as_values, read_arrays, versions, write_json
+from srd_agents.training.files import MODEL_FILE, STATE_FILE, read_arrays, write_json
+from srd_agents.training.machine import versions
+from srd_agents.training.options import as_values
 from srd_agents.training.progress import OnProgress, topics_seen
 from srd_gym.files import written_atomically
 from srd_train.commands.console import Folder, Output

@@ -22,8 +22,9 @@ from srd_agents.heuristic.stepwise import PartialRanking, Stepwise, greedily
 from srd_agents.networks.features import FEATURES, relevance_columns
 from srd_agents.supervised.linear.features import RELATIONS, Distances
 from srd_agents.supervised.samples import Pooling, Samples, pooled_with
+from srd_agents.training.files import Tree, Weights
 from srd_agents.training.learner import Learner, LearnerConfig
-from srd_agents.training.options import Count, Positive, Tree, Weights
+from srd_agents.training.options import Count, Positive
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures.base import judged
 from srd_gym.topic import FloatArray, Topic, TopicSet

@@ -24,7 +24,7 @@ from srd_agents.supervised.ntn_div.network import (
 )
 from srd_agents.supervised.ntn_div.scoring import TensorRanking, TensorScorer
 from srd_agents.supervised.samples import Sampler, Samples
-from srd_agents.training.options import Weights
+from srd_agents.training.files import Weights
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet

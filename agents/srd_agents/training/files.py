@@ -1,0 +1,243 @@
+"""Files of trained rankers: safetensors for arrays and JSON for the rest, written whole or not at all.
+
+Nothing here can execute what a file holds: pickles are recognised and refused. What torch adds (optimizers, generators,
+modules) is in `srd_agents.training.checkpoint`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.training.machine import versions
+from srd_agents.training.options import check_type
+from srd_gym.files import PathLike, written_atomically
+from srd_gym.reading import existing_file, read_json_object, reading, refuse_pickle
+
+SCHEMA_VERSION = 2
+"""Version of model folders; rises when older ones can no longer be read."""
+MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"
+STATE_FILE = "state.safetensors"
+"""File of a run's training state, beside the model."""
+_CONTENT: Mapping[str, Any] = {
+    "schema_version": Any,
+    "ranker": str,
+    "vector_width": int | None,
+    "seed": int | None,
+    "config": dict[str, Any],
+    "metadata": dict[str, Any],
+    "history": dict[str, Any] | None,
+}
+"""Content of config.json beside the versions of the packages, and of which types."""
+
+Arrays = dict[str, NDArray[Any]]
+Tree = dict[str, Any]
+"""Nested dicts with text keys; the leaves are arrays or what JSON can hold."""
+Weights = Mapping[str, NDArray[Any]]
+"""Name -> array."""
+
+
+def sources_of(value: Any, *, code: bool) -> dict[str, str]:
+    """Digests of files that options name: a file, the model in "ranker:KEEP:WHEN:FOLDER", the code of "module:NAME".
+
+    Results of these options are gone on with only while the files are the same.
+
+    Args:
+        value: text, or lists and tables of it.
+        code: whether code counts: the module's own file, once it is imported, and no other that it imports.
+
+    Returns:
+        Digest by what names it; empty where nothing does.
+    """
+    if isinstance(value, Mapping | list | tuple):
+        inner = value.values() if isinstance(value, Mapping) else value
+        return {name: digest for one in inner for name, digest in sources_of(one, code=code).items()}
+    found = {}
+    for part in map(str.strip, value.split("+") if isinstance(value, str) else ()):
+        module = sys.modules.get(part.partition(":")[0]) if code and ":" in part else None
+        path = Path(getattr(module, "__file__", None) or part.split(":", 3)[-1])
+        is_folder = part.startswith("ranker:") and path.is_dir()
+        files = [path / MODEL_FILE, path / CONFIG_FILE] if is_folder else [path]
+        content = b"".join(file.read_bytes() for file in files if file.is_file())
+        if content:
+            found[part] = hashlib.blake2b(content, digest_size=8).hexdigest()
+    return found
+
+
+def write_arrays(path: PathLike, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
+    """Write a safetensors file; a reader sees the old file or the new one, never a part.
+
+    Args:
+        path: the file; its folder is created where missing.
+        arrays: name -> array of any shape (numpy dtypes; bool allowed).
+        metadata: text kept in the file's header.
+
+    Raises:
+        OSError: the disk is full or the place not writable; the old file stays.
+    """
+    _, save = _safetensors()
+    # asarray, not ascontiguousarray: the latter turns a scalar into a vector.
+    content = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata=dict(metadata))
+    with written_atomically(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def read_arrays(path: PathLike, what: str) -> tuple[Arrays, dict[str, str]]:
+    """Read a safetensors file.
+
+    Args:
+        path: the file.
+        what: what it should hold, for the errors.
+
+    Returns:
+        (name -> array, the header's metadata).
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a pickle (refused unread), or not a whole safetensors file.
+    """
+    file = existing_file(path, what)
+    safetensors, _ = _safetensors()
+    with reading(path, what, "a whole safetensors file", "train again"):
+        try:
+            with safetensors.safe_open(file, framework="numpy") as opened:
+                arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a mapping
+                return arrays, dict(opened.metadata() or {})
+        except Exception:
+            # Asked only now: a safetensors file may begin with the same bytes (its header's length).
+            refuse_pickle(file, what, "expected a .safetensors file as `Learner.save` writes it")
+            raise
+
+
+def write_tree(path: PathLike, tree: Tree) -> None:
+    """Write nested dicts of arrays and JSON values as one safetensors file (the values stand in its header).
+
+    One file rather than two, so that arrays and values always belong together, whenever the writing is cut off.
+
+    Raises:
+        ValueError: a value that JSON cannot hold (NaN included).
+    """
+    arrays: Arrays = {}
+    values = _split(tree, "", arrays)
+    text = json.dumps(values, allow_nan=False)
+    write_arrays(path, arrays, {"values": text, "digest": _digest(text, arrays)})
+
+
+def read_tree(path: PathLike, what: str) -> Tree:
+    """Read what `write_tree` wrote.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a pickle, a damaged file, or a safetensors file of another kind.
+    """
+    arrays, metadata = read_arrays(path, what)
+    text = metadata.get("values", "")
+    if metadata.get("digest") != _digest(text, arrays):
+        raise ValueError(f"{what}: {path} is damaged, or not a training state of this version; train anew")
+    tree: Tree = json.loads(text)
+    for name, array in arrays.items():
+        *parents, leaf = name.split("/")
+        node = tree
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[leaf] = array
+    return tree
+
+
+def _digest(text: str, arrays: Arrays) -> str:
+    """A digest of the content of a training state: optimizers in C read arrays by sizes that nothing else checks."""
+    digest = hashlib.blake2b(text.encode(), digest_size=16)
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def write_json(path: PathLike, content: Mapping[str, Any]) -> None:
+    """Write a JSON file for people to read, whole or not at all."""
+    text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+    with written_atomically(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def model_config(
+    ranker: str,
+    config: Mapping[str, Any],
+    vector_width: int | None,
+    metadata: Mapping[str, Any],
+    *,
+    seed: int | None = None,
+    history: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Content of a model folder's config.json, as `read_model_config` gives it back."""
+    about = {"ranker": ranker, "vector_width": vector_width, "seed": seed, "config": config, "metadata": metadata}
+    return {"schema_version": SCHEMA_VERSION, **about, "versions": versions(), "history": history}
+
+
+def read_model_config(folder: PathLike) -> dict[str, Any]:
+    """The checked content of a model folder's config.json.
+
+    Raises:
+        FileNotFoundError: not there.
+        ValueError: not a model's config.json, or of a newer schema.
+    """
+    path = Path(folder) / CONFIG_FILE
+    content = dict.fromkeys(_CONTENT) | read_json_object(path, "config of a trained ranker", "train again")
+    if content["schema_version"] != SCHEMA_VERSION:
+        raise ValueError(
+            f"{path} has schema version {content['schema_version']}, this version reads {SCHEMA_VERSION}; "
+            "use the srd-gym version that wrote it, or train again"
+        )
+    for key, hint in _CONTENT.items():
+        check_type(f"{path}: {key}", content[key], hint)
+    return content
+
+
+def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, tuple[int, ...]], what: str) -> None:
+    """Refuse arrays whose names or shapes are not the expected ones.
+
+    Args:
+        arrays: what came.
+        expected: name -> shape.
+        what: where they came from, for the error.
+
+    Raises:
+        ValueError: missing, surplus or differently shaped arrays; the message names the first.
+    """
+    came = {name: array.shape for name, array in arrays.items()}
+    for name in (*sorted(came.keys() ^ expected.keys()), *expected):
+        if came.get(name) != expected.get(name):
+            raise ValueError(
+                f"{what}: {name} has shape {came.get(name)}, expected {expected.get(name)} (None: no such array); the "
+                "file belongs to another ranker, another version, another vector width or another size of network"
+            )
+
+
+def _split(tree: Mapping[str, Any], prefix: str, arrays: Arrays) -> dict[str, Any]:
+    """Move the arrays of a tree into `arrays` (path -> array) and return the rest."""
+    rest: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, np.ndarray):
+            arrays[prefix + key] = value
+        elif isinstance(value, Mapping):
+            rest[key] = _split(value, f"{prefix}{key}/", arrays)
+        else:
+            rest[key] = value.item() if isinstance(value, np.generic) else value
+    return rest
+
+
+def _safetensors() -> tuple[Any, Callable[..., bytes]]:
+    """The package and its writer of numpy arrays, or an error that says how to install them."""
+    try:
+        import safetensors
+        from safetensors.numpy import save
+    except ImportError as error:
+        raise ImportError('saving and loading models needs safetensors: pip install "srd-gym[cli]"') from error
+    return safetensors, save

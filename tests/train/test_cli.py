@@ -171,16 +171,15 @@ def test_negative_seeds_are_refused_before_any_work(srd: Srd, words: str) -> Non
 
 @pytest.mark.parametrize(("words", "message"), [
     (("--rollouts", 10**12), "ranker 'reinforce' needs more memory than there is (Unable to allocate"),
-    (("--hidden", 10**12), "ranker 'reinforce' needs more memory than there is"),
+    (("--hidden-size", 10**12), "ranker 'reinforce' needs more memory than there is"),
     (("--seed", 2**70), "--seed must be at most 9,223,372,036,854,775,807, got 1180591620717411303424"),
     (("--threads", 10**12), "threads must be at most 32,767, got 1000000000000"),
     (("--device", "cuda:99"), "device must be one that torch has on this machine, got 'cuda:99'"),
 ])  # fmt: skip
 def test_what_the_machine_lacks_is_told(srd: Srd, tmp_path: Path, words: tuple[object, ...], message: str) -> None:
     model = tmp_path / "a" / "m"
-    # A device and a network are looked at before topics are, and before there is a folder or a lock.
-    early = words[0] in ("--hidden", "--device")
-    topics = tmp_path / "none.parquet" if words[0] == "--device" else "synthetic:tiny:12"
+    early = words[0] == "--device"  # looked at before topics are, and before there is a folder or a lock
+    topics = tmp_path / "none.parquet" if early else "synthetic:tiny:12"
     assert srd.fails("train", "reinforce", "--topics", topics, "--out", model, *words).startswith(message)
     assert not early or list(tmp_path.iterdir()) == []
 

@@ -145,12 +145,13 @@ class Learner(ABC, Generic[C]):
             ValueError: the options name a device that is not here.
         """
 
-    def check_size(self, vector_width: int) -> None:
-        """Refuse to build a network that does not fit into memory; called before `_build`.
+    def _build_for(self, weights: Weights, vector_width: int) -> None:
+        """`_build` for the weights of a file, whose config could ask for a network of any size.
 
         Raises:
-            ValueError: the message names the option that asks for too much.
+            ValueError: it asks for a larger one than the weights are of.
         """
+        self._build(vector_width)
 
     def _release(self) -> None:
         """Let go of what only training needed (topics, optimizer); called when `fit` ends."""
@@ -283,7 +284,6 @@ class Learner(ABC, Generic[C]):
         """
         self.vector_width, self.seed = topics.require_vectors(f"ranker {self.name!r}"), seed
         with enough_memory(self.name):
-            self.check_size(self.vector_width)
             self._build(self.vector_width)
             self._prepare(topics, seed)
 
@@ -331,10 +331,8 @@ class Learner(ABC, Generic[C]):
                 raise ValueError(
                     f"{where}: {MODEL_FILE} and {CONFIG_FILE} come from different trainings; train again, or resume"
                 )
-            # Only now: a config that was changed could ask for a network of any size.
             with enough_memory(name):
-                learner.check_size(content["vector_width"])
-                learner._build(content["vector_width"])
+                learner._build_for(weights, content["vector_width"])
             learner.check_weights(weights, str(where / MODEL_FILE))
             learner._set_weights(weights)
             return learner

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
-import re
-from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -26,11 +23,6 @@ from srd_agents.training.learner import Learner
 from srd_agents.training.loop import LearnerConfig
 
 C = TypeVar("C", bound=LearnerConfig)
-
-_COPIES = 4
-"""Copies that training holds of every weight: itself, its gradient and two means of Adam."""
-_MOST_TENSORS = 1_000
-"""Most tensors of a network: each costs time, however small it is."""
 
 
 class NetworkLearner(Learner[C]):
@@ -56,27 +48,24 @@ class NetworkLearner(Learner[C]):
                 f'device must be one that torch has on this machine, got {name!r} ({reason}); "cpu" is always there'
             ) from error
 
-    def check_size(self, vector_width: int) -> None:
-        """Refuse options whose network could not be trained in the memory of this machine.
+    def _build_for(self, weights: Weights, vector_width: int) -> None:
+        # On torch's device "meta" tensors have sizes but no memory.
+        room = sum(array.size for array in weights.values())
 
-        Args:
-            vector_width: F.
+        def count(_module: nn.Module, _name: str, tensor: Tensor | None) -> None:
+            nonlocal room
+            if tensor is not None and tensor.is_meta:  # others belong to other threads
+                room -= tensor.numel()
+                if room < 0:
+                    raise ValueError(f"the config of ranker {self.name!r} asks for a larger network than its weights")
 
-        Raises:
-            ValueError: the message names the option that is furthest above its default.
-        """
-        limit, twin = _memory() // _COPIES, copy.copy(self)
-        if _fits(lambda: twin._build(vector_width), limit):
-            return
-        defaults = _counts(type(self.config)())
-        times = {name: value / (defaults.get(name) or 1) for name, value in _counts(self.config).items()}
-        most = max(times, key=times.__getitem__, default="")
-        named = f"{most} = {getattr(self.config, most)}" if times.get(most, 0) > 1 else ""
-        raise ValueError(
-            f"ranker {self.name!r} needs more memory than there is: its network for vectors of width {vector_width} "
-            f"takes over {limit:,} bytes (a quarter of this machine's memory) or has over {_MOST_TENSORS:,} tensors; "
-            f"make {f'{named} smaller' if named else 'the vectors shorter'}"
-        )
+        hook = nn.modules.module.register_module_parameter_registration_hook(count)
+        try:
+            with torch.device("meta"):
+                copy.copy(self)._build(vector_width)
+        finally:
+            hook.remove()
+        super()._build_for(weights, vector_width)
 
     def _descend(self, loss: Tensor, max_grad_norm: float) -> dict[str, float]:
         """Take one step of the optimizer; the figures hold the gradient's length before it is cut."""
@@ -111,43 +100,3 @@ class NetworkLearner(Learner[C]):
         self._network.to("cpu")
         for name in self.only_training:
             self.__dict__.pop(name, None)
-
-
-def _counts(config: Any) -> dict[str, int]:
-    """The options that are whole numbers, or lists of such: name -> the number, or the largest one."""
-    largest = {name: max(value) if type(value) in (tuple, list) else value for name, value in vars(config).items()}
-    return {name: value for name, value in largest.items() if type(value) is int}
-
-
-def _fits(build: Callable[[], None], limit: int) -> bool:
-    """Whether what is built takes at most so many bytes; on torch's device "meta" tensors have sizes but no memory."""
-    taken = 0
-
-    def count(_module: nn.Module, _name: str, tensor: Tensor | None) -> None:
-        nonlocal taken
-        if tensor is not None and tensor.is_meta:  # others belong to other threads
-            taken += max(tensor.nbytes, limit // _MOST_TENSORS)
-        if taken > limit:
-            raise MemoryError
-
-    hook = nn.modules.module.register_module_parameter_registration_hook(count)
-    try:
-        with torch.device("meta"):
-            build()
-    except MemoryError:
-        return False
-    except (RuntimeError, TypeError, OverflowError) as error:
-        if re.search("[Oo]verflow", str(error)):  # of the size itself
-            return False
-        raise
-    finally:
-        hook.remove()
-    return True
-
-
-def _memory() -> int:
-    """Bytes of this machine's memory; 1 TiB where the system does not tell."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 2**40

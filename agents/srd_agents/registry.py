@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from srd_agents.training.files import read_model_config
+from srd_agents.training.files import ModelInfo
 from srd_agents.training.learner import Learner
 from srd_agents.training.options import Config, config_from
 from srd_gym.checks import unknown
@@ -345,8 +345,8 @@ def load_trained(folder: PathLike) -> Ranker:
             refuses.
     """
     with reading(folder, "trained ranker", "the folder of one", "train again"):
-        content = read_model_config(folder)
-        spec = RANKERS.find(content["ranker"], hint=f"{folder} holds its weights; install its package.")
+        info = ModelInfo.read(folder)
+        spec = RANKERS.find(info.ranker, hint=f"{folder} holds its weights; install its package.")
         if spec.foreign_code:
             raise ValueError(
                 f"{folder} names ranker {spec.name!r}, which can run any code in the file that it reads, so a model "
@@ -354,7 +354,7 @@ def load_trained(folder: PathLike) -> Ranker:
                 "make_ranker(trust=True)"
             )
         if not spec.learns:
-            return spec.build(spec.configure(**content["config"]))
+            return spec.build(spec.configure(**info.config))
         learner: Ranker = spec.ranker_class.load(folder, name=spec.name)
         return learner
 

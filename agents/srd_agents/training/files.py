@@ -10,33 +10,24 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.training.machine import versions
-from srd_agents.training.options import check_type
+from srd_agents.training.options import config_from
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import existing_file, read_json_object, reading, refuse_pickle
+from srd_gym.showing import short_repr
 
 SCHEMA_VERSION = 2
 """Version of model folders; rises when older ones can no longer be read."""
 MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"
 STATE_FILE = "state.safetensors"
 """File of a run's training state, beside the model."""
-_CONTENT: Mapping[str, Any] = {
-    "schema_version": Any,
-    "ranker": str,
-    "vector_width": int | None,
-    "seed": int | None,
-    "config": dict[str, Any],
-    "metadata": dict[str, Any],
-    "history": dict[str, Any] | None,
-}
-"""Content of config.json beside the versions of the packages, and of which types."""
-
 Arrays = dict[str, NDArray[Any]]
 Tree = dict[str, Any]
 """Nested dicts with text keys; the leaves are arrays or what JSON can hold."""
@@ -167,37 +158,55 @@ def write_json(path: PathLike, content: Mapping[str, Any]) -> None:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def model_config(
-    ranker: str,
-    config: Mapping[str, Any],
-    vector_width: int | None,
-    metadata: Mapping[str, Any],
-    *,
-    seed: int | None = None,
-    history: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Content of a model folder's config.json, as `read_model_config` gives it back."""
-    about = {"ranker": ranker, "vector_width": vector_width, "seed": seed, "config": config, "metadata": metadata}
-    return {"schema_version": SCHEMA_VERSION, **about, "versions": versions(), "history": history}
+@dataclass(kw_only=True)
+class ModelInfo:
+    """Content of a model folder's config.json."""
 
+    __repr__ = short_repr
 
-def read_model_config(folder: PathLike) -> dict[str, Any]:
-    """The checked content of a model folder's config.json.
+    schema_version: int = SCHEMA_VERSION
+    """Version of the folder's form."""
+    ranker: str
+    """Name in the registry."""
+    vector_width: int | None = None
+    """F of the vectors it was trained on."""
+    seed: int | None = None
+    """Seed of its training."""
+    config: dict[str, Any]
+    """All options, as `as_values` gives them."""
+    metadata: dict[str, Any]
+    """Anything else that was recorded (fold, topic set, ...)."""
+    versions: dict[str, Any] = field(default_factory=versions)
+    """Versions of the packages that wrote it."""
+    history: dict[str, Any] | None = None
+    """`History` of its training, as plain values."""
 
-    Raises:
-        FileNotFoundError: not there.
-        ValueError: not a model's config.json, or of a newer schema.
-    """
-    path = Path(folder) / CONFIG_FILE
-    content = dict.fromkeys(_CONTENT) | read_json_object(path, "config of a trained ranker", "train again")
-    if content["schema_version"] != SCHEMA_VERSION:
-        raise ValueError(
-            f"{path} has schema version {content['schema_version']}, this version reads {SCHEMA_VERSION}; "
-            "use the srd-gym version that wrote it, or train again"
-        )
-    for key, hint in _CONTENT.items():
-        check_type(f"{path}: {key}", content[key], hint)
-    return content
+    @classmethod
+    def read(cls, folder: PathLike) -> Self:
+        """The checked content of a folder's config.json.
+
+        Raises:
+            FileNotFoundError: not there.
+            TypeError, ValueError: not a model's config.json, or of a newer schema.
+        """
+        path = Path(folder) / CONFIG_FILE
+        content = read_json_object(path, "config of a trained ranker", "train again")
+        if (version := content.get("schema_version")) != SCHEMA_VERSION:
+            raise ValueError(
+                f"{path} has schema version {version}, this version reads {SCHEMA_VERSION}; "
+                "use the srd-gym version that wrote it, or train again"
+            )
+        return config_from(cls, {one.name: content[one.name] for one in fields(cls) if one.name in content}, str(path))
+
+    def write(self, folder: PathLike) -> None:
+        """Write config.json."""
+        write_json(Path(folder) / CONFIG_FILE, asdict(self))
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of what the weights depend on."""
+        parts = (self.ranker, self.vector_width, self.seed, self.config)
+        return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, tuple[int, ...]], what: str) -> None:

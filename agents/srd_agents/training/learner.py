@@ -8,8 +8,6 @@ shuffling, validation, early stopping, time budget, checkpoints and resuming.
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,14 +20,12 @@ from numpy.typing import NDArray
 from srd_agents.training.files import (
     CONFIG_FILE,
     MODEL_FILE,
+    ModelInfo,
     Tree,
     Weights,
     check_like,
-    model_config,
     read_arrays,
-    read_model_config,
     write_arrays,
-    write_json,
 )
 from srd_agents.training.loop import LearnerConfig, TrainingLoop
 from srd_agents.training.machine import enough_memory, torch_threads
@@ -312,27 +308,26 @@ class Learner(ABC, Generic[C]):
         where = Path(folder)
         with reading(where, "trained ranker", "the folder of one", "train again"):
             name = cls._class_name() if name is None else name
-            content = read_model_config(where)
-            if content["ranker"] != name:
+            info = ModelInfo.read(where)
+            if info.ranker != name:
                 raise ValueError(
-                    f"{where} holds a trained {content['ranker']!r}, not {name!r}; "
+                    f"{where} holds a trained {info.ranker!r}, not {name!r}; "
                     "srd_agents.registry.load_ranker finds the right class"
                 )
-            check_integer(f"{where / CONFIG_FILE}: vector_width", content["vector_width"], 1)
-            history = content["history"]
-            learner = cls(config_from(cls.config_class, content["config"], f"ranker {name!r} in {where}"))
-            learner.name = name
-            learner.vector_width, learner.seed = content["vector_width"], content["seed"]
-            learner.metadata = content["metadata"]
-            if history is not None:
-                learner.history = History.of(history, f"the history in {where / CONFIG_FILE}")
+            if info.vector_width is None or info.vector_width < 1:
+                raise ValueError(f"{where / CONFIG_FILE}: vector_width must be at least 1, got {info.vector_width}")
+            learner = cls(config_from(cls.config_class, info.config, f"ranker {name!r} in {where}"))
+            learner.name, learner.metadata = name, info.metadata
+            learner.vector_width, learner.seed = info.vector_width, info.seed
+            if info.history is not None:
+                learner.history = History.of(info.history, f"the history in {where / CONFIG_FILE}")
             weights, header = read_arrays(where / MODEL_FILE, f"model of ranker {name!r}")
-            if header.get("fingerprint") != _fingerprint(content):
+            if header.get("fingerprint") != info.fingerprint:
                 raise ValueError(
                     f"{where}: {MODEL_FILE} and {CONFIG_FILE} come from different trainings; train again, or resume"
                 )
             with enough_memory(name):
-                learner._build_for(weights, content["vector_width"])
+                learner._build_for(weights, info.vector_width)
             learner.check_weights(weights, str(where / MODEL_FILE))
             learner._set_weights(weights)
             return learner
@@ -352,11 +347,17 @@ class Learner(ABC, Generic[C]):
 
     def _write_model(self, folder: PathLike, weights: Weights) -> None:
         """Write these weights and the configuration as a model folder."""
-        config, history = as_values(self.config), None if self.history is None else asdict(self.history)
-        content = model_config(self.name, config, self.vector_width, self.metadata, seed=self.seed, history=history)
+        info = ModelInfo(
+            ranker=self.name,
+            vector_width=self.vector_width,
+            seed=self.seed,
+            config=as_values(self.config),
+            metadata=self.metadata,
+            history=None if self.history is None else asdict(self.history),
+        )
         # The header says which config the weights belong to, as two files cannot be replaced in one stroke.
-        write_arrays(Path(folder) / MODEL_FILE, weights, {"fingerprint": _fingerprint(content)})
-        write_json(Path(folder) / CONFIG_FILE, content)
+        write_arrays(Path(folder) / MODEL_FILE, weights, {"fingerprint": info.fingerprint})
+        info.write(folder)
 
 
 def tell_foreign(who: str, metadata: Mapping[str, Any], ranked: Iterable[Mapping[str, Any]]) -> None:
@@ -388,9 +389,3 @@ def _called(origin: Mapping[str, Any]) -> str:
     marks = origin.get("marks")
     about = [origin.get("encoder") or "unknown encoder", *(marks if isinstance(marks, list) else ())]
     return f"{shown(origin.get('name'))} ({few(about)})"
-
-
-def _fingerprint(content: Mapping[str, Any]) -> str:
-    """A digest of the part of a model's config that its weights depend on."""
-    parts = [content[key] for key in ("ranker", "vector_width", "seed", "config")]
-    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()

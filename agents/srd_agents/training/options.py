@@ -9,14 +9,16 @@ from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from srd_gym.checks import check_integer, check_number, check_option, check_positive
+from srd_gym.checks import check_integer, check_number, check_option, check_positive, unknown
 from srd_gym.core.own import notation
 from srd_gym.measures import Measure
 from srd_gym.protocols import Pruning, Reward
-from srd_gym.reading import shown, with_type
+from srd_gym.reading import plain, shown, with_type
 from srd_gym.showing import short_repr
 
 C = TypeVar("C")
+Check = Callable[[str, Any], None]
+"""Refuses a value of an option: called with its name and the value."""
 
 _EXPECTED: Mapping[Any, str] = {
     bool: "true or false",
@@ -34,105 +36,6 @@ _EXPECTED: Mapping[Any, str] = {
 """Names of types in errors."""
 _PASSING: Mapping[Any, Any] = {float: (int, float), tuple: (tuple, list), Literal: str}
 """Values that pass for a type beside its own instances: whole numbers, lists, and text for a word."""
-_hints = cache(get_type_hints)
-"""The types of a dataclass's fields, without ranges; kept, as reading them takes longer than building it."""
-
-
-def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) -> C:
-    """A configuration from field values.
-
-    Args:
-        config_class: a dataclass; its `__post_init__` checks ranges.
-        values: field name -> value; what is left out keeps its default.
-        owner: whose configuration it is, for the error ("ranker 'mmr'").
-
-    Raises:
-        TypeError, ValueError: as `check_fields`, or a value out of range.
-    """
-    check_fields(config_class, values, owner)
-    return config_class(**values)
-
-
-def check_fields(kind: Any, values: Mapping[str, Any], owner: str) -> None:
-    """Refuse values that are not those of a dataclass's fields; arguments as of `config_from`.
-
-    Raises:
-        TypeError: a value of another type than its field's.
-        ValueError: a name that is no field (the message suggests the nearest).
-    """
-    hints, names = _hints(kind), [field.name for field in dataclasses.fields(kind)]
-    for name, value in values.items():
-        check_option(f"option of {owner}:", name, names)
-        try:
-            check_type(name, value, hints[name])
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{owner}: {error}") from None
-
-
-def as_values(config: Any) -> dict[str, Any]:
-    """A configuration as a dict of what JSON gives back; `config_from` reads it.
-
-    Tuples become lists, and measures, rewards and pruning strategies their text (`srd_gym.core.own.notation`).
-    """
-    values = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    return {
-        name: notation(value) if hasattr(value, "bind") else list(value) if isinstance(value, tuple) else value
-        for name, value in values.items()
-    }
-
-
-def check_type(name: str, value: object, hint: Any) -> None:
-    """Refuse a value that is not of the type that a field is annotated with.
-
-    Args:
-        name: of the field, for the error.
-        value: what came.
-        hint: bool, int, float (whole numbers are numbers too), str, None, a `Literal`, a tuple of any length (of which
-            files make lists), a list, a mapping with text for keys, another class, `Any`, or a union of these.
-
-    Raises:
-        TypeError: of another type; True and False are no numbers.
-        ValueError: none of a `Literal`'s words (the message suggests the nearest), or no finite number.
-    """
-    plain = isinstance(hint, type)  # most are: what typing says of the others takes longer than their check
-    kinds = get_args(hint) if not plain and get_origin(hint) in (Union, UnionType) else (hint,)
-    if Any in kinds or (value is None and NoneType in kinds):
-        return
-    for kind in kinds:
-        if _is_a(value, kind if plain else get_origin(kind) or kind):
-            break
-    else:
-        expected = " or ".join(_called(kind, value) for kind in kinds if kind is not NoneType)
-        advice = f"; make one: {value.__name__}(...)" if isinstance(value, type) else ""
-        raise TypeError(f"{name} must be {expected}, got {with_type(value)}{advice}")
-    inner = () if plain else get_args(kind)
-    if isinstance(value, (int, float)) and not abs(value) <= sys.float_info.max:
-        raise ValueError(f"{name} must be a finite number, got {value}")
-    if get_origin(kind) is Literal:
-        check_option(f"{name}:", str(value), inner)
-    elif inner and isinstance(value, Mapping):
-        for key, entry in value.items():
-            check_type(f"{shown(key)} in {name}", entry, inner[1])
-    elif inner and isinstance(value, (tuple, list)):
-        for number, entry in enumerate(value, start=1):
-            check_type(f"entry {number} of {name}", entry, inner[0])
-
-
-def _is_a(value: object, kind: Any) -> bool:
-    """Whether a value passes for one of a type."""
-    if isinstance(value, type) or (isinstance(value, bool) and kind in (int, float)):
-        return False  # a class has the methods that its objects have
-    return isinstance(value, _PASSING.get(kind, kind))
-
-
-def _called(hint: Any, value: object) -> str:
-    """Name in an error of the type that a value should have."""
-    kind = get_origin(hint) or hint
-    if kind is Literal:
-        return f"one of {', '.join(map(repr, get_args(hint)))}"
-    example = f", as [{shown(value)}]" if kind is tuple and isinstance(value, str) else ""
-    return f"{_EXPECTED.get(kind, kind.__name__)}{example}"
-
 
 Count = Annotated[int, partial(check_integer, least=1)]
 """A whole number of at least 1."""
@@ -152,7 +55,7 @@ PruningOption = str | Pruning | None
 """A pruning strategy, or its notation; None: none."""
 
 
-def at_least(low: int) -> Callable[[str, Any], None]:
+def at_least(low: int) -> Check:
     """The check of a field of whole numbers, one or several, if any; each of several comes once."""
 
     def check(name: str, value: Any) -> None:
@@ -170,8 +73,10 @@ def at_least(low: int) -> Callable[[str, Any], None]:
 class Config:
     """The options of a ranker; as it is, of one that takes none.
 
+    Lists are kept as tuples where a field's annotation says tuple, and numbers of numpy as Python's.
+
     Raises:
-        TypeError: no number where a field's annotation wants one.
+        TypeError: a value of another type than its field's annotation says.
         ValueError: a value out of the range of its annotation, or none of the words of a `Literal` (the message
             suggests the nearest).
     """
@@ -180,18 +85,119 @@ class Config:
         cls.__repr__ = short_repr  # type: ignore[method-assign]  # before the dataclass makes one of all fields
 
     def __post_init__(self) -> None:
-        kind: Any = type(self)
-        for name, check in _checks(kind):
-            check(name, getattr(self, name))
+        check_fields(self)
+
+
+def check_fields(made: Any) -> None:
+    """Refuse values of a dataclass that are not of the types and in the ranges of its fields' annotations.
+
+    Values that are the fields' defaults are not looked at.
+
+    Raises:
+        TypeError, ValueError: as `Config`.
+    """
+    kind: Any = type(made)
+    for name, default, hint, ranges in _fields(kind):
+        if (value := getattr(made, name)) is default:
+            continue
+        check_type(name, value := plain(value), hint)
+        if isinstance(value, (list, tuple)) and get_origin(hint) is tuple:
+            value = tuple(map(plain, value))
+        if value is not getattr(made, name):
+            object.__setattr__(made, name, value)
+        for check in ranges:
+            check(name, value)
 
 
 @cache
-def _checks(config_class: type[Any]) -> list[tuple[str, Callable[[str, Any], None]]]:
-    """The fields whose annotations say more than a type, and what each must pass."""
-    checks: list[tuple[str, Callable[[str, Any], None]]] = []
-    for name, hint in get_type_hints(config_class, include_extras=True).items():
-        if get_origin(hint) is Literal:
-            checks.append((name, partial(check_type, hint=hint)))
-        elif get_origin(hint) is Annotated:
-            checks += [(name, check) for check in hint.__metadata__]
-    return checks
+def _fields(kind: Any) -> list[tuple[str, Any, Any, tuple[Check, ...]]]:
+    """Name, default, type and checks of a dataclass's fields; kept, as reading them takes longer than building it."""
+    hints, whole = get_type_hints(kind), get_type_hints(kind, include_extras=True)
+    ranges = {name: hint.__metadata__ if get_origin(hint) is Annotated else () for name, hint in whole.items()}
+    return [(one.name, one.default, hints[one.name], ranges[one.name]) for one in dataclasses.fields(kind)]
+
+
+def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) -> C:
+    """A configuration from field values.
+
+    Args:
+        config_class: a dataclass; one that is no `Config` is checked as if it were.
+        values: field name -> value; what is left out keeps its default.
+        owner: whose configuration it is, for the error ("ranker 'mmr'").
+
+    Raises:
+        TypeError, ValueError: as `Config`, or a name that is no field (the message suggests the nearest).
+    """
+    kind: Any = config_class
+    all_fields = dataclasses.fields(kind)
+    names = [field.name for field in all_fields]
+    needed = [field.name for field in all_fields if field.default is field.default_factory is dataclasses.MISSING]
+    for name in values:
+        if name not in names:
+            raise unknown(f"option of {owner}:", name, names)
+    if missing := [name for name in needed if name not in values]:
+        raise ValueError(f"no {' and no '.join(missing)}; expected {', '.join(needed)}")
+    try:
+        made = config_class(**values)
+        if not isinstance(made, Config):
+            check_fields(made)
+    except TypeError as error:
+        raise TypeError(f"{owner}: {error}") from None
+    return made
+
+
+def as_values(config: Any) -> dict[str, Any]:
+    """A configuration as a dict of what JSON gives back; `config_from` reads it.
+
+    Tuples become lists, and measures, rewards and pruning strategies their text (`srd_gym.core.own.notation`).
+    """
+    values = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    return {
+        name: notation(value) if hasattr(value, "bind") else list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+    }
+
+
+def check_type(name: str, value: Any, hint: Any) -> None:
+    """Refuse a value that is not of the type that a field is annotated with.
+
+    Args:
+        name: of the field, for the error.
+        value: what came.
+        hint: bool, int, float (whole numbers are numbers too), str, None, a `Literal`, a tuple of any length (of which
+            files make lists), a list, a mapping with text for keys, another class, `Any`, or a union of these.
+
+    Raises:
+        TypeError: of another type; True and False are no numbers, and a class is no object of it.
+        ValueError: none of a `Literal`'s words (the message suggests the nearest), or no finite number.
+    """
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    for kind in kinds:
+        origin = get_origin(kind) or kind
+        is_odd = isinstance(value, type) or (isinstance(value, bool) and origin in (int, float))
+        if origin is Any or (not is_odd and isinstance(value, _PASSING.get(origin, origin))):
+            break
+    else:
+        expected = " or ".join(_called(kind, value) for kind in kinds if kind is not NoneType)
+        advice = f"; make one: {value.__name__}(...)" if isinstance(value, type) else ""
+        raise TypeError(f"{name} must be {expected}, got {with_type(value)}{advice}")
+    inner = get_args(kind)
+    if isinstance(value, (int, float)) and not abs(value) <= sys.float_info.max:
+        raise ValueError(f"{name} must be a finite number, got {value}")
+    if origin is Literal:
+        check_option(f"{name}:", value, inner)
+    elif inner and isinstance(value, Mapping):
+        for key, entry in value.items():
+            check_type(f"{shown(key)} in {name}", entry, inner[1])
+    elif inner and isinstance(value, (tuple, list)):
+        for number, entry in enumerate(value, start=1):
+            check_type(f"entry {number} of {name}", plain(entry), inner[0])
+
+
+def _called(hint: Any, value: object) -> str:
+    """Name in an error of the type that a value should have."""
+    kind = get_origin(hint) or hint
+    if kind is Literal:
+        return f"one of {', '.join(map(repr, get_args(hint)))}"
+    example = f", as [{shown(value)}]" if kind is tuple and isinstance(value, str) else ""
+    return f"{_EXPECTED.get(kind, kind.__name__)}{example}"

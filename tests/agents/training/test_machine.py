@@ -11,8 +11,8 @@ import torch
 from small_topics import refused
 
 from srd_agents.registry import RANKERS, load_ranker, make_ranker
-from srd_agents.training.files import read_arrays, write_arrays
-from srd_agents.training.learner import Learner, _fingerprint
+from srd_agents.training.files import ModelInfo, read_arrays, write_arrays
+from srd_agents.training.learner import Learner
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic
@@ -94,7 +94,7 @@ def test_a_config_that_was_changed_is_refused_before_its_network_is_built(
     content["config"][option] = size
     (tmp_path / "config.json").write_text(json.dumps(content))
     weights, _ = read_arrays(tmp_path / "model.safetensors", "model")
-    write_arrays(tmp_path / "model.safetensors", weights, {"fingerprint": _fingerprint(content)})
+    write_arrays(tmp_path / "model.safetensors", weights, {"fingerprint": ModelInfo.read(tmp_path).fingerprint})
     message = f"the config of ranker '{name}' asks for a larger network than its weights"
     refused(lambda: load_ranker(tmp_path), message)
 

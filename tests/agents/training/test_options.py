@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+import numpy as np
 import pytest
 from small_topics import refused
 
 from srd_agents.registry import RANKERS
-from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive, Share, check_type
+from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive, Share, as_values, check_type
 
 ODD: tuple[Any, ...] = ("", "8", 1.5, -1, True, None, float("nan"), float("inf"), 10**30, [], ["a"], {"a": 1}, object())
 OUTSIDE: dict[Any, Any] = {Count: 0, CountFromZero: -1, Positive: 0.0, NotNegative: -1.0, Share: 1.5}
@@ -85,3 +87,10 @@ def test_errors_say_where_a_value_is_wrong_and_values_of_their_type_pass(value: 
     right = contextlib.nullcontext()
     with right if message is None else pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
         check_type("x", value, hint)
+
+
+def test_numbers_of_numpy_are_kept_as_those_of_python() -> None:
+    given = {"epochs": np.int64(3), "learning_rate": np.float32(0.5), "hidden_sizes": list(np.arange(1, 3))}
+    same = {"epochs": 3, "learning_rate": 0.5, "hidden_sizes": (1, 2)}
+    spec = RANKERS["relational"]
+    assert json.dumps(as_values(spec.configure(**given))) == json.dumps(as_values(spec.configure(**same)))

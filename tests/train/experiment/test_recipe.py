@@ -112,7 +112,7 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
     (second_topics("synthetic:tinny:12:0"), "unknown synthetic preset in .*: 'tinny'. Did you mean tiny"),
     ({"measures": ["alphanDCG@x"]}, "measure 'alphanDCG@x'"),
     ({"seeds": "12"}, r"the table: seeds must be a list, as \['12'\], got '12' \(str\)"),
-    (topics(noise=["a"]), r"noise must be a number, got \('a',\) \(tuple\)"),
+    (topics(noise=["a"]), r"noise must be a number, got \['a'\] \(list\)"),
     (ranker("mmr", grid={"lambda_": 0.5}), r"'lambda_' in grid must be a list, got 0.5 \(float\)"),
     (view("mmr", lambda_=0.3), "unknown option of ranking in view 'v' of 'x': 'lambda_'"),
     (view(rank_bye="value"), "Did you mean rank_by"),

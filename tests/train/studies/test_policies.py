@@ -9,7 +9,7 @@ import pytest
 from run_srd import Srd
 
 from srd_agents.registry import load_ranker, load_trained, model_folder, pretrained_names
-from srd_agents.training.files import read_model_config
+from srd_agents.training.files import ModelInfo
 from studies.pretrain.policies import PLANS
 
 
@@ -37,6 +37,6 @@ def test_those_that_come_along_load_without_a_warning() -> None:
 def test_those_that_come_along_are_of_the_plans() -> None:
     assert [name.removeprefix("pretrained:") for name in pretrained_names()] == sorted(PLANS)
     for name, (ranker, options) in PLANS.items():
-        content = read_model_config(model_folder(f"pretrained:{name}"))
-        assert content["ranker"] == ranker
-        assert {key: content["config"][key] for key in options} == options
+        content = ModelInfo.read(model_folder(f"pretrained:{name}"))
+        assert content.ranker == ranker
+        assert {key: content.config[key] for key in options} == options

@@ -11,7 +11,7 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from srd_agents.registry import import_own
 from srd_agents.training.files import sources_of
-from srd_agents.training.options import Config, Count, at_least, check_fields
+from srd_agents.training.options import Config, Count, at_least, config_from
 from srd_gym.checks import unknown
 from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading
@@ -52,7 +52,7 @@ _LONGEST_PART = 80
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class View(Config):
     """Another way to rank with what a ranker has learned: a row of its own that costs no training of its own."""
 
     name: str
@@ -431,7 +431,7 @@ def _tables(values: Mapping[str, Any], key: str, where: str) -> list[tuple[str, 
 
 
 def _entry(kind: type[Entry], table: Mapping[str, Any], where: str, **made: Any) -> Entry:
-    """A dataclass from a table, in which lists become tuples.
+    """A dataclass from a table.
 
     Args:
         kind: of dataclass.
@@ -443,21 +443,6 @@ def _entry(kind: type[Entry], table: Mapping[str, Any], where: str, **made: Any)
         ValueError: the message gives the place, what was expected and what came.
     """
     try:
-        values = {**_frozen(table), **made}
-        check_fields(kind, values, "the table")
-        known: Any = kind
-        needed = [
-            entry.name for entry in fields(known) if entry.default is MISSING and entry.default_factory is MISSING
-        ]
-        if missing := [name for name in needed if name not in values]:
-            raise ValueError(f"no {' and no '.join(missing)}; expected {', '.join(needed)}")
-        return kind(**values)
+        return config_from(kind, {**table, **made}, "the table")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from error
-
-
-def _frozen(value: Any) -> Any:
-    """Lists as tuples, throughout."""
-    if isinstance(value, list):
-        return tuple(_frozen(item) for item in value)
-    return {key: _frozen(item) for key, item in value.items()} if isinstance(value, Mapping) else value

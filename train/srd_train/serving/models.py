@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_agents.registry import RANKERS, RankerSpec, find_untrained, import_own, load_trained, model_folder
-from srd_agents.training.files import CONFIG_FILE, STATE_FILE, model_config, read_model_config, write_json
+from srd_agents.training.files import CONFIG_FILE, STATE_FILE, ModelInfo
 from srd_agents.training.options import check_type, config_from
 from srd_gym.core.own import called
 from srd_gym.data.lsa import LsaVectorizer
@@ -77,19 +77,19 @@ def load_model(
         unfinished = (folder / STATE_FILE).is_file()
         what = "an unfinished training run; finish it with --resume" if unfinished else "no trained ranker; train one"
         raise ValueError(f"{folder} holds {what}: `srd train`")
-    content = _content(folder, config or {}, trust=trust)
+    info = _info(folder, config or {}, trust=trust)
     ranker: Any = load_trained(folder)
     if config:
         ranker = ranker.ranking_with(**config)
-    recorded = content["metadata"].get("test_query_ids")
+    recorded = info.metadata.get("test_query_ids")
     check_type(f"{folder / CONFIG_FILE}: test_query_ids", recorded, list[str] | None)
     return Model(
         ranker=ranker,
-        name=content["ranker"],
+        name=info.ranker,
         test_query_ids=None if recorded is None else tuple(recorded),
         vectorizer=saved_vectorizer(folder),
-        metadata=content["metadata"],
-        finished=content["history"] is None or content["history"].get("stopped_by") is not None,
+        metadata=info.metadata,
+        finished=info.history is None or info.history.get("stopped_by") is not None,
     )
 
 
@@ -124,22 +124,21 @@ def ranking_options(folder: Path, *, trust: bool = False) -> tuple[Any, tuple[st
     Raises:
         FileNotFoundError, ValueError: no folder of a trained ranker, or one that is not trusted.
     """
-    content = _content(folder, {}, trust=trust)
-    if content["ranker"] not in RANKERS or not (names := RANKERS[content["ranker"]].ranking_options):
+    info = _info(folder, {}, trust=trust)
+    if info.ranker not in RANKERS or not (names := RANKERS[info.ranker].ranking_options):
         return None, ()
-    kind = RANKERS[content["ranker"]].config_class
-    return config_from(kind, content["config"], f"ranker {content['ranker']!r} in {folder}"), names
+    return config_from(RANKERS[info.ranker].config_class, info.config, f"ranker {info.ranker!r} in {folder}"), names
 
 
-def _content(folder: Path, ranking: Mapping[str, Any], *, trust: bool) -> dict[str, Any]:
+def _info(folder: Path, ranking: Mapping[str, Any], *, trust: bool) -> ModelInfo:
     """Content of a model folder's config; whatever ranking with these options needs is imported.
 
     A model ranks without what its training was paid, chosen or pruned by.
     """
-    content = read_model_config(folder)
-    options = {**content["config"], **ranking}
-    import_own([content["ranker"], options.get("pruning") if options.get("prune_ranking") else None], trust=trust)
-    return content
+    info = ModelInfo.read(folder)
+    options = {**info.config, **ranking}
+    import_own([info.ranker, options.get("pruning") if options.get("prune_ranking") else None], trust=trust)
+    return info
 
 
 def saved_vectorizer(folder: Path) -> LsaVectorizer | None:
@@ -160,5 +159,5 @@ def write_heuristic(
         vector_width: F of the topics they were chosen on.
         metadata: what is recorded of the choice.
     """
-    write_json(folder / CONFIG_FILE, model_config(spec.name, config, vector_width, metadata))
+    ModelInfo(ranker=spec.name, config=dict(config), vector_width=vector_width, metadata=dict(metadata)).write(folder)
     load_trained(folder)  # what was written must be readable

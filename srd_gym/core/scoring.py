@@ -69,13 +69,13 @@ class ScoringCore:
         items: list[Any] = [reward] if isinstance(reward, str | Measure | Reward) else list(reward)
         self.users: BoundUsers | None = None
         """The users who pay, where the reward is what they do."""
-        self._table_measures: dict[str, BoundMeasure] = {}
+        self.bound_measures: dict[str, BoundMeasure] = {}
         if len(items) == 1 and (users := _users_of(items[0])) is not None:
             self.users, self.reward_name = users.bind(self.arrays, n), users.name
             self.depth = self.users.depth
         else:
             self._pay_measures(items, normalizer)
-        self._table_measures |= table_measures(self.arrays, measures, n, normalizer)
+        self.bound_measures |= table_measures(self.arrays, measures, n, normalizer)
 
     def _pay_measures(self, items: Sequence[str | Measure], normalizer: Normalizer | None) -> None:
         """Pay the sum of these measures."""
@@ -83,11 +83,11 @@ class ScoringCore:
         paid = table_measures(self.arrays, [measure(item).plain() for item in items], n, normalizer)
         if not items or len(paid) < len(items):
             raise ValueError(f"expected at least one measure to pay, none of which comes twice, got {shown(items)}")
-        self._paid = tuple(paid.values())
-        self._table_measures = table_measures(self.arrays, items, n, normalizer) | paid
+        self.paid_measures = tuple(paid.values())
+        self.bound_measures = table_measures(self.arrays, items, n, normalizer) | paid
         self.reward_name = " + ".join(paid)
         """The measure that is paid, by the name that tables give it; of several, their sum."""
-        self.depth = max(bound.ranks for bound in self._paid)
+        self.depth = max(bound.ranks for bound in self.paid_measures)
         """L: ranks below it earn nothing."""
 
     def rank(self, topic_index: ArrayLike, scores: ArrayLike, generator: np.random.Generator | None = None) -> IntArray:
@@ -160,7 +160,7 @@ class ScoringCore:
             seated = seated_users(self.users, self.reward_name, users, len(topics))
             paid: ScoreArray = self.users.pay(topics, cut, seated).sum(axis=1) * self.arrays.labelled[topics]
             return paid
-        values = (bound.score_rankings(cut, self.arrays.judgments, topic_index) for bound in self._paid)
+        values = (bound.score_rankings(cut, self.arrays.judgments, topic_index) for bound in self.paid_measures)
         return sum(values, np.zeros(len(rankings)))
 
     def measures(self, topic_index: ArrayLike, rankings: IntArray) -> dict[str, ScoreArray]:
@@ -178,7 +178,7 @@ class ScoringCore:
         """
         return {
             name: bound.score_rankings(rankings[:, : bound.ranks], self.arrays.judgments, topic_index)
-            for name, bound in self._table_measures.items()
+            for name, bound in self.bound_measures.items()
         }
 
     def clicks(self, topic_index: ArrayLike, rankings: IntArray, users: IntArray) -> BoolArray:

@@ -24,7 +24,7 @@ from srd_gym.core.pruner import Pruner
 from srd_gym.core.single import SingleEpisodes
 from srd_gym.core.users import Draws, Users, redrawn_user, required_users, seated_users, users_from
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.measures import Measure, Normalizer, measure
+from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 from srd_gym.reading import kind_of, with_type
 from srd_gym.reading import shown as as_text
 from srd_gym.showing import repr_of, short_repr
@@ -106,9 +106,11 @@ class SelectionCore(SingleEpisodes):
         self.on_invalid = on_invalid
         self._told_wasted = False
         self.pay = pay
-        self.bound, self._table_measures, self.users = None, {}, None
+        self.bound, self.users = None, None
+        self.bound_measures: dict[str, BoundMeasure] = {}
+        """Measures of `measures()`, by name."""
         self._paid_by = self._bind(reward, normalizer)
-        self._table_measures |= table_measures(arrays, measures, self.horizon, normalizer)
+        self.bound_measures |= table_measures(arrays, measures, self.horizon, normalizer)
         self.covers = arrays.covers(1 if self.bound is None else self.bound.rel)
         self.pruning: Pruning | None = None
         self._pruner: Pruner | None = None
@@ -245,7 +247,7 @@ class SelectionCore(SingleEpisodes):
         topic_index = self._topic_index[where]
         values = {} if self.bound is not None else {self.reward_name: self.returns(where)}
         rankings = self._ranking.take(where, axis=0)
-        for name, bound in self._table_measures.items():
+        for name, bound in self.bound_measures.items():
             if name not in values:
                 values[name] = bound.score_rankings(rankings, self.arrays.covers(bound.rel), topic_index)
         unlabelled = ~self.arrays.labelled[topic_index]
@@ -306,7 +308,7 @@ class SelectionCore(SingleEpisodes):
         if isinstance(reward, str | Measure):
             paid = table_measures(self.arrays, measure(reward).plain(), self.horizon, normalizer)
             ((self.reward_name, self.bound),) = paid.items()
-            self._table_measures = table_measures(self.arrays, reward, self.horizon, normalizer) | paid
+            self.bound_measures = table_measures(self.arrays, reward, self.horizon, normalizer) | paid
         elif isinstance(reward, Reward):
             who, bound = f"reward {reward.name!r} ({type(reward).__qualname__})", reward.bind(self.arrays, self.horizon)
             if not callable(bound):

@@ -33,7 +33,7 @@ class SingleEpisodes(Episodes):
     """The users who pay, where the reward is what they do."""
     reward_name: str
     """Name of the return in `measures`."""
-    _table_measures: dict[str, BoundMeasure]
+    bound_measures: dict[str, BoundMeasure]
     _pruner: Pruner | None
 
     @abstractmethod
@@ -99,7 +99,7 @@ class SingleEpisodes(Episodes):
     @cached_property
     def _single_measures(self) -> dict[str, SingleMeasure]:
         """The measures of the tables."""
-        return {name: self._of(bound) for name, bound in self._table_measures.items()}
+        return {name: self._of(bound) for name, bound in self.bound_measures.items()}
 
     def _of(self, bound: BoundMeasure) -> SingleMeasure:
         """The measure for single rankings, shared by all that share the arrays."""

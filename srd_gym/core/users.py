@@ -31,8 +31,9 @@ Draws = np.random.Generator | None
 """Draws users where they pay; else it may be left out."""
 
 _TEXT = re.compile(r"Clicks\s*(?:\((?P<arguments>.*)\)\s*)?(?:@\s*(?P<cutoff>[0-9]+))?", re.DOTALL)
-_GOLDEN, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-_DRAWS = 3
+SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+"""Constants of SplitMix64 (Steele et al. 2014), from which users draw."""
+DRAWS = 3
 """Random numbers of a user at each rank: whether attracted, whether satisfied, whether to go on."""
 _MOST_DRAWN, _MOST_NUMBERS = 1_000_000, 200_000
 """Users drawn in place of one at most; and ranks that they are shown at a time, in all."""
@@ -163,22 +164,22 @@ class BoundClicks:
     def __init__(self, clicks: Clicks, arrays: TopicArrays, horizon: int) -> None:
         self.expected, self.reveal_intent = clicks.expected, clicks.reveal_intent
         self.depth = min(clicks.cutoff or horizon, horizon)
-        self._model, self._pays = clicks.model, clicks.pays
-        self._patience, self._boredom = clicks.patience, clicks.boredom
+        self.model, self.pays = clicks.model, clicks.pays
+        self.patience, self.boredom = clicks.patience, clicks.boredom
         self._arrays = arrays
         attract = _by_grade(clicks.attraction, clicks.noise)
         satisfy = _by_grade(clicks.satisfaction, 0.0)
         grades = max(len(attract), len(satisfy))
         # By level: 0 is an empty rank, level g + 1 a document of grade g.
-        self._attract, self._satisfy = (
+        self.attract, self.satisfy = (
             np.concatenate(([0.0], each, np.full(grades - len(each), each[-1]))) for each in (attract, satisfy)
         )
         ranks = np.arange(1, horizon + 1)
-        self._looked_at = (ranks <= self.depth) * (ranks**-clicks.decay if clicks.model == "pbm" else 1.0)
-        self._worth = 1.0 / ranks if clicks.pays == "reciprocal_rank" else np.ones(horizon)
+        self.looked_at = (ranks <= self.depth) * (ranks**-clicks.decay if clicks.model == "pbm" else 1.0)
+        self.worth = 1.0 / ranks if clicks.pays == "reciprocal_rank" else np.ones(horizon)
         self.intent_probabilities: ScoreArray = arrays.cache("intents", lambda: _intent_probabilities(arrays))
         """[T, S] float64, normalised subtopic weights; 0 in padding and where a topic is not judged."""
-        self._cumulated = self.intent_probabilities.cumsum(axis=1)
+        self.cumulated = self.intent_probabilities.cumsum(axis=1)
 
     def __call__(self, step: SelectionStep) -> ScoreArray:
         """[B] float64, what the rank just filled pays."""
@@ -199,13 +200,13 @@ class BoundClicks:
         length = rankings.shape[1]
         if self.expected:
             clicked, satisfied = self.probabilities(topics, rankings)
-            return (clicked if self._pays == "click" else satisfied) * self._worth[:length]
+            return (clicked if self.pays == "click" else satisfied) * self.worth[:length]
         reactions = self.reactions(topics, rankings, users)
-        return (reactions.clicked if self._pays == "click" else reactions.satisfied) * self._worth[:length]
+        return (reactions.clicked if self.pays == "click" else reactions.satisfied) * self.worth[:length]
 
     def intents(self, topics: IntArray, users: IntArray) -> IntArray:
         """[B] int64, the subtopic that each user wants; -1 where the topic is not judged or has none."""
-        cumulated = self._cumulated[topics]
+        cumulated = self.cumulated[topics]
         if not cumulated.shape[1]:
             return np.full(len(topics), -1)
         total = cumulated[:, -1]
@@ -220,17 +221,17 @@ class BoundClicks:
         """Actions of these users on rankings. Arguments as `pay`."""
         intents, length = self.intents(topics, users), rankings.shape[1]
         levels = self._levels(topics, rankings, np.maximum(intents, 0)[:, None]) * (intents >= 0)[:, None]
-        draws = _uniform(users, np.arange(1, 1 + _DRAWS * length)).reshape(len(users), length, _DRAWS)
-        clicked = draws[:, :, 0] < self._attract[levels]
-        satisfied = clicked & (draws[:, :, 1] < self._satisfy[levels])
-        if self._model == "pbm":
-            examined: BoolArray = draws[:, :, 2] < self._looked_at[:length]
+        draws = _uniform(users, np.arange(1, 1 + DRAWS * length)).reshape(len(users), length, DRAWS)
+        clicked = draws[:, :, 0] < self.attract[levels]
+        satisfied = clicked & (draws[:, :, 1] < self.satisfy[levels])
+        if self.model == "pbm":
+            examined: BoolArray = draws[:, :, 2] < self.looked_at[:length]
         else:
-            stops = (clicked if self._model == "cascade" else satisfied) | (
+            stops = (clicked if self.model == "cascade" else satisfied) | (
                 draws[:, :, 2] >= self._goes_on(topics, rankings)
             )
             examined = _above(np.logical_or.accumulate(stops, axis=1), False) ^ True
-            examined &= self._looked_at[:length] > 0
+            examined &= self.looked_at[:length] > 0
         return Reactions(clicked & examined, satisfied & examined)
 
     def probabilities(self, topics: IntArray, rankings: IntArray) -> tuple[ScoreArray, ScoreArray]:
@@ -245,11 +246,11 @@ class BoundClicks:
         """
         length = rankings.shape[1]
         levels = self._levels(topics, rankings[:, :, None], np.arange(self._arrays.max_subtopics))
-        click = self._attract[levels]
-        satisfied = click * self._satisfy[levels]
-        reach = self.intent_probabilities[topics][:, None, :] * self._looked_at[:length, None]
-        if self._model != "pbm":
-            stays = 1.0 - (click if self._model == "cascade" else satisfied)
+        click = self.attract[levels]
+        satisfied = click * self.satisfy[levels]
+        reach = self.intent_probabilities[topics][:, None, :] * self.looked_at[:length, None]
+        if self.model != "pbm":
+            stays = 1.0 - (click if self.model == "cascade" else satisfied)
             stays *= self._goes_on(topics, rankings)[:, :, None]
             reach = reach * _above(stays.cumprod(axis=1), 1.0)
         return (click * reach).sum(axis=2), (satisfied * reach).sum(axis=2)
@@ -260,16 +261,16 @@ class BoundClicks:
             return np.zeros(np.broadcast_shapes(rankings.shape, subtopics.shape), np.int64)
         where = topics.reshape(-1, *(1,) * (rankings.ndim - 1))
         grades = self._arrays.judgments[where, np.maximum(rankings, 0), subtopics]
-        return np.where(rankings < 0, 0, 1 + np.clip(grades, 0, len(self._attract) - 2))
+        return np.where(rankings < 0, 0, 1 + np.clip(grades, 0, len(self.attract) - 2))
 
     def _goes_on(self, topics: IntArray, rankings: IntArray) -> ScoreArray:
         """[B, L] probability of going on after each rank, for users who do not stop there."""
-        if not self._boredom:
-            return np.full(rankings.shape, self._patience)
+        if not self.boredom:
+            return np.full(rankings.shape, self.patience)
         covers = self._arrays.covers(1)[topics[:, None], np.maximum(rankings, 0)] & (rankings >= 0)[:, :, None]
         before = _above(np.logical_or.accumulate(covers, axis=1), False)
         stale = ~(covers & ~before).any(axis=2)
-        goes_on: ScoreArray = self._patience * (1.0 - self._boredom * stale)
+        goes_on: ScoreArray = self.patience * (1.0 - self.boredom * stale)
         return goes_on
 
 
@@ -394,8 +395,9 @@ def _above(values: NDArray[Any], first: float | bool) -> NDArray[Any]:
 
 def _uniform(users: IntArray, draws: NDArray[Any]) -> ScoreArray:
     """[B, D] float64 in [0, 1): the random numbers of users by their number (SplitMix64, Steele et al. 2014)."""
-    z = users.astype(np.uint64)[:, None] + (draws.astype(np.uint64) + np.uint64(1)) * _GOLDEN
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
+    golden, first, second = map(np.uint64, SPLITMIX)
+    z = users.astype(np.uint64)[:, None] + (draws.astype(np.uint64) + np.uint64(1)) * golden
+    z = (z ^ (z >> np.uint64(30))) * first
+    z = (z ^ (z >> np.uint64(27))) * second
     bits: ScoreArray = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64)
     return bits * 2.0**-53

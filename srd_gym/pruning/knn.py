@@ -117,6 +117,12 @@ class KNN:
         return BoundKNN(self, topics)
 
 
+def drops_of(strategy: KNN, remaining: IntArray) -> IntArray:
+    """How many neighbours go, by how many candidates are allowed: [...] int64, before what must stay is looked at."""
+    share = np.floor(remaining * (strategy.fraction or 0.0) + _ROUNDING).astype(np.int64)
+    return np.full_like(share, strategy.k) if strategy.k else share
+
+
 class BoundKNN:
     """`KNN` on known topics.
 
@@ -156,8 +162,7 @@ class BoundKNN:
     ) -> BoolArray:
         """Candidates allowed, less the k nearest of the document just ranked: [B, N] bool."""
         remaining = allowed.sum(axis=1)
-        share = np.floor(remaining * (self._strategy.fraction or 0.0) + _ROUNDING).astype(np.int64)
-        drop = np.minimum(self._strategy.k or share, remaining - needed)
+        drop = np.minimum(drops_of(self._strategy, remaining), remaining - needed)
         episodes = np.flatnonzero((action >= 0) & (drop > 0))
         if not len(episodes):
             return allowed

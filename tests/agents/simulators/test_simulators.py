@@ -169,7 +169,7 @@ class Own:
     {"reward": Own()},
     {"pruning": ByRanker("mmr", 0.5, when="step")},
     {"pruning": Chain((KNN(0.3), KNN(k=1)))},
-], ids=str)  # fmt: skip
+], ids=["own reward", "ranker at each step", "chain"])  # fmt: skip
 def test_what_has_no_form_in_tensors_is_refused_by_name(options: dict[str, Any]) -> None:
     refused(lambda: SelectionSimulator(random_topics(0), **options), "srd_gym.core.SelectionCore", TypeError)
 

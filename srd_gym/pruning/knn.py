@@ -118,7 +118,7 @@ class KNN:
 
 
 def drops_of(strategy: KNN, remaining: IntArray) -> IntArray:
-    """How many neighbours go, by how many candidates are allowed: [...] int64, before what must stay is looked at."""
+    """Neighbours that go, by the number of candidates allowed: [...] int64, before what must stay is looked at."""
     share = np.floor(remaining * (strategy.fraction or 0.0) + _ROUNDING).astype(np.int64)
     return np.full_like(share, strategy.k) if strategy.k else share
 

@@ -13,10 +13,11 @@ import io
 import json
 import lzma
 import os
+import re
 import reprlib
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -27,22 +28,19 @@ from numpy.typing import NDArray
 
 from srd_gym.files import PathLike
 
-_UNPACKED: dict[bytes, tuple[str, Callable[[BinaryIO], Any]]] = {
-    b"\x1f\x8b": ("gzip", lambda stream: gzip.GzipFile(fileobj=stream)),
-    b"\xfd7zXZ\0": ("xz", lzma.LZMAFile),
+_PACKINGS: dict[str, tuple[bytes, Callable[[BinaryIO], Any] | None]] = {
+    "gzip": (rb"\x1f\x8b", gzip.open),
+    "xz": (rb"\xfd7zXZ\0", lzma.open),
+    "bz2": (rb"BZh[1-9]1AY&SY", bz2.open),
+    "zstd": (rb"\x28\xb5\x2f\xfd", None),
+    "lz4": (rb"\x04\x22\x4d\x18", None),
+    "7z": (rb"7z\xbc\xaf\x27\x1c", None),
 }
-_UNPACKED |= {b"BZh%d1AY&SY" % level: ("bz2", bz2.BZ2File) for level in range(1, 10)}
-"""First bytes of packed files -> what packed them, and how a stream of them is unpacked."""
+"""What packs files -> the first bytes of these, and what unpacks a stream of them; None: nothing here."""
 _SHOWN = 80
 _FEW = 3
 _LISTED = 800
 _BLOCK = 2**16
-_COMPRESSIONS = {
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"\x04\x22\x4d\x18": "lz4",
-    b"7z\xbc\xaf\x27\x1c": "7z",
-}
-"""First bytes of files that no reader here unpacks -> what packed them."""
 
 
 def existing_file(path: PathLike, what: str, *, pipe: bool = False) -> Path:
@@ -62,11 +60,9 @@ def existing_file(path: PathLike, what: str, *, pipe: bool = False) -> Path:
         raise FileNotFoundError(f"{what}: no file at {shown_text(str(file))}; check the path")
     if file.is_dir():
         raise ValueError(f"{what}: {path} is a folder; expected a file")
-    if not file.is_file():
-        if pipe:
-            return file
+    if not file.is_file() and not pipe:
         raise ValueError(f"{what}: {path} is a pipe or a device; expected a file: write it to one first")
-    if file.stat().st_size == 0:
+    if file.is_file() and not file.stat().st_size:
         raise ValueError(f"{what}: {path} is empty; expected at least one line")
     return file
 
@@ -113,18 +109,7 @@ def reading(path: PathLike, what: str, expected: str, advice: str) -> Iterator[P
             raise
         if type(error) is ValueError and _names(str(error), str(path), what):
             raise
-        if packed := _packed_by(path):
-            raise ValueError(
-                f"{what}: {path} is compressed by {packed}, and only gzip, xz and bz2 are unpacked here: "
-                "unpack it first"
-            ) from error
-        if packing := _broken(error, path):
-            raise ValueError(
-                f"{place}: broken {packing} file, or a file that was cut off ({error}); {advice}"
-            ) from error
-        if isinstance(error, UnicodeDecodeError):
-            raise ValueError(f"{place}: not UTF-8 text ({error.reason}); save it as UTF-8, or {advice}") from error
-        raise ValueError(f"{place}: not {expected} ({_reason(error)}); {advice}") from error
+        raise ValueError(f"{place}: {_fault(error, path, expected, advice)}") from error
 
 
 def _names(text: str, path: str, what: str) -> bool:
@@ -132,28 +117,24 @@ def _names(text: str, path: str, what: str) -> bool:
     return text.startswith((f"{what}: {path}", path)) or ("/" in path and path in text)
 
 
-def _packed_by(path: PathLike) -> str | None:
-    """The compression of a file that no reader here unpacks, if it has one."""
-    return next((name for magic, name in _COMPRESSIONS.items() if _start(path).startswith(magic)), None)
+def _fault(error: Exception, path: PathLike, expected: str, advice: str) -> str:
+    """What is wrong with a file that a parser stumbled over, and what to do."""
+    with Path(path).open("rb") if Path(path).is_file() else io.BytesIO() as stream:
+        packing, unpack = _packing(stream.read(16))
+    if packing and unpack is None:
+        return f"compressed by {packing}, and only gzip, xz and bz2 are unpacked here: unpack it first"
+    if packing and isinstance(error, OSError | EOFError | zlib.error | lzma.LZMAError):
+        return f"broken {packing} file, or a file that was cut off ({error}); {advice}"
+    if isinstance(error, UnicodeDecodeError):
+        return f"not UTF-8 text ({error.reason}); save it as UTF-8, or {advice}"
+    return f"not {expected} ({_reason(error)}); {advice}"
 
 
-def _broken(error: Exception, path: PathLike) -> str | None:
-    """The compression of a file that an error of unpacking is about."""
-    packed = isinstance(error, gzip.BadGzipFile | EOFError | zlib.error | lzma.LZMAError)
-    if not packed and type(error) is not OSError:  # what bz2 raises
-        return None
-    start = _start(path)
-    return next(
-        (name for magic, (name, _) in _UNPACKED.items() if start.startswith(magic)), "packed" if packed else None
-    )
-
-
-def _start(path: PathLike) -> bytes:
-    """The first bytes of a file; none of what is no file."""
-    if not Path(path).is_file():
-        return b""
-    with Path(path).open("rb") as stream:
-        return stream.read(16)
+def _packing(start: bytes) -> tuple[str, Callable[[BinaryIO], Any] | None]:
+    """What packed a file with these first bytes, and what unpacks it; "" where nothing did."""
+    found = (packing for packing, (magic, _) in _PACKINGS.items() if re.match(magic, start))
+    packing = next(found, "")
+    return packing, _PACKINGS[packing][1] if packing else None
 
 
 def _of_the_system(error: OSError) -> bool:
@@ -255,8 +236,7 @@ def open_binary(
 def _opened(path: PathLike, what: str) -> Iterator[io.BufferedReader]:
     """The bytes of a file or pipe, unpacked where it is packed."""
     with existing_file(path, what, pipe=True).open("rb") as stream:
-        start = stream.peek(16)[:16]
-        unpack = next((unpack for magic, (_, unpack) in _UNPACKED.items() if start.startswith(magic)), None)
+        _, unpack = _packing(stream.peek(16))
         yield stream if unpack is None else io.BufferedReader(unpack(stream), _BLOCK)
 
 
@@ -350,9 +330,14 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these pairs."""
     result = dict(pairs)
     if len(result) < len(pairs):
-        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
+        twice = twice_in([key for key, _ in pairs])
         raise ValueError(f"key {shown(twice)} comes twice in one object; keep one of them")
     return result
+
+
+def twice_in(names: Sequence[str]) -> str | None:
+    """The name that comes most often, if one comes twice."""
+    return Counter(names).most_common(1)[0][0] if len(set(names)) < len(names) else None
 
 
 def read_json_object(path: PathLike, what: str, advice: str = "fetch it again") -> dict[str, Any]:

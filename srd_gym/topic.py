@@ -5,9 +5,7 @@ Shapes: N candidates, S subtopics, F vector width, P judged documents (pool), D 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -17,28 +15,13 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.checks import all_finite, as_scores, check_integer, numbers_of, unknown
+from srd_gym.checks import check_integer, unknown
 from srd_gym.reading import few, shown, with_type
 from srd_gym.showing import ROWS, html_table
+from srd_gym.topic_fields import ARRAYS, TEXTS, checked_fields
 
 FloatArray = NDArray[np.float32]
 GradeArray = NDArray[np.int8]
-
-
-class PlainIds(tuple[str, ...]):
-    """Ids that are known to be different texts, and are not checked again."""
-
-
-_NONE: tuple[str, ...] = ()
-_IDS = ("doc_ids", "subtopic_ids", "pool_ids")
-_BY_SUBTOPIC = {"judgments": 1, "pool": 1, "subtopic_texts": 0, "subtopic_vectors": 0, "subtopic_weights": 0}
-"""Fields with an entry for each subtopic -> the dimension of these entries."""
-_TEXTS = (*_IDS, "doc_texts", "subtopic_texts", "feature_names")
-_VECTORS = ("doc_vectors", "query_vector", "subtopic_vectors")
-_ARRAYS = (
-    *("query_vector", "doc_vectors", "retrieval_scores", "subtopic_vectors", "subtopic_weights", "subtopic_scores"),
-    *("judgments", "pool", "doc_features"),
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -90,7 +73,8 @@ class Topic:
     """Names of the D columns."""
 
     def __post_init__(self) -> None:
-        _check(self)
+        for name, value in checked_fields(self).items():
+            object.__setattr__(self, name, value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         # Nothing in it changes, and Gymnasium copies environment arguments deeply whenever a spec is asked for.
@@ -165,16 +149,15 @@ class Topic:
         order keeps them from rising.
         """
         chosen = np.arange(self.n_candidates)[list(candidates)]
-        scores = None if self.retrieval_scores is None else self.retrieval_scores[chosen]
-        if scores is not None and bool((np.diff(scores) > 0).any()):
-            scores = None
-        rows: dict[str, Any] = {
-            name: None if (array := getattr(self, name)) is None else array[chosen]
-            for name in ("doc_vectors", "subtopic_scores", "judgments", "doc_features")
+        given = {name: getattr(self, name) for name, axes in (TEXTS | ARRAYS).items() if axes.startswith("N")}
+        taken: dict[str, Any] = {
+            name: [value[i] for i in chosen] if name in TEXTS else value[chosen]
+            for name, value in given.items()
+            if value is not None
         }
-        texts = None if self.doc_texts is None else tuple(self.doc_texts[i] for i in chosen)
-        ids = tuple(self.doc_ids[i] for i in chosen)
-        return replace(self, doc_ids=ids, doc_texts=texts, retrieval_scores=scores, **rows)
+        if (np.diff(taken.get("retrieval_scores", ())) > 0).any():
+            taken["retrieval_scores"] = None
+        return replace(self, **taken)
 
 
 class TopicSet(Sequence[Topic]):
@@ -490,148 +473,6 @@ def _no_vectors(what: str, who: str) -> ValueError:
         "in Python srd_gym.data.LsaVectorizer) or from judgments (srd_gym.data.simulate_vectors), or give your own "
         "(doc_vectors, `--vectors FILE`)"
     )
-
-
-def _check(topic: Topic) -> None:
-    """Convert, check and freeze every field of a topic under construction."""
-    _number_subtopics(topic)
-    _check_texts(topic)
-    _check_arrays(topic)
-    _check_counts(topic)
-
-
-def _number_subtopics(topic: Topic) -> None:
-    """Ids "1", "2", ... for subtopics that come without: as many as there are judged, named or weighed."""
-    if not isinstance(topic.subtopic_ids, tuple | list) or topic.subtopic_ids:
-        return
-    for name, axis in _BY_SUBTOPIC.items():
-        if (value := getattr(topic, name)) is None:
-            continue
-        with contextlib.suppress(ValueError):  # rows of several lengths are refused later
-            shape = np.shape(value)
-            count = shape[axis] if len(shape) > axis else 0
-            object.__setattr__(topic, "subtopic_ids", tuple(str(s + 1) for s in range(count)))
-            return
-
-
-def _fault(topic: Topic, fault: str, kind: type[Exception] = ValueError) -> Exception:
-    """The error about a topic."""
-    return kind(f"topic {shown(topic.query_id)}: {fault}")
-
-
-def _check_texts(topic: Topic) -> None:
-    """Ids and texts are text, and ids differ."""
-    if not isinstance(topic.query_id, str):
-        raise TypeError(f"query_id must be text, got {with_type(topic.query_id)}")
-    if not isinstance(topic.query_text, str | None):
-        raise _fault(topic, f"query_text must be text or None, got {shown(topic.query_text)}", TypeError)
-    for name in _TEXTS:
-        value = getattr(topic, name)
-        if value is not None and value is not _NONE and type(value) is not PlainIds:
-            texts = _texts(topic, name, value)
-            object.__setattr__(topic, name, texts)
-            if name in _IDS and len(set(texts)) < len(texts):
-                (twice, _), *_ = Counter(texts).most_common(1)
-                raise _fault(topic, f"{name} holds {shown(twice)} twice; keep one of them")
-    if not topic.doc_ids:
-        raise ValueError(f"topic {shown(topic.query_id)} has no candidates; expected at least one document")
-
-
-def _texts(topic: Topic, name: str, value: Any) -> tuple[str, ...]:
-    """The value as a tuple of text; one text alone would be taken apart letter by letter."""
-    if isinstance(value, str):
-        raise _fault(topic, f"{name} must be a sequence of texts, got the single text {shown(value)}", TypeError)
-    if not isinstance(value, Iterable) or isinstance(value, set | frozenset):
-        raise _fault(topic, f"{name} must be a sequence of texts, got {with_type(value)}", TypeError)
-    texts = tuple(value)
-    if set(map(type, texts)) - {str}:  # else nothing is looked at one by one
-        wrong = [entry for entry in texts if not isinstance(entry, str)]
-        if wrong:
-            raise _fault(topic, f"{name} must be text, got {with_type(wrong[0])}", TypeError)
-    return texts
-
-
-def _check_arrays(topic: Topic) -> None:
-    """Arrays have the shapes that the ids and the vector width ask for."""
-    n, s, p = len(topic.doc_ids), len(topic.subtopic_ids), len(topic.pool_ids or ())
-    given = {name: _numbers(topic, name) for name in _ARRAYS if getattr(topic, name) is not None}
-    # The documents' vectors set the width, else the query's, else the subtopics'.
-    width = next((given[name].shape[-1] for name in _VECTORS if name in given and given[name].ndim), 0)
-    expected: dict[str, tuple[int, ...]] = {
-        "query_vector": (width,),
-        "doc_vectors": (n, width),
-        "retrieval_scores": (n,),
-        "subtopic_vectors": (s, width),
-        "subtopic_weights": (s,),
-        "subtopic_scores": (n, s),
-        "judgments": (n, s),
-        "pool": (p, s),
-        "doc_features": (n, len(topic.feature_names)),
-    }
-    for name, array in given.items():
-        object.__setattr__(topic, name, _checked_array(topic, name, array, expected[name]))
-
-
-def _numbers(topic: Topic, name: str) -> NDArray[Any]:
-    """A field as an array of numbers."""
-    try:
-        return numbers_of(name, getattr(topic, name))
-    except (TypeError, ValueError) as error:
-        raise _fault(topic, str(error), type(error)) from error
-
-
-def _checked_array(topic: Topic, name: str, given: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """A field as a read-only, C-ordered, finite array of its dtype and this shape; scores of subtopics may be NaN."""
-    dtype = np.int8 if name in ("judgments", "pool") else np.float32
-    if given.shape != shape:
-        raise _fault(topic, f"{name} has shape {given.shape}, expected {shape}")
-    may_lack = name == "subtopic_scores"
-    if _any_wrong(given, may_lack):
-        wrong = np.isinf(given) if may_lack else ~np.isfinite(given)
-        kind, row = "infinity" if may_lack else "NaN or infinity", int(np.argwhere(wrong)[0][0])
-        wanted = "finite numbers" + ", or NaN where nobody rated" * may_lack
-        raise _fault(topic, f"{name} holds {kind} (first at row {row}); expected {wanted}")
-    if name == "retrieval_scores":
-        if len(rises := np.flatnonzero(given[1:] > given[:-1])):
-            raise _fault(
-                topic,
-                f"retrieval_scores rise from candidate {rises[0]} to {rises[0] + 1}; candidates must stand in "
-                "retrieval order, best first",
-            )
-        given = as_scores(given)
-    if given.dtype == dtype:
-        array = np.ascontiguousarray(given)
-    else:
-        with np.errstate(over="ignore", invalid="ignore"):
-            array = np.ascontiguousarray(given, dtype=dtype)
-    fits = array is given or (not _any_wrong(array, may_lack) if dtype is np.float32 else np.array_equal(array, given))
-    if not fits:
-        wrong = "are not whole numbers from -128 to 127" if dtype is np.int8 else "float32 cannot represent"
-        raise _fault(topic, f"{name} holds values that {wrong}")
-    frozen = array.view()
-    frozen.flags.writeable = False
-    return frozen
-
-
-def _any_wrong(array: NDArray[Any], may_lack: bool) -> bool:
-    """Whether some number is infinite, or NaN unless it may be lacking."""
-    return bool(np.isinf(array).any()) if may_lack else not all_finite(array)
-
-
-def _check_counts(topic: Topic) -> None:
-    """Fields that come together are there together, one entry each."""
-    for name, ids, each in (
-        ("doc_texts", topic.doc_ids, "candidate"),
-        ("subtopic_texts", topic.subtopic_ids, "subtopic"),
-    ):
-        value = getattr(topic, name)
-        if value is not None and len(value) != len(ids):
-            raise _fault(topic, f"{name} has {len(value)} entries, expected {len(ids)} (one per {each})")
-    if (topic.pool is None) != (topic.pool_ids is None):
-        raise _fault(topic, "pool and pool_ids come together; one of them is missing")
-    weights = topic.subtopic_weights
-    if weights is not None and not (weights > 0).all():
-        raise _fault(topic, f"subtopic_weights must be positive, got {weights.min()}")
 
 
 _ADDED = ("subtopic_scores",)

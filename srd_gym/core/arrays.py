@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from srd_gym.checks import check_integer
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, GradeArray, Topic, TopicSet, as_topic_set
+from srd_gym.topic_fields import read_only
 
 
 class TopicArrays:
@@ -162,10 +163,3 @@ def _checked_width(topics: TopicSet, max_candidates: int | None) -> int:
             f"is {shown(large[0])}); raise it to {topics.max_candidates}, or shorten the topics with Topic.take"
         )
     return int(max_candidates)
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

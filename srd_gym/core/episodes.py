@@ -11,10 +11,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.core.arrays import TopicArrays, read_only
+from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.reading import with_type
 from srd_gym.showing import short_repr
+from srd_gym.topic_fields import read_only
 
 Where = int | slice | IntArray
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from srd_gym.core.arrays import TopicArrays, read_only
+from srd_gym.core.arrays import TopicArrays
 from srd_gym.core.protocols import BoundPruning, Pruning
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.reading import kind_of, shown, with_type
+from srd_gym.topic_fields import read_only
 
 
 class Pruner:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from srd_gym.checks import check_option, holds_truth, near, unknown
-from srd_gym.core.arrays import read_only
 from srd_gym.core.scoring import ScoringCore, Ties
 from srd_gym.core.users import Clicks, drawn_users
 from srd_gym.measures import Measure, Normalizer
@@ -20,6 +19,7 @@ from srd_gym.reading import few, shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, scoring_scene
 from srd_gym.showing import repr_of
 from srd_gym.sources import DEFAULT_TOPICS, TopicShuffle, TopicSource, arrays_from
+from srd_gym.topic_fields import read_only
 
 ScoringObservation = Literal["full", "local", "flat"]
 Offered = Literal["all", "present"]

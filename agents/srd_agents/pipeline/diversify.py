@@ -35,7 +35,8 @@ from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import kind_of
 from srd_gym.reading import shown as as_text
-from srd_gym.topic import PlainIds, Topic
+from srd_gym.topic import Topic
+from srd_gym.topic_fields import PlainIds
 
 SubtopicsLike = ArrayLike | Sequence[str] | Mapping[str, float]
 """Subtopics of a topic: vectors, texts, or texts with their weights."""

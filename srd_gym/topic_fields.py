@@ -1,0 +1,138 @@
+"""Fields of a topic: the table of their axes and types, and the one function that checks, converts and freezes them.
+
+Shapes: N candidates, S subtopics, F vector width, P judged documents (pool), D feature columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.checks import all_finite, as_scores, numbers_of
+from srd_gym.reading import shown, twice_in, with_type
+
+TEXTS = {"doc_ids": "N", "doc_texts": "N", "subtopic_ids": "S", "subtopic_texts": "S", "pool_ids": "P",
+         "feature_names": "D"}  # fmt: skip
+"""Fields that hold texts -> what each text is of."""
+ARRAYS = {"query_vector": "F", "doc_vectors": "NF", "retrieval_scores": "N", "subtopic_vectors": "SF",
+          "subtopic_weights": "S", "subtopic_scores": "NS", "judgments": "NS", "pool": "PS",
+          "doc_features": "ND"}  # fmt: skip
+"""Fields that hold numbers -> their axes."""
+GRADES = ("judgments", "pool")
+"""Arrays of int8; the others are of float32."""
+VECTORS = ("doc_vectors", "query_vector", "subtopic_vectors")
+"""Arrays with the axis F: the first that is there sets the width."""
+_IDS = ("doc_ids", "subtopic_ids", "pool_ids")
+_NUMBERED = ("judgments", "pool", "subtopic_texts", "subtopic_vectors", "subtopic_weights")
+"""Fields by which subtopics are counted where they have no ids, the first that is there."""
+_MAY_LACK = "subtopic_scores"
+_COUNTED = (("N", "doc_ids"), ("S", "subtopic_ids"), ("P", "pool_ids"), ("D", "feature_names"))
+_EACH = {"N": "candidate", "S": "subtopic", "P": "document of the pool", "D": "column of features"}
+_NONE: tuple[str, ...] = ()
+
+
+class PlainIds(tuple[str, ...]):
+    """Ids that are known to be different texts, and are not checked again."""
+
+
+def checked_fields(topic: Any) -> dict[str, Any]:
+    """The fields of a topic as they are kept: texts in tuples, arrays of their types, read-only and C-ordered.
+
+    What fits already is not copied. Subtopics without ids are numbered "1", "2", ...
+
+    Raises:
+        TypeError: texts that are none, or something else than numbers.
+        ValueError: shapes that do not match, numbers that are not finite or in range, or repeated ids; the message
+            names the topic.
+    """
+    if not isinstance(topic.query_id, str):
+        raise TypeError(f"query_id must be text, got {with_type(topic.query_id)}")
+    try:
+        if not isinstance(topic.query_text, str | None):
+            raise TypeError(f"query_text must be text or None, got {shown(topic.query_text)}")
+        texts = {name: _texts(name, value) for name in TEXTS if (value := getattr(topic, name)) is not None}
+        arrays = {name: numbers_of(name, value) for name in ARRAYS if (value := getattr(topic, name)) is not None}
+        if not texts.get("subtopic_ids"):
+            texts["subtopic_ids"] = _numbered(texts, arrays)
+        sizes = {axis: len(texts.get(name, ())) for axis, name in _COUNTED}
+        widths = [arrays[name].shape[-1] for name in VECTORS if name in arrays and arrays[name].ndim]
+        sizes["F"] = widths[0] if widths else 0
+        if not sizes["N"]:
+            raise ValueError("no candidates; expected at least one document")
+        if ("pool" in arrays) != ("pool_ids" in texts):
+            raise ValueError("pool and pool_ids come together; one of them is missing")
+        for name, own in texts.items():
+            if len(own) != (size := sizes[TEXTS[name]]):
+                raise ValueError(f"{name} has {len(own)} entries, expected {size} (one per {_EACH[TEXTS[name]]})")
+        frozen = {name: _frozen(name, array, sizes) for name, array in arrays.items()}
+        return {"feature_names": (), **texts, **frozen}
+    except (TypeError, ValueError) as error:
+        error.args = (f"topic {shown(topic.query_id)}: {error}",)
+        raise
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    """The value as a tuple of text; one text alone would be taken apart letter by letter."""
+    if type(value) is PlainIds or value is _NONE:
+        return value
+    if isinstance(value, str | set | frozenset) or not isinstance(value, Iterable):
+        raise TypeError(f"{name} must be a sequence of texts, got {with_type(value)}")
+    texts = tuple(value)
+    if set(map(type, texts)) != {str} and (wrong := [entry for entry in texts if not isinstance(entry, str)]):
+        raise TypeError(f"{name} must be text, got {with_type(wrong[0])}")
+    if name in _IDS and (twice := twice_in(texts)) is not None:
+        raise ValueError(f"{name} holds {shown(twice)} twice; keep one of them")
+    return texts
+
+
+def _numbered(texts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
+    """Ids "1", "2", ... of as many subtopics as are judged, named or weighed."""
+    for name in _NUMBERED:
+        if name in texts or name in arrays:
+            shape = arrays[name].shape if name in arrays else (len(texts[name]),)
+            axis = ARRAYS.get(name, "S").index("S")
+            return tuple(str(s + 1) for s in range(shape[axis] if len(shape) > axis else 0))
+    return ()
+
+
+def _frozen(name: str, given: NDArray[Any], sizes: Mapping[str, int]) -> NDArray[Any]:
+    """Numbers of the shape that the axes ask for, as they are kept; scores of subtopics may be NaN."""
+    shape, lacks = tuple(map(sizes.__getitem__, ARRAYS[name])), name == _MAY_LACK
+    if given.shape != shape:
+        raise ValueError(f"{name} has shape {given.shape}, expected {shape}")
+    if not _fine(given, lacks):
+        row = int(np.argwhere(np.isinf(given) if lacks else ~np.isfinite(given))[0][0])
+        kind, wanted = ("infinity", ", or NaN where nobody rated") if lacks else ("NaN or infinity", "")
+        raise ValueError(f"{name} holds {kind} (first at row {row}); expected finite numbers{wanted}")
+    if name == "retrieval_scores":
+        if len(rises := np.flatnonzero(given[1:] > given[:-1])):
+            where = f"from candidate {rises[0]} to {rises[0] + 1}"
+            raise ValueError(f"{name} rise {where}; candidates must be in retrieval order, best first")
+        given = as_scores(given)
+    dtype = np.int8 if name in GRADES else np.float32
+    if given.dtype == dtype:
+        array: NDArray[Any] = np.ascontiguousarray(given)
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            array = np.ascontiguousarray(given, dtype)
+    if array is not given and not (np.array_equal(array, given) if name in GRADES else _fine(array, lacks)):
+        wrong = "are not whole numbers from -128 to 127" if name in GRADES else "float32 cannot represent"
+        raise ValueError(f"{name} holds values that {wrong}")
+    if name == "subtopic_weights" and not (array > 0).all():
+        raise ValueError(f"{name} must be positive, got {array.min()}")
+    return read_only(array)
+
+
+def _fine(array: NDArray[Any], lacks: bool) -> bool:
+    """Whether all numbers are finite, or NaN where they may be lacking."""
+    return not np.isinf(array).any() if lacks else all_finite(array)
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

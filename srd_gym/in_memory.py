@@ -23,11 +23,11 @@ import math
 import numbers
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from srd_gym.reading import few, kind_of, shown, shown_text, with_type
-from srd_gym.trec_files import Order, Qrels, Run, qrels_from, read_qrels, read_run, run_from
+from srd_gym.trec_files import Block, Order, Qrels, Run, neighbours, qrels_of, read_qrels, read_run, run_of
 
 PREFIX = "ir-datasets:"
 """Beginning of a text that names a dataset of ir_datasets."""
@@ -70,11 +70,10 @@ def as_qrels(source: QrelsSource, *, twice: Literal["error", "highest"] = "error
     if files := _files(given):
         return read_qrels(files, twice=twice)
     columns = _transposed(_nested(given), "qrels") if isinstance(given, Mapping) else _columns(given, "qrels", _QRELS)
-    queries, subtopics, documents, grades = columns
     what = f"qrels: {_called(source)}"
-    ids = [_ids(values, what, part) for values, part in zip((queries, subtopics, documents), _QRELS, strict=False)]
-    judgments = [_grade(value, what, number) for number, value in enumerate(grades, start=1)]
-    return qrels_from(_called(source), ids[0], ids[1], ids[2], judgments, twice)
+    ids = [_ids(values, what, part) for values, part in zip(columns[:3], _QRELS, strict=False)]
+    judgments = [_grade(value, what, number) for number, value in enumerate(columns[3], start=1)]
+    return qrels_of(_blocks(source, *ids, judgments), _called(source), twice)
 
 
 def as_run(source: RunSource, *, order: Order = "score") -> Run:
@@ -98,8 +97,15 @@ def as_run(source: RunSource, *, order: Order = "score") -> Run:
     columns = _transposed(_ranked(given), "run") if isinstance(given, Mapping) else _columns(given, "run", _RUN)
     what = f"run: {_called(source)}"
     queries, documents = (_ids(values, what, part) for values, part in zip(columns[:2], _RUN, strict=False))
-    scores = [0.0 if order == "rank" else _score(value, what, row) for row, value in enumerate(columns[2], start=1)]
-    return run_from(_called(source), queries, documents, scores, columns[3] if len(columns) > 3 else None, order)
+    rows = enumerate(columns[2], start=1)
+    scores = [0.0 if order == "rank" else _score(value, what, row) for row, value in rows]
+    ranks = columns[3] if len(columns) > 3 else [None] * len(scores)
+    return run_of(_blocks(source, queries, documents, ranks, scores), _called(source), order)
+
+
+def _blocks(source: Any, *columns: Sequence[Any]) -> Iterator[Block]:
+    """The records of a source as lines of a file."""
+    return neighbours(_called(source), range(1, len(columns[0]) + 1), columns)
 
 
 def ir_dataset(name: str) -> Any:

@@ -13,8 +13,8 @@ import unicodedata
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import count, groupby
+from dataclasses import dataclass, replace
+from itertools import groupby
 from os import PathLike as _OsPathLike
 from typing import Any, Literal, get_args
 
@@ -26,6 +26,7 @@ from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import few, numbered_blocks, plain_float, shown, with_type
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray
+from srd_gym.topic_fields import read_only
 
 Paths = PathLike | Iterable[PathLike]
 Order = Literal["score", "rank", "pyndeval"]
@@ -137,32 +138,74 @@ def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") ->
             file and line.
     """
     paths = path_list(paths, "qrels")
-    parts: dict[str, _QrelsPart] = {}
-    grades: dict[str, int] = {}
-    for path, query_id, numbers, (_, subtopic_ids, doc_ids, judgments) in _parts(paths, "qrels", _QRELS_LINE):
-        part = parts.get(query_id)
-        if part is None:
-            part = parts[query_id] = _QrelsPart(query_id, path)
+    return qrels_of(_blocks(paths, "qrels", _QRELS_LINE), few(paths), twice)
+
+
+def qrels_of(blocks: Iterable[Block], source: str, twice: Literal["error", "highest"] = "error") -> Qrels:
+    """Diversity judgments of blocks with the columns query, subtopic, document and judgment (text or whole numbers).
+
+    Args:
+        blocks: what `neighbours` gives.
+        source: names them in warnings.
+        twice: as of `read_qrels`.
+
+    Raises:
+        ValueError: a pair judged twice, or text that is no judgment.
+    """
+    columns: defaultdict[str, list[list[Any]]] = defaultdict(lambda: [[], [], [], []])
+    paths: dict[str, PathLike] = {}
+    grades: dict[Any, int] = {}
+    for path, query_id, numbers, (_, subtopic_ids, doc_ids, judgments) in blocks:
+        paths.setdefault(query_id, path)
         for judgment in set(judgments) - grades.keys():
             grades[judgment] = _grade(judgment, path, numbers[judgments.index(judgment)])
-        part.rows += map(part.docs.__getitem__, doc_ids)
-        part.columns += map(part.subtopics.__getitem__, subtopic_ids)
-        part.values += map(grades.__getitem__, judgments)
-        part.lines += numbers
-    return _qrels(parts, few(paths), twice)
-
-
-def _qrels(parts: Mapping[str, _QrelsPart], source: str, twice: str) -> Qrels:
-    """The judgments of all topics, with a warning where they look like those of an ad-hoc task."""
-    qrels = Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
-    if not any(part.several for part in parts.values()):
+        for column, part in zip(columns[query_id], (numbers, subtopic_ids, doc_ids, judgments), strict=True):
+            column.extend(part)
+    topics, several = {}, False
+    for query_id, parts in columns.items():
+        topics[query_id], pairs = _topic_qrels(f"qrels: {paths[query_id]}", query_id, grades, twice, *parts)
+        several |= pairs > len(topics[query_id].doc_ids)
+    if not several:
         warnings.warn(
             f"qrels: {source}: no document is judged for two subtopics, as in qrels of an ad-hoc task, whose second "
             "column is 0, a round or one value per document; give the task's diversity qrels, unless subtopics exclude "
             "one another here",
             stacklevel=3,
         )
-    return qrels
+    return Qrels(topics=topics)
+
+
+def _topic_qrels(
+    source: str,
+    query_id: str,
+    grades: Mapping[Any, int],
+    twice: str,
+    lines: Sequence[int],
+    subtopic_ids: Sequence[str],
+    doc_ids: Sequence[str],
+    judgments: Sequence[Any],
+) -> tuple[TopicQrels, int]:
+    """The judgments of a topic as a matrix, its subtopics sorted, an irrelevant subtopic 0 left out; and its pairs."""
+    row_of = {doc_id: row for row, doc_id in enumerate(dict.fromkeys(doc_ids))}
+    column_of = {subtopic_id: column for column, subtopic_id in enumerate(dict.fromkeys(subtopic_ids))}
+    rows = np.fromiter(map(row_of.__getitem__, doc_ids), np.intp, len(doc_ids))
+    columns = np.fromiter(map(column_of.__getitem__, subtopic_ids), np.intp, len(doc_ids))
+    values = np.fromiter(map(grades.__getitem__, judgments), np.int8, len(doc_ids))
+    _, first = np.unique(rows * len(column_of) + columns, return_index=True)
+    if first.size < rows.size and twice == "error":
+        again = int(np.setdiff1d(np.arange(rows.size), first)[0])
+        raise ValueError(
+            f"{source}:{lines[again]}: document {shown(doc_ids[again])} is judged twice for subtopic "
+            f"{shown(subtopic_ids[again])} of topic {shown(query_id)}; keep one of the lines"
+        )
+    table = np.zeros((len(row_of), len(column_of)), dtype=np.int8)
+    rising = np.argsort(values, kind="stable")  # of several judgments of a pair the last, the highest, stays
+    table[rows[rising], columns[rising]] = values[rising]
+    relevant = [s for s in column_of if s != "0" or (table[:, column_of[s]] >= 1).any()]
+    relevant.sort(key=natural_key)
+    chosen = np.ascontiguousarray(table[:, [column_of[s] for s in relevant]])
+    own = TopicQrels(doc_ids=tuple(row_of), subtopic_ids=tuple(relevant), judgments=read_only(chosen))
+    return own, first.size
 
 
 def read_weights(paths: Paths) -> dict[str, dict[str, float]]:
@@ -180,13 +223,13 @@ def read_weights(paths: Paths) -> dict[str, dict[str, float]]:
             an empty file; the message gives file and line.
     """
     weights: dict[str, dict[str, float]] = {}
-    for path, query_id, numbers, (_, subtopic_ids, values) in _parts(paths, "weights", _WEIGHTS_LINE):
+    for path, query_id, numbers, (_, subtopic_ids, values) in _blocks(paths, "weights", _WEIGHTS_LINE):
         own = weights.setdefault(query_id, {})
         for number, subtopic_id, value in zip(numbers, subtopic_ids, values, strict=True):
             if subtopic_id in own:
                 where = f"subtopic {shown(subtopic_id)} of query {shown(query_id)}"
                 raise ValueError(f"weights: {path}:{number}: {where} comes twice; keep one of the lines")
-            own[subtopic_id] = _number(value, path, number, "weights", "weight")
+            own[subtopic_id] = _number(value, "weights", path, number, "weight")
     return weights
 
 
@@ -211,18 +254,39 @@ def read_run(paths: Paths, *, order: Order = "score") -> Run:
             two files, or an empty file; the message gives file and line. With order="rank", ranks that are not distinct
             numbers.
     """
-    check_option("order", order, get_args(Order))
     paths = path_list(paths, "run")
-    parts: dict[str, dict[str, float]] = {}
-    ranks: dict[str, list[str]] = {}
-    for path, query_id, numbers, (_, _, doc_ids, places, scores, _) in _parts(paths, "run", _RUN_LINE):
-        part = parts.setdefault(query_id, {})
-        ranks.setdefault(query_id, []).extend(places)
+    blocks = _blocks(paths, "run", _RUN_LINE)
+    parts = ((path, query_id, lines, (own[0], *own[2:5])) for path, query_id, lines, own in blocks)
+    return run_of(parts, few(paths), order)
+
+
+def run_of(blocks: Iterable[Block], source: str, order: Order) -> Run:
+    """Rankings of blocks with the columns query, document, rank and score (text, or finite floats).
+
+    Args:
+        blocks: what `neighbours` gives; ranks may be None.
+        source: names them in errors and warnings.
+        order: as of `read_run`.
+
+    Raises:
+        ValueError: a document twice in one ranking, a score that is not a finite number, or order="rank" where ranks
+            are not distinct numbers.
+    """
+    check_option("order", order, get_args(Order))
+    parts: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    ranks: defaultdict[str, list[Any]] = defaultdict(list)
+    for path, query_id, numbers, (_, doc_ids, places, scores) in blocks:
+        part = parts[query_id]
+        ranks[query_id].extend(places)
         for number, doc_id, score in zip(numbers, doc_ids, scores, strict=True):
             if doc_id in part:
-                raise _twice(path, number, query_id, doc_id)
-            part[doc_id] = 0.0 if order == "rank" else _number(score, path, number, "run", "score")
-    return _run(parts, ranks, order, few(paths))
+                where = f"run: {path}:{number}: document {shown(doc_id)} comes twice for query {shown(query_id)}"
+                raise ValueError(f"{where}; a ranking holds each document once")
+            if order == "rank":
+                part[doc_id] = 0.0
+            else:
+                part[doc_id] = score if type(score) is float else _number(score, "run", path, number, "score")
+    return _run(parts, ranks, order, source)
 
 
 def _by_rank(doc_ids: Iterable[str], ranks: Sequence[Any]) -> list[str] | None:
@@ -238,88 +302,12 @@ def _by_rank(doc_ids: Iterable[str], ranks: Sequence[Any]) -> list[str] | None:
     return [doc_id for _, doc_id in sorted(zip(places.tolist(), doc_ids, strict=True))]
 
 
-def qrels_from(
-    source: str,
-    query_ids: Sequence[str],
-    subtopic_ids: Sequence[str],
-    doc_ids: Sequence[str],
-    judgments: Sequence[int],
-    twice: Literal["error", "highest"] = "error",
-) -> Qrels:
-    """Diversity judgments from records, as `read_qrels` reads them from lines.
-
-    Args:
-        source: names them in errors.
-        query_ids: of each record; and so are the following.
-        subtopic_ids: text.
-        doc_ids: text.
-        judgments: from -128 to 127.
-        twice: as of `read_qrels`.
-
-    Raises:
-        ValueError: a pair judged twice.
-    """
-    parts: dict[str, _QrelsPart] = {}
-    records = zip(query_ids, subtopic_ids, doc_ids, judgments, strict=True)
-    for number, (query_id, subtopic_id, doc_id, judgment) in enumerate(records, start=1):
-        part = parts.get(query_id)
-        if part is None:
-            part = parts[query_id] = _QrelsPart(query_id, source)
-        part.rows.append(part.docs[doc_id])
-        part.columns.append(part.subtopics[subtopic_id])
-        part.values.append(judgment)
-        part.lines.append(number)
-    return _qrels(parts, source, twice)
-
-
-def run_from(
-    source: str,
-    query_ids: Sequence[str],
-    doc_ids: Sequence[str],
-    scores: Sequence[float],
-    ranks: Sequence[Any] | None = None,
-    order: Order = "score",
-) -> Run:
-    """Rankings from records, as `read_run` reads them from lines.
-
-    Args:
-        source: names them in errors.
-        query_ids: of each record; and so are the following.
-        doc_ids: text.
-        scores: finite numbers.
-        ranks: where records have them.
-        order: as of `read_run`.
-
-    Raises:
-        ValueError: a document twice in one ranking, or order="rank" where ranks are not distinct numbers.
-    """
-    check_option("order", order, get_args(Order))
-    parts: dict[str, dict[str, float]] = {}
-    places: dict[str, list[Any]] = {}
-    for number, (query_id, doc_id, score) in enumerate(zip(query_ids, doc_ids, scores, strict=True), start=1):
-        part = parts.setdefault(query_id, {})
-        if doc_id in part:
-            raise _twice(source, number, query_id, doc_id)
-        part[doc_id] = score
-        if ranks is not None:
-            places.setdefault(query_id, []).append(ranks[number - 1])
-    return _run(parts, places, order, source)
-
-
-def _twice(source: PathLike, number: int, query_id: str, doc_id: str) -> ValueError:
-    """The error of a document that a ranking holds twice."""
-    return ValueError(
-        f"run: {source}:{number}: document {shown(doc_id)} comes twice for query {shown(query_id)}; "
-        "a ranking holds each document once"
-    )
-
-
 def _run(parts: Mapping[str, dict[str, float]], ranks: Mapping[str, Sequence[Any]], order: Order, source: str) -> Run:
     """Scores of documents by query as a run, with a warning where another order than that of the ranks is taken."""
     run = Run(rankings={}, scores={})
     told = []
     for query_id, part in parts.items():
-        places = ranks.get(query_id, ())
+        places = () if ranks[query_id][0] is None else ranks[query_id]
         ranked = _by_rank(part, places) if places else None
         if order != "rank":
             ordered = sorted(sorted(part, reverse=order == "score"), key=part.__getitem__, reverse=True)
@@ -339,7 +327,7 @@ def _run(parts: Mapping[str, dict[str, float]], ranks: Mapping[str, Sequence[Any
             f"run: {source}: for {len(told):,} of {len(parts):,} queries the order is not that of the ranks "
             f"({few(told)}): scores rise with the rank, or are equal; they are ordered by score and document id, as "
             f"{tool} (order='rank' orders by rank, as ndeval)",
-            stacklevel=3,
+            stacklevel=4,
         )
     return run
 
@@ -377,69 +365,30 @@ def write_run(
                 stream.write(f"{query_id} Q0 {doc_id} {rank} {len(doc_ids) + 1 - rank} {tag}\n")
 
 
-def _counted() -> defaultdict[str, int]:
-    """Names that are numbered as they are asked for, from 0."""
-    return defaultdict(count().__next__)
+Block = tuple[PathLike, str, Sequence[int], Sequence[Sequence[Any]]]
+"""File, query, numbers of lines and columns (the first holds the query) of neighbouring lines of one query."""
 
 
-@dataclass(slots=True)
-class _QrelsPart:
-    """The lines of one topic, being read."""
-
-    query_id: str
-    path: PathLike
-    docs: defaultdict[str, int] = field(default_factory=_counted)
-    subtopics: defaultdict[str, int] = field(default_factory=_counted)
-    rows: list[int] = field(default_factory=list)
-    columns: list[int] = field(default_factory=list)
-    values: list[int] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-    several: bool = False
-    """Whether some document is judged for two subtopics; known once finished."""
-
-    def finish(self, twice: str) -> TopicQrels:
-        """The judgments as a matrix, its subtopics sorted, an irrelevant subtopic 0 left out."""
-        rows, columns = np.array(self.rows), np.array(self.columns)
-        cells = rows * len(self.subtopics) + columns
-        _, first = np.unique(cells, return_index=True)
-        if first.size < cells.size and twice == "error":
-            again = int(np.setdiff1d(np.arange(cells.size), first)[0])
-            doc_id = list(self.docs)[self.rows[again]]
-            subtopic_id = list(self.subtopics)[self.columns[again]]
-            raise ValueError(
-                f"qrels: {self.path}:{self.lines[again]}: document {shown(doc_id)} is judged twice for subtopic "
-                f"{shown(subtopic_id)} of topic {shown(self.query_id)}; keep one of the lines"
-            )
-        self.several = bool((np.bincount(rows[first]) > 1).any())
-        judgments = np.zeros((len(self.docs), len(self.subtopics)), dtype=np.int8)
-        rising = np.argsort(self.values, kind="stable")  # of several judgments of a pair the last, the highest, stays
-        judgments[rows[rising], columns[rising]] = np.array(self.values)[rising]
-        subtopic_ids = [s for s in self.subtopics if s != "0" or (judgments[:, self.subtopics[s]] >= 1).any()]
-        subtopic_ids.sort(key=natural_key)
-        chosen = np.ascontiguousarray(judgments[:, [self.subtopics[s] for s in subtopic_ids]])
-        chosen.flags.writeable = False
-        return TopicQrels(doc_ids=tuple(self.docs), subtopic_ids=tuple(subtopic_ids), judgments=chosen)
+def neighbours(path: PathLike, numbers: Sequence[int], columns: Sequence[Sequence[Any]]) -> Iterator[Block]:
+    """Lines or records in blocks, whose first column is the query."""
+    start = 0
+    for query_id, same in groupby(columns[0]):
+        stop = start + sum(1 for _ in same)
+        yield path, query_id, numbers[start:stop], [column[start:stop] for column in columns]
+        start = stop
 
 
-def _parts(
-    paths: Paths, what: str, form: str
-) -> Iterator[tuple[PathLike, str, Sequence[int], Sequence[Sequence[str]]]]:
-    """File, query, line numbers and columns of neighbouring lines of one query; no query is in two files.
-
-    The query is the first field.
-    """
+def _blocks(paths: Paths, what: str, form: str) -> Iterator[Block]:
+    """The lines of files; no query is in two of these."""
     owner: dict[str, PathLike] = {}
     for path in path_list(paths, what):
         own: set[str] = set()
         for numbers, columns in _columns(path, what, form):
-            start = 0
-            for query_id, same in groupby(columns[0]):
-                stop = start + sum(1 for _ in same)
-                if query_id not in own:
-                    claim_query(what, owner, query_id, path)
-                    own.add(query_id)
-                yield path, query_id, numbers[start:stop], [column[start:stop] for column in columns]
-                start = stop
+            for block in neighbours(path, numbers, columns):
+                if block[1] not in own:
+                    claim_query(what, owner, block[1], path)
+                    own.add(block[1])
+                yield block
         if not own:
             raise ValueError(f"{what}: {path} holds only blank lines and comments; expected at least one line of data")
 
@@ -462,10 +411,8 @@ def _columns(path: PathLike, what: str, form: str) -> Iterator[tuple[Sequence[in
             if len(fields) == width or (what == "run" and len(fields) > width and fields[3].isdecimal()):
                 yield [number], [[value] for value in fields[:width]]
             elif fields:
-                raise ValueError(
-                    f"{what}: {path}:{number}: expected {width} fields '{form}', got {len(fields)}: "
-                    f"{shown(line.rstrip(chr(13)))}"
-                )
+                place, came = f"{what}: {path}:{number}", f"{len(fields)}: {shown(line.rstrip(chr(13)))}"
+                raise ValueError(f"{place}: expected {width} fields '{form}', got {came}")
 
 
 def natural_key(value: str) -> tuple[bool, int, str, str]:
@@ -486,18 +433,20 @@ def claim_query(what: str, owner: dict[str, PathLike], query_id: str, path: Path
     owner[query_id] = path
 
 
-def _grade(text: str, path: PathLike, number: int) -> int:
+def _grade(value: str | int, path: PathLike, number: int) -> int:
     """A judgment as an integer that int8 holds."""
+    # Python reads 1_0, and digits of any script.
+    plain = isinstance(value, int) or (value.isascii() and "_" not in value)
     try:
-        value = int(text)
+        grade = int(value) if plain else 128
     except ValueError:
-        value = 128
-    if not -128 <= value <= 127 or "_" in text or not text.isascii():  # Python reads 1_0 and digits of any script
-        raise ValueError(f"qrels: {path}:{number}: expected an integer judgment from -128 to 127, got {shown(text)}")
-    return value
+        grade = 128
+    if not -128 <= grade <= 127:
+        raise ValueError(f"qrels: {path}:{number}: expected an integer judgment from -128 to 127, got {shown(value)}")
+    return grade
 
 
-def _number(text: str, path: PathLike, number: int, what: str, part: str) -> float:
+def _number(text: str, what: str, path: PathLike, number: int, part: str) -> float:
     """A finite number."""
     try:
         value = plain_float(text)

@@ -1,7 +1,8 @@
-"""The search of `search` in one tree, on Python numbers: four times the simulations per second of a batch of one.
+"""The search of `search` in one tree, on Python numbers: 4.2 to 4.7 times the simulations per second of a batch of one.
 
 The same sums in the same order, each rounded to float32 as numpy rounds it: `run` is the reference that a test holds
-this to, to the last bit.
+this to, to the last bit. Both stay: nodes as objects in place of the arrays of `tree` serve one tree 1.4 times as fast
+as this, but 64 trees with 1,000 simulations a rank 0.6 times as fast as `run`, and with 5,000 0.4 times.
 """
 
 from __future__ import annotations

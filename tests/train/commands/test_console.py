@@ -10,7 +10,8 @@ import time
 import pytest
 from made_results import record, table_of
 
-from srd_train.commands.console import Output, print_table
+from srd_train.commands.console import Output
+from srd_train.commands.tables import print_table
 from srd_train.report.markup import plain_cells
 from srd_train.report.tables import ResultTable
 

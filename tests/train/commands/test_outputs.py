@@ -16,11 +16,11 @@ from run_srd import Srd
 
 from srd_gym.data import generate, write_topics
 from srd_train.cli import TREE, Group
-from srd_train.commands.console import _WRITTEN
+from srd_train.commands.outputs import WRITTEN
 from studies.__main__ import TREE as STUDIES
 
 READ = {"check", "folder", "folds", "logs", "query_vectors", "results", "tensorboard"}
-"""Options that are paths and not in `_WRITTEN`; into a folder of --tensorboard only new files are written."""
+"""Options that are paths and not in `WRITTEN`; into a folder of --tensorboard only new files are written."""
 
 
 def kinds(group: Group) -> Iterator[type[Any]]:
@@ -43,7 +43,7 @@ def test_every_path_of_a_command_is_known_as_read_or_written() -> None:
             for entry in dataclasses.fields(kind)
             if Path in (hints[entry.name], *typing.get_args(hints[entry.name]))
         }
-        assert paths <= READ | _WRITTEN.keys(), kind
+        assert paths <= READ | WRITTEN.keys(), kind
 
 
 @pytest.fixture

@@ -8,14 +8,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import glob
 import inspect
 import io
 import itertools
 import json as json_module
 import operator
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -24,7 +22,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
@@ -41,9 +38,7 @@ import tyro
 from srd_gym.checks import check_integer, unknown
 from srd_gym.core.own import notation
 from srd_gym.reading import shown_text
-
-if TYPE_CHECKING:
-    from srd_train.report.tables import ResultTable
+from srd_train.commands.outputs import check_outputs
 
 Options = TypeVar("Options")
 
@@ -67,10 +62,6 @@ _WIDEST = 100
 """Characters in a line of prose, however wide the terminal."""
 _ABOUT = "[description]"
 """Place of a command's description in the help that tyro makes."""
-_OURS = rb"topics,|%|<|\*\*|#"
-"""Beginnings of the tables and pages that commands write; of other files a command's OURS tells it."""
-_WRITTEN = {"csv": (".csv",), "latex": (".tex",), "markdown": (".md",), "out": (), "scores": (), "figure": ()}
-"""Options that name what is written, and how such files end (none: in any way); a command's ENDINGS go before."""
 _BETWEEN = 3
 """Characters between two columns."""
 
@@ -140,51 +131,10 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str, *, reads: Sequen
         finally:  # tyro would join the lines of a description
             shown = text.getvalue().replace(_ABOUT, filled(kind.__doc__ or ""))
             Output().text("\n".join(line.rstrip() for line in shown.rstrip().split("\n")))
-    _check_outputs(options, reads)
+    check_outputs(options, reads)
     if hasattr(options, "seed"):
         check_integer("--seed", options.seed, 0, 2**63 - 1)  # numpy would refuse it after the topics were read
     return options
-
-
-def _check_outputs(options: Any, reads: Sequence[str]) -> None:
-    """Refuse to write over what is read, over another output, or over a file of another kind.
-
-    Files, folders and patterns that all other words name are read; links are followed. In a folder that is read, only
-    files that begin as the command's own are replaced.
-
-    Raises:
-        ValueError: the option and the file.
-    """
-    endings = _WRITTEN | getattr(options, "ENDINGS", {})
-    values = {entry.name: getattr(options, entry.name) for entry in dataclasses.fields(options)}
-    written = {name: values.pop(name) for name in endings if isinstance(values.get(name), Path)}
-    given = [value if isinstance(value, tuple | list) else [value] for value in values.values()]
-    words = [*reads, *(str(one) for several in given for one in several)]
-    parts = {part for word in words for part in (word, *re.split("[=,:()]", word))}
-    read = [Path(path) for part in parts for path in (glob.glob(part) if glob.has_magic(part) else [part])]
-    seen, ours = dict[str, str](), getattr(options, "OURS", _OURS)
-    for name, target in written.items():
-        other = seen.setdefault(os.path.realpath(target), name)
-        if other != name:
-            raise ValueError(f"--{other} and --{name} are both {target}; give each a file of its own")
-        if target.is_file():
-            _check_replaced(f"--{name} {target}", target.resolve(), read, endings[name], ours)
-
-
-def _check_replaced(what: str, target: Path, read: Sequence[Path], endings: Sequence[str], ours: bytes) -> None:
-    """Refuse to replace a file that is read, or of another kind, as where a run follows --csv."""
-    if any(map(target.samefile, filter(os.path.isfile, read))):
-        raise ValueError(f"{what} is also read; give the name of another file to write")
-    with target.open("rb") as stream:
-        start = stream.read(500)
-    if not start or re.match(ours, start):
-        return
-    for folder in filter(os.path.isdir, read):
-        files = filter(os.path.isfile, folder.iterdir())
-        if folder.resolve() in target.parents or any(map(target.samefile, files)):
-            raise ValueError(f"{what} exists in {folder}, which is read; give the name of another file to write")
-    if endings and target.suffix not in endings:
-        raise ValueError(f"{what} exists and does not end in {endings[0]}: was it to be read? Give another name")
 
 
 def described(kind: type[Any]) -> Iterator[tuple[dataclasses.Field[Any], Any, tuple[Any, ...]]]:
@@ -458,34 +408,6 @@ class Output:
         with progress.Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
             task = bar.add_task(visible(description), total=total)
             yield lambda units, text=description: bar.update(task, advance=units, description=visible(text))
-
-
-def print_table(table: ResultTable, output: Output, legend: str) -> None:
-    """Show a result table."""
-    from srd_train.report.markup import notes, plain_cells
-
-    caption = "\n".join(filter(None, [" ".join(notes(table)), legend]))
-    output.table(table.title, *plain_cells(table), caption, elsewhere="--markdown FILE, --json")
-
-
-def print_summary(table: ResultTable, output: Output) -> None:
-    """Show four columns of a result table: ranker, first measure, gain over the reference, training time."""
-    from srd_train.report.differences import differences
-    from srd_train.report.markup import FEW, SIGNS, notes, short
-
-    measure = table.measures[0]
-    gains = {each.ranker: each for each in differences(table) if each.measure == measure}
-    rows = []
-    for row in table.rows:
-        gain, few = gains.get(row.ranker), f" {FEW}" if row.too_few_seeds else ""
-        interval = "-" if gain is None else f"{gain.mean:+.3f} [{gain.interval[0]:+.3f}, {gain.interval[1]:+.3f}]"
-        sign = "" if row.verdict is None or gain is None else f" {SIGNS[row.verdict]}"
-        seconds = row.medians.get("fit_cpu_seconds")
-        rows.append(
-            [row.ranker, f"{row.means[measure]:.3f}{few}", interval + sign, "-" if seconds is None else short(seconds)]
-        )
-    heads = ["ranker", measure, f"gain over {table.reference} [95%]", "training CPU s"]
-    output.table(table.title, heads, rows, " ".join(notes(table)))
 
 
 def _fitting(

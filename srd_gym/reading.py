@@ -36,7 +36,7 @@ _PACKINGS: dict[str, tuple[bytes, Callable[[BinaryIO], Any] | None]] = {
     "lz4": (rb"\x04\x22\x4d\x18", None),
     "7z": (rb"7z\xbc\xaf\x27\x1c", None),
 }
-"""What packs files -> the first bytes of these, and what unpacks a stream of them; None: nothing here."""
+"""Kinds of packed files -> their first bytes, and the reader that unpacks a stream; None: there is none here."""
 _SHOWN = 80
 _FEW = 3
 _LISTED = 800
@@ -118,7 +118,7 @@ def _names(text: str, path: str, what: str) -> bool:
 
 
 def _fault(error: Exception, path: PathLike, expected: str, advice: str) -> str:
-    """What is wrong with a file that a parser stumbled over, and what to do."""
+    """The reason why a parser stumbled over a file, and what to do."""
     with Path(path).open("rb") if Path(path).is_file() else io.BytesIO() as stream:
         packing, unpack = _packing(stream.read(16))
     if packing and unpack is None:
@@ -131,7 +131,7 @@ def _fault(error: Exception, path: PathLike, expected: str, advice: str) -> str:
 
 
 def _packing(start: bytes) -> tuple[str, Callable[[BinaryIO], Any] | None]:
-    """What packed a file with these first bytes, and what unpacks it; "" where nothing did."""
+    """The kind of packed file with these first bytes, and the reader that unpacks it; "" where it is none."""
     found = (packing for packing, (magic, _) in _PACKINGS.items() if re.match(magic, start))
     packing = next(found, "")
     return packing, _PACKINGS[packing][1] if packing else None

@@ -1,4 +1,4 @@
-"""What a command writes: never over what it reads, over another output, or over a file of another kind."""
+"""Outputs of commands: never over what is read, over another output, or over a file of another kind."""
 
 from __future__ import annotations
 

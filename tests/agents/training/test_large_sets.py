@@ -15,7 +15,7 @@ from srd_gym.topic import TopicSet
 
 pytest.importorskip("torch")
 
-LEARNERS = ("mdp-div", "mdp-div-batched", "reinforce", "relational", "qmix", "vdn", "iql")
+LEARNERS = ("mdp-div", "mdp-div-batched", "reinforce", "reinforce-subtopics", "relational", "qmix", "vdn", "iql")
 
 
 def read(path: Path) -> TopicSet:

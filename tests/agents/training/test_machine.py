@@ -30,7 +30,7 @@ def test_a_device_that_is_not_here_is_refused(name: str) -> None:
             assert ranker.vector_width is None
 
 
-@pytest.mark.parametrize("name", ["reinforce", "mcts", "qmix", "maskable-ppo"])
+@pytest.mark.parametrize("name", ["reinforce", "reinforce-subtopics", "mcts", "qmix", "maskable-ppo"])
 def test_a_model_trained_elsewhere_ranks_here(tmp_path: Path, name: str) -> None:
     if name == "maskable-ppo":
         pytest.importorskip("sb3_contrib")
@@ -54,7 +54,9 @@ def _too_large(topic: Topic) -> Topic:
 
 
 @pytest.mark.filterwarnings("ignore:(invalid|overflow).* encountered:RuntimeWarning")
-@pytest.mark.parametrize("name", ["mdp-div", "reinforce", "mcts", "m2div", "ntn-div", "qmix", "daletor", "relational"])
+@pytest.mark.parametrize(
+    "name", ["mdp-div", "reinforce", "reinforce-subtopics", "mcts", "m2div", "ntn-div", "qmix", "daletor", "relational"]
+)
 def test_vectors_of_any_size_give_distinct_documents_or_an_error(name: str) -> None:
     fewer = {"simulations": 4, "rank_simulations": 4} if name == "m2div" else {}
     ranker: Any = make_ranker(name, epochs=1, **fewer)
@@ -74,8 +76,9 @@ HUGE = 2**40
 
 @pytest.mark.parametrize(("name", "option"), [
     ("relational", "hidden_sizes"), ("mdp-div", "hidden_size"), ("mdp-div-ntn-e", "ntn_slices"),
-    ("reinforce", "hidden_size"), ("mcts", "hidden_size"), ("ntn-div", "slices"), ("daletor", "width"),
-    ("qmix", "hidden_size"), ("ma4div", "mixing_width"), ("maskable-ppo", "hidden_size"),
+    ("reinforce", "hidden_size"), ("reinforce-subtopics", "hidden_size"), ("mcts", "hidden_size"),
+    ("ntn-div", "slices"), ("daletor", "width"), ("qmix", "hidden_size"), ("ma4div", "mixing_width"),
+    ("maskable-ppo", "hidden_size"),
 ])  # fmt: skip
 def test_networks_larger_than_memory_are_refused(name: str, option: str) -> None:
     options: dict[str, Any] = {"init": "random", option: (32, HUGE)} if name == "relational" else {option: HUGE}
@@ -83,7 +86,8 @@ def test_networks_larger_than_memory_are_refused(name: str, option: str) -> None
 
 
 @pytest.mark.parametrize(("name", "option", "size"), [
-    ("reinforce", "hidden_size", 10**6), ("mcts", "hidden_size", HUGE), ("mo4srd", "blocks", 10**9),
+    ("reinforce", "hidden_size", 10**6), ("reinforce-subtopics", "hidden_size", 10**6), ("mcts", "hidden_size", HUGE),
+    ("mo4srd", "blocks", 10**9),
 ])  # fmt: skip
 def test_a_config_that_was_changed_is_refused_before_its_network_is_built(
     tmp_path: Path, name: str, option: str, size: int

@@ -14,7 +14,7 @@ TOPICS = TopicSet([judged_topic(6, seed, width=4) for seed in range(8)], name="e
 USERS = "Clicks(pays='reciprocal_rank')"
 
 
-@pytest.mark.parametrize("name", ["reinforce", "mdp-div", "qmix", "maskable-ppo"])
+@pytest.mark.parametrize("name", ["reinforce", "reinforce-subtopics", "mdp-div", "qmix", "maskable-ppo"])
 def test_learners_learn_from_users_and_repeat_themselves(name: str, tmp_path: Path) -> None:
     if name == "maskable-ppo":
         pytest.importorskip("sb3_contrib")

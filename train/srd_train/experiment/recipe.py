@@ -45,7 +45,7 @@ _NOT_HASHED = {
 }
 """Fields that make no other cell: the fingerprint of the topics, the ranker's options or the cell's fields tell them as
 well, or they are about other cells and tables."""
-_EPOCHS = ("epochs", "lr_decay_epochs")
+_EPOCHS = ("epochs", "lr_decay_epochs", "first_epochs")
 """Options of learners that a topic set can multiply."""
 _LONGEST_PART = 80
 """Letters of a name that a file name takes over: file systems allow 255 in all, and the hash tells cells apart."""

@@ -1,0 +1,378 @@
+"""The learners: predictions from judgments, and REINFORCE on top of them through the simulator in torch."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from srd_agents.heuristic.greedy import in_blocks
+from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise
+from srd_agents.networks.features import query_vectors, side_by_side
+from srd_agents.networks.inputs import MASKED_LOGIT
+from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, returns_from
+from srd_agents.simulators import SelectionSimulator
+from srd_agents.subtopics.config import ClassifierConfig, SubtopicsConfig
+from srd_agents.subtopics.features import judged_as, list_features, recurring_subtopics, unit_rows
+from srd_agents.subtopics.network import Predicted, Seen, SubtopicNetwork
+from srd_agents.training.files import Tree, Weights
+from srd_agents.training.torch_learner import NetworkLearner
+from srd_agents.training.validation import Validation
+from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.pruning import pruning_from
+from srd_gym.topic import FloatArray, Topic, TopicSet
+
+C = TypeVar("C", ClassifierConfig, SubtopicsConfig)
+
+_BLOCK = 1 << 22
+"""Numbers of vectors that are ranked side by side."""
+_COVERAGE, _FADING = (0.0, 0.5, 0.7, 0.8, 0.9, 1.0), (0.5, 0.3, 0.7, 0.9)
+"""Shares of coverage in scores, and of what a document covers, among which validation chooses."""
+_LEAST_RATE, _RISE = 0.02, 0.1
+"""Least part of the learning rate, and the part of the decay over which it rises."""
+_LEAST_SPREAD, _LEAST_SQUARE = 1e-3, 1e-12
+_CERTAIN = 1e4
+"""Logit of a share that is 0 or 1."""
+_INSIDE = (1e-9, 1 - 1e-6)
+"""Uniform numbers are kept inside, so that their logarithms are finite."""
+
+
+class PredictedSubtopics(NetworkLearner[C], Stepwise):
+    """Learns which subtopics a document covers where their ids recur in the training topics, and ranks by coverage.
+
+    From judgments it learns a logistic regression on vectors for each subtopic that at least two topics share, on
+    relevant documents, and a small network of relevance. Where no id recurs, relevance alone is predicted, and a
+    warning says so.
+    """
+
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_topics", "_features", "_labels")
+
+    _network: SubtopicNetwork
+    _optimizer: torch.optim.Optimizer
+    _topics: list[Topic]
+    _features: list[FloatArray]
+    _labels: list[NDArray[np.float32]]
+    _hidden_size: int = 0
+    _count: int = 0
+    _updates: int = 0
+    _updates_an_epoch: int = 1
+
+    @abstractmethod
+    def _learn(self, batch: IntArray, gone: float) -> dict[str, float]:
+        """One update, when this part of the decay of the learning rate is gone."""
+
+    def _build(self, vector_width: int) -> None:
+        self._network = SubtopicNetwork(vector_width, self._count, self._hidden_size)
+
+    def _build_for(self, weights: Weights, vector_width: int) -> None:
+        self._count = len(weights.get("subtopics.bias", ()))
+        super()._build_for(weights, vector_width)
+
+    # Ranking.
+
+    def progress(self, topic: Topic) -> PartialRanking:
+        """An empty ranking of the topic; scores are the policy's logits."""
+        self.check_topics([topic])
+        return _Progress(self._network, self._inputs([topic]))
+
+    @torch.inference_mode()
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        shapes = [topic.require_vectors(f"ranker {self.name!r}").shape for topic in topics]
+        return in_blocks(topics, shapes, _BLOCK, lambda block: list(self._decoded(self._inputs(block), k)))
+
+    def _inputs(self, topics: Sequence[Topic]) -> Seen:
+        return _seen(topics, device=self._network.shift.device)
+
+    def _decoded(self, seen: Seen, k: int) -> IntArray:
+        """The first k of topics of one size: [B, min(k, N)]; ties, up to rounding, go to the earlier document."""
+        part, unit = TIED
+        predicted = self._network.predict(seen)
+        ranked, left = self._network.begin(predicted, 1), seen.present.clone()
+        chosen = []
+        for _ in range(min(k, left.shape[1])):
+            logits = self._network.logits(predicted, ranked)[:, 0].masked_fill(~left, -math.inf)
+            top = logits.amax(1, keepdim=True)
+            best = (logits >= top - part * (unit + top.abs())).int().argmax(1, keepdim=True)
+            left = left.scatter(1, best, False)
+            ranked = self._network.add(predicted, ranked, best)
+            chosen.append(best)
+        rankings: IntArray = torch.cat(chosen, dim=1).cpu().numpy()
+        return rankings
+
+    # Training.
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        names = recurring_subtopics(topics) if self.config.predicts else []
+        if self.config.predicts and not names:
+            warnings.warn(
+                f"ranker {self.name!r}: no subtopic id has relevant documents in two training topics, so it learns "
+                "relevance alone",
+                stacklevel=4,
+            )
+        self._count, self.metadata["subtopics"] = len(names), names
+        self._build(self.vector_width or 0)
+        self._topics, self._updates = list(topics), 0
+        self._labels = [judged_as(topic, names) for topic in topics]
+        units = [unit_rows(topic.require_vectors(self.name)) for topic in topics]
+        self._features = [list_features(topic, rows) for topic, rows in zip(topics, units, strict=True)]
+        self._network.initialise(torch.Generator().manual_seed(seed))
+        self._standardise(units)
+        self._network.to(self.config.device)
+        self._updates_an_epoch = -(-len(topics) // self.config.batch_topics)
+        self._optimizer = torch.optim.AdamW(
+            self._network.parameters(), lr=1.0, weight_decay=self.config.weight_decay, fused=True
+        )
+
+    @torch.no_grad()
+    def _standardise(self, units: Sequence[FloatArray]) -> None:
+        """Center vectors on relevant documents, and scale features, both part of the model from now on."""
+        relevant = np.concatenate([rows[labels[:, -1] > 0] for rows, labels in zip(units, self._labels, strict=True)])
+        self._network.shift.copy_(torch.from_numpy(relevant.mean(axis=0)))
+        self._network.scale.fill_(max(float((relevant - relevant.mean(axis=0)).std()), _LEAST_SPREAD))
+        features = np.concatenate(self._features)
+        spread = features.std(axis=0)
+        self._network.center.copy_(torch.from_numpy(features.mean(axis=0)))
+        self._network.spread.copy_(torch.from_numpy(np.where(spread > _LEAST_SPREAD, spread, 1.0)))
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        gone = self._updates / (self._updates_an_epoch * self.config.lr_decay_epochs)
+        self._updates += 1
+        return self._learn(batch, gone)
+
+    def _learn_judgments(self, batch: IntArray, rate: float) -> dict[str, float]:
+        """One step along the gradient of the cross-entropy."""
+        self._set_rate(rate)
+        seen = self._see(batch)
+        return self._descend(self._cross_entropy(self._network.predict(seen), seen, batch), self.config.max_grad_norm)
+
+    def _set_rate(self, rate: float) -> None:
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+
+    def _see(self, batch: IntArray) -> Seen:
+        return _seen(
+            [self._topics[index] for index in batch], [self._features[index] for index in batch], self.config.device
+        )
+
+    def _cross_entropy(self, predicted: Predicted, seen: Seen, batch: IntArray) -> Tensor:
+        """The cross-entropy of relevance, over all documents, and of subtopics, over those relevant to any."""
+        labels = torch.from_numpy(side_by_side([self._labels[index] for index in batch])).to(self.config.device)
+        each, relevant = labels[..., :-1], labels[..., -1]
+        missed = binary_cross_entropy_with_logits(predicted.relevance, relevant, weight=seen.present.float())
+        loss = missed * (seen.present.numel() / seen.present.sum())
+        if self._count:
+            missed = binary_cross_entropy_with_logits(predicted.subtopics, each, reduction="none").sum(2)
+            loss = loss + (missed * relevant).sum() / relevant.sum().clamp(min=1)
+        return loss
+
+    def _tuned(self, validation: Validation) -> float:
+        """The measure with the share of coverage and the fading that validate best, which from now on rank."""
+        if not self._count:
+            return validation.mean(self)
+        values: dict[tuple[float, float], float] = {}
+        best = (_COVERAGE[0], _FADING[0])
+        for pairs in ([(share, best[1]) for share in _COVERAGE], [(-1.0, fading) for fading in _FADING[1:]]):
+            for share, fading in pairs:
+                pair = (best[0] if share < 0 else share, fading)
+                self._cover(*pair)
+                values[pair] = validation.mean(self)
+            best = max(values, key=lambda pair: values[pair])
+        self._cover(*best)
+        return values[best]
+
+    @torch.no_grad()
+    def _cover(self, share: float, fading: float) -> None:
+        """Let coverage have this share in the score, and documents this fading."""
+        for parameter, value in ((self._network.coverage, share), (self._network.fading, fading)):
+            parameter.fill_(math.log(value / (1 - value)) if 0 < value < 1 else math.copysign(_CERTAIN, value - 0.5))
+
+    def _training_state(self) -> Tree:
+        return {**super()._training_state(), "updates": self._updates}
+
+    def _restore_training(self, state: Tree) -> None:
+        super()._restore_training(state)
+        self._updates = state["updates"]
+
+
+class SubtopicClassifier(PredictedSubtopics[ClassifierConfig]):
+    """Predictions from judgments alone, ranked by xQuAD's rule (`srd_agents.subtopics.network`): no episodes.
+
+    After each epoch validation chooses how much coverage counts.
+    """
+
+    name: str = "subtopic-classifier"
+    config_class: ClassVar[type[Any]] = ClassifierConfig
+
+    def validated(self, validation: Validation) -> float:
+        """The measure, with the share of coverage and the fading that are best."""
+        return self._tuned(validation)
+
+    def _learn(self, batch: IntArray, gone: float) -> dict[str, float]:
+        return self._learn_judgments(batch, self.config.learning_rate * _cosine(gone))
+
+
+class ReinforceSubtopics(PredictedSubtopics[SubtopicsConfig]):
+    """Predictions from judgments, and then the whole policy by REINFORCE, the judgments' cross-entropy beside it.
+
+    Returns are compared with those of the topic's other episodes (leave-one-out, Kool et al. 2019). Episodes and
+    updates stay on the device (`srd_agents.simulators`).
+    """
+
+    name: str = "reinforce-subtopics"
+    config_class: ClassVar[type[Any]] = SubtopicsConfig
+    scores_are_logits: ClassVar[bool] = True
+    only_training: ClassVar[tuple[str, ...]] = (*PredictedSubtopics.only_training, "_simulator")
+
+    _generator: torch.Generator
+    _simulator: SelectionSimulator
+
+    def _build(self, vector_width: int) -> None:
+        self._hidden_size = self.config.hidden_size
+        super()._build(vector_width)
+
+    def validated(self, validation: Validation) -> float:
+        """The measure; before the first episode with the share of coverage and the fading that are best."""
+        return validation.mean(self) if self._updates else self._tuned(validation)
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        super()._prepare(topics, seed)
+        config = self.config
+        self._generator = torch.Generator(config.device).manual_seed(seed)
+        self._simulator = SelectionSimulator(
+            topics,
+            reward=config.reward,
+            horizon=config.horizon,
+            normalizer="candidates",
+            pruning=None if config.pruning is None else pruning_from(config.pruning),
+            device=config.device,
+        )
+        if not self._resuming:
+            wall, cpu = time.monotonic(), time.process_time()
+            self._learn_first(np.random.default_rng([seed, 2]))
+            self.pretraining_seconds, self.pretraining_cpu_seconds = time.monotonic() - wall, time.process_time() - cpu
+        self._optimizer.state.clear()
+
+    def _learn_first(self, order: np.random.Generator) -> None:
+        """Learn from the judgments, before the first episode."""
+        epochs, batches = self.config.first_epochs, self._updates_an_epoch
+        for epoch in range(epochs):
+            shuffled = order.permutation(len(self._topics))
+            for place in range(batches):
+                rate = self.config.first_learning_rate * _cosine((epoch + place / batches) / epochs)
+                self._learn_judgments(shuffled[place::batches], rate)
+
+    def _learn(self, batch: IntArray, gone: float) -> dict[str, float]:
+        how = self.config
+        self._set_rate(how.learning_rate * min(1.0, max(gone / _RISE, _LEAST_RATE)) * _cosine(gone))
+        seen = self._see(batch)
+        predicted = self._network.predict(seen)
+        played = self._play(predicted, batch)
+        worth = leave_one_out_advantages(returns_from(played.rewards.flatten(0, 1)), how.rollouts)
+        worth = worth.view_as(played.rewards) * played.active
+        filled = played.active.sum()
+        worth = worth * (filled / worth.square().sum().clamp(min=_LEAST_SQUARE)).sqrt()
+        spread = (played.entropy * played.active).sum() / filled
+        loss = -(worth * played.log_policy).sum() / filled - how.entropy_coef * spread
+        if how.judgments_coef:
+            loss = loss + how.judgments_coef * self._cross_entropy(predicted, seen, batch)
+        return {
+            "return": float(played.rewards.sum()) / (len(batch) * how.rollouts),
+            "entropy": float(spread.detach()),
+            **self._descend(loss, how.max_grad_norm),
+            "episodes": how.rollouts,
+            "steps": float(filled) / len(batch),
+        }
+
+    def _play(self, predicted: Predicted, batch: IntArray) -> _Played:
+        """Sampled episodes of these topics, with gradients."""
+        how, network, simulator = self.config, self._network, self._simulator
+        episodes, n = (len(batch), how.rollouts), predicted.relevance.shape[1]
+        topics = torch.from_numpy(batch).to(how.device).repeat_interleave(how.rollouts)
+        state, ranked = simulator.reset(topics, self._users(len(topics))), network.begin(predicted, how.rollouts)
+        ranks, steps = min(simulator.horizon, n), []
+        for rank in range(ranks):
+            active, allowed = ~simulator.done(state), state.allowed[:, :n]
+            logits = network.logits(predicted, ranked).masked_fill(~allowed.view(*episodes, n), MASKED_LOGIT)
+            log_policy = logits.log_softmax(2)
+            drawn = torch.rand(logits.shape, generator=self._generator, device=how.device).clamp_(*_INSIDE)
+            chosen = (log_policy.detach() - (-drawn.log()).log()).argmax(2)
+            state, result = simulator.step(state, chosen.flatten())
+            steps.append(
+                _Played(
+                    result.reward.view(episodes).float(),
+                    active.view(episodes),
+                    log_policy.gather(2, chosen[..., None])[..., 0],
+                    entropy(log_policy),
+                )
+            )
+            if rank + 1 < ranks:
+                ranked = network.add(predicted, ranked, chosen)
+        return _Played(*(torch.stack(parts, 2) for parts in zip(*steps, strict=True)))
+
+    def _users(self, count: int) -> Tensor | None:
+        """Users of the episodes, where they pay."""
+        if self._simulator.users is None:
+            return None
+        return torch.randint(2**62, (count,), generator=self._generator, device=self.config.device)
+
+
+class _Played(NamedTuple):
+    """Episodes: [B, R, T], or [B, R] of one rank."""
+
+    rewards: Tensor
+    active: Tensor
+    """Whether the rank was filled."""
+    log_policy: Tensor
+    """Logarithm of the probability of what was chosen, with gradients."""
+    entropy: Tensor
+    """The entropy of the policy, likewise."""
+
+
+class _Progress(PartialRanking):
+    """A topic's ranking in the making."""
+
+    tied = TIED
+
+    def __init__(self, network: SubtopicNetwork, seen: Seen) -> None:
+        self._network = network
+        with torch.inference_mode():
+            self._predicted = network.predict(seen)
+            self._ranked = network.begin(self._predicted, 1)
+
+    @torch.inference_mode()
+    def scores(self) -> ScoreArray:
+        scores: ScoreArray = self._network.logits(self._predicted, self._ranked)[0, 0].double().cpu().numpy()
+        return scores
+
+    @torch.inference_mode()
+    def add(self, document: int) -> None:
+        self._ranked = self._network.add(
+            self._predicted, self._ranked, torch.tensor([[document]], device=self._predicted.covers.device)
+        )
+
+
+def _cosine(done: float) -> float:
+    """The part of a learning rate that is left when this part of its decay is done."""
+    return max(_LEAST_RATE, 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
+
+
+def _seen(
+    topics: Sequence[Topic], features: Sequence[FloatArray] | None = None, device: str | torch.device = "cpu"
+) -> Seen:
+    """The inputs of topics, padded to the largest."""
+    units = [unit_rows(topic.require_vectors("a ranker of predicted subtopics")) for topic in topics]
+    if features is None:
+        features = [list_features(topic, rows) for topic, rows in zip(topics, units, strict=True)]
+    query = unit_rows(query_vectors(topics, units[0].shape[1]))
+    present = [np.ones(len(rows), np.bool_) for rows in units]
+    arrays = (side_by_side(units), query, side_by_side(features), side_by_side(present))
+    return Seen(*(torch.from_numpy(array).to(device) for array in arrays))

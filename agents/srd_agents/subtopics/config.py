@@ -1,0 +1,63 @@
+"""Options of the rankers that predict subtopics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from srd_agents.reinforce.config import EpisodesConfig, Rollouts
+from srd_agents.training.learner import LearnerConfig
+from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierConfig(LearnerConfig):
+    """Predictions that learn from judgments alone."""
+
+    epochs: Count = 12
+    """Largest number of passes over the training topics."""
+    batch_topics: Count = 20
+    """Topics per update."""
+    predicts: bool = True
+    """Whether subtopics are predicted; without, documents are sorted by their predicted relevance."""
+    learning_rate: Positive = 0.01
+    """Initial learning rate of AdamW."""
+    lr_decay_epochs: Count = 12
+    """Epochs over which the learning rate falls along half a cosine, to a fiftieth."""
+    weight_decay: NotNegative = 0.01
+    """Weight decay of AdamW."""
+    max_grad_norm: Positive = 1.0
+    """Largest norm of the gradient of an update; larger ones are shortened."""
+    device: str = "cpu"
+    """Device for training, as torch names it ("cpu", "cuda"). Ranking always runs on the CPU."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubtopicsConfig(EpisodesConfig):
+    """A policy that covers predicted subtopics."""
+
+    epochs: Count = 8
+    """Largest number of passes over the training topics."""
+    batch_topics: Count = 20
+    """Topics per update."""
+    rollouts: Rollouts = 8
+    """Episodes of each topic per update, at least 2. Each is compared with the mean of the others."""
+    predicts: bool = True
+    """Whether subtopics are predicted; without, documents differ by relevance, and by what `hidden_size` learns."""
+    hidden_size: CountFromZero = 64
+    """H, width of the part that reads vectors beside predictions and knows the documents ranked; 0: it is left out."""
+    first_epochs: CountFromZero = 12
+    """Passes over the judgments of the training topics before the first episode."""
+    first_learning_rate: Positive = 0.01
+    """Learning rate of these passes; it falls along half a cosine."""
+    learning_rate: Positive = 0.003
+    """Largest learning rate of the policy; it rises over a tenth of `lr_decay_epochs`."""
+    lr_decay_epochs: Count = 8
+    """Epochs over which the learning rate falls along half a cosine, to a fiftieth."""
+    judgments_coef: NotNegative = 1.0
+    """Weight of the cross-entropy of the predictions beside the policy's loss."""
+    entropy_coef: NotNegative = 0.0
+    """Weight of the policy's entropy (nats per rank)."""
+    weight_decay: NotNegative = 0.01
+    """Weight decay of AdamW."""
+    max_grad_norm: Positive = 1.0
+    """Largest norm of the gradient of an update; larger ones are shortened."""

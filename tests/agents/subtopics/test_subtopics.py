@@ -1,0 +1,199 @@
+"""Rankers that learn the subtopics which recur."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_topics import refused
+
+from srd_agents.heuristic.stepwise import greedily
+from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.subtopics.agent import PredictedSubtopics, _seen
+from srd_agents.subtopics.features import FEATURES, judged_as, list_features, recurring_subtopics, unit_rows
+from srd_agents.subtopics.network import SubtopicNetwork
+from srd_gym.measures import evaluate
+from srd_gym.testing import check_ranker
+from srd_gym.topic import Topic, TopicSet
+
+NAMES = ("cause", "sign", "cure", "risk", "test")
+NEW = ("reinforce-subtopics", "subtopic-classifier", "relevance")
+
+
+def made(count: int, seed: int, names: tuple[str, ...] = NAMES, sizes: tuple[int, ...] = (14,)) -> TopicSet:
+    """Topics whose relevant documents point to the query, and each to the direction of its one subtopic."""
+    rng = np.random.default_rng(seed)
+    directions = np.random.default_rng(99).normal(size=(len(names), 16))
+    topics = []
+    for number in range(count):
+        n, query = sizes[number % len(sizes)], rng.normal(size=16)
+        subtopic, relevant = rng.integers(len(names), size=n), rng.random(n) < 0.4
+        subtopic[rng.random(n) < 0.4] = 0  # one subtopic is crowded
+        vectors = 0.7 * rng.normal(size=(n, 16)) + relevant[:, None] * query + directions[subtopic]
+        judgments = np.zeros((n, len(names)), np.int8)
+        judgments[np.arange(n), subtopic] = relevant
+        if not relevant.any():
+            judgments[0, 0] = 1
+        scores = vectors @ query + 12 * rng.normal(size=n)
+        order = np.argsort(-scores)
+        topics.append(
+            Topic(
+                query_id=f"{seed}-{number}",
+                query_vector=query,
+                doc_ids=tuple(f"d{i}" for i in range(n)),
+                doc_vectors=vectors[order],
+                retrieval_scores=scores[order],
+                subtopic_ids=names,
+                judgments=judgments[order],
+            )
+        )
+    return TopicSet(topics, name="made")
+
+
+TRAIN, VALIDATION = made(60, 1, sizes=(14, 9)), made(30, 2)
+
+
+def fitted(name: str = "reinforce-subtopics", **options: Any) -> PredictedSubtopics:
+    few: dict[str, Any] = {"epochs": 2, "first_epochs": 3, "rollouts": 4, "hidden_size": 8}
+    ranker: Any = make_ranker(name, **(few | options if name == "reinforce-subtopics" else options))
+    ranker.fit(TRAIN, VALIDATION, seed=1)
+    return ranker
+
+
+@pytest.fixture(scope="module")
+def trained() -> PredictedSubtopics:
+    return fitted()
+
+
+def value(ranker: Any, topics: TopicSet = VALIDATION) -> float:
+    rankings = dict(zip(topics.query_ids, ranker.rank_batch(topics, 10), strict=True))
+    return evaluate(topics, rankings, ["alpha_nDCG@5"]).measures["alpha_nDCG@5"]
+
+
+def test_each_part_adds_to_the_one_before() -> None:
+    relevance, classifier = value(fitted("relevance")), value(fitted("subtopic-classifier"))
+    policy = value(fitted(rollouts=8, epochs=8, first_epochs=12))
+    assert value(make_ranker("retrieval-order")) + 0.02 < relevance < classifier - 0.02
+    assert classifier < policy + 0.01
+    assert policy > value(make_ranker("mmr")) + 0.1
+
+
+@pytest.mark.parametrize("hidden_size", [0, 5])
+def test_the_score_is_that_of_xquad_on_what_is_predicted(hidden_size: int) -> None:
+    network = SubtopicNetwork(16, 3, hidden_size)
+    network.initialise(torch.Generator().manual_seed(0))
+    seen = _seen(made(2, 3)[:2])
+    with torch.no_grad():
+        predicted = network.predict(seen)
+        ranked = network.begin(predicted, 2)
+        documents = torch.tensor([[3, 5], [0, 7]])
+        logits = network.logits(predicted, network.add(predicted, ranked, documents))
+    covers, relevant = predicted.covers.numpy(), predicted.relevant.numpy()
+    np.testing.assert_allclose(covers, relevant[..., None] / (1 + np.exp(-predicted.subtopics.numpy())), rtol=1e-5)
+    for topic in range(2):
+        for rollout, document in enumerate(documents[topic]):
+            uncovered = 1 - 0.5 * covers[topic, document]
+            wanted = 8 * (0.2 * relevant[topic] + 0.8 * covers[topic] @ uncovered)
+            np.testing.assert_allclose(logits[topic, rollout], wanted, rtol=1e-4)  # the part beside it begins at 0
+
+
+def test_padding_changes_no_ranking(trained: PredictedSubtopics) -> None:
+    small, large = TRAIN[1], TRAIN[0]
+    assert small.n_candidates < large.n_candidates
+    network = trained._network
+    with torch.no_grad():
+        alone, padded = (network.predict(_seen(topics)) for topics in ([small], [large, small]))
+        chosen = torch.tensor([[2]])
+        first = network.logits(alone, network.add(alone, network.begin(alone, 1), chosen))
+        again = network.logits(padded, network.add(padded, network.begin(padded, 1), chosen.expand(2, 1)))
+    np.testing.assert_allclose(again[1, 0, : small.n_candidates], first[0, 0], rtol=1e-4, atol=1e-5)
+
+
+def test_step_by_step_it_ranks_the_same(trained: PredictedSubtopics) -> None:
+    topics = [*VALIDATION[:4], *TRAIN[:4]]
+    for topic, ranking in zip(topics, trained.rank_batch(topics, 8), strict=True):
+        assert greedily(trained.progress(topic), topic.n_candidates, 8).tolist() == ranking.tolist()
+    check_ranker(trained, topics, k=5)
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_a_folder_ranks_the_same(name: str, tmp_path: Path) -> None:
+    ranker: Any = fitted(name)
+    ranker.save(tmp_path)
+    loaded = load_ranker(tmp_path)
+    assert loaded.metadata["subtopics"] == ([] if name == "relevance" else sorted(NAMES))  # type: ignore[attr-defined]
+    for ours, theirs in zip(ranker.rank_batch(VALIDATION, 9), loaded.rank_batch(VALIDATION, 9), strict=True):
+        assert ours.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("name", ["reinforce-subtopics", "subtopic-classifier"])
+def test_a_resumed_run_is_the_whole_run(name: str, tmp_path: Path) -> None:
+    def run(epochs: int, **more: Any) -> dict[str, Any]:
+        options: dict[str, Any] = {"first_epochs": 2, "rollouts": 3} if name == "reinforce-subtopics" else {}
+        ranker: Any = make_ranker(name, epochs=epochs, **options)
+        ranker.fit(TRAIN, seed=4, **more)
+        return ranker._weights()
+
+    whole = run(3)
+    run(1, out=tmp_path)
+    resumed = run(3, out=tmp_path, resume=True)
+    assert all(np.array_equal(whole[name], resumed[name]) for name in whole)
+
+
+@pytest.mark.parametrize(
+    "options", [{"pruning": "knn:0.3"}, {"reward": "Clicks"}, {"reward": "ERR_IA@3", "horizon": 4}]
+)
+def test_it_learns_from_pruned_episodes_users_and_other_measures(options: dict[str, Any]) -> None:
+    learner = fitted(judgments_coef=0.0, **options)
+    assert learner.history is not None
+    last = learner.history.records[-1]
+    assert last["steps"] > 0
+    assert np.isfinite([last["return"], last["loss"]]).all()
+
+
+def test_where_no_id_recurs_relevance_is_learned() -> None:
+    own = TRAIN.replace(
+        replace(topic, subtopic_ids=tuple(f"{topic.query_id}-{name}" for name in NAMES)) for topic in TRAIN
+    )
+    ranker: Any = make_ranker("subtopic-classifier", epochs=2)
+    with pytest.warns(UserWarning, match="no subtopic id has relevant documents in two training topics"):
+        ranker.fit(own, VALIDATION, seed=0)
+    assert ranker.metadata["subtopics"] == []
+    assert value(ranker) > value(make_ranker("retrieval-order"))
+
+
+def test_ids_recur_with_a_relevant_document_in_two_topics() -> None:
+    first, second, third = made(3, 5)
+    second = replace(second, judgments=second.judgments * np.array([1, 1, 0, 0, 0], np.int8))  # type: ignore[operator]
+    third = replace(third, subtopic_ids=("a", "b", "c", "d", "cure"))
+    wanted = sorted({"cause", "sign"} & set(recurring_subtopics([first, second])))
+    assert recurring_subtopics([first, second, third]) == sorted({*wanted, *recurring_subtopics([first, third])})
+    labels = judged_as(third, ["cure", "sign"])
+    assert labels[:, 0].tolist() == (np.asarray(third.judgments)[:, 4] > 0).tolist()
+    assert not labels[:, 1].any()
+    assert labels[:, 2].tolist() == (np.asarray(third.judgments) > 0).any(axis=1).tolist()
+
+
+@pytest.mark.parametrize("n", [1, 3, 40])
+@pytest.mark.parametrize("lacks", [(), ("retrieval_scores",), ("query_vector",), ("retrieval_scores", "query_vector")])
+def test_features_are_finite_and_by_hand(n: int, lacks: tuple[str, ...]) -> None:
+    topic = replace(made(1, 6, sizes=(n,))[0], **dict.fromkeys(lacks))
+    units = unit_rows(topic.require_vectors("a test"))
+    features = dict(zip(FEATURES, list_features(topic, units).T, strict=True))
+    assert all(np.isfinite(column).all() for column in features.values())
+    cosines = units @ units.T
+    others = np.sort(np.where(np.eye(n), -np.inf, cosines))[:, ::-1][:, : max(1, min(5, n - 1))]
+    np.testing.assert_allclose(features["likeness to all"], cosines.mean(1), atol=1e-5)
+    np.testing.assert_allclose(features["likeness to the nearest 5"], 0 if n == 1 else others.mean(1), atol=1e-5)
+    order = np.argsort(-features["cosine"], kind="stable")
+    if "retrieval_scores" not in lacks:
+        order = np.arange(n)
+    np.testing.assert_allclose(features["reciprocal rank"][order], 1 / (1 + np.arange(n)))
+
+
+def test_one_episode_has_nothing_to_be_compared_with() -> None:
+    refused(lambda: make_ranker("reinforce-subtopics", rollouts=1), "rollouts must be at least 2")

@@ -214,7 +214,12 @@ class SubtopicClassifier(PredictedSubtopics[ClassifierConfig]):
 
     def validated(self, validation: Validation) -> float:
         """The measure, with the share of coverage and the fading that are best."""
-        return self._tuned(validation)
+        return self._tuned(validation) if self.config.covers else validation.mean(self)
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        super()._prepare(topics, seed)
+        if not self.config.covers:
+            self._cover(0.0, _FADING[0])
 
     def _learn(self, batch: IntArray, gone: float) -> dict[str, float]:
         return self._learn_judgments(batch, self.config.learning_rate * _cosine(gone))

@@ -18,7 +18,10 @@ class ClassifierConfig(LearnerConfig):
     batch_topics: Count = 20
     """Topics per update."""
     predicts: bool = True
-    """Whether subtopics are predicted; without, documents are sorted by their predicted relevance."""
+    """Whether subtopics are predicted."""
+    covers: bool = True
+    """Whether coverage of them counts; without, documents are sorted by relevance, for which predictions are features.
+    """
     learning_rate: Positive = 0.01
     """Initial learning rate of AdamW."""
     lr_decay_epochs: Count = 12

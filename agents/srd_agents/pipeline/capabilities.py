@@ -17,16 +17,27 @@ from __future__ import annotations
 from typing import Protocol, TypeGuard, cast, runtime_checkable
 
 from srd_agents.heuristic.config import KINDS, Relevance
+from srd_agents.registry import RANKERS
 from srd_gym.checks import check_number, check_option, name_of
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
 
-TAKE_DIVERSITY = ("mmr", "msd", "dpp", "ssd", "xquad", "pm2", "vrisker", "relational-pretrained", "safe")
-"""Rankers of this package that take a diversity."""
-TAKE_RELEVANCE = ("mmr", "msd", "dpp", "xquad", "safe")
-"""Rankers of this package that take a kind of relevance."""
-USE_SUBTOPICS = ("xquad", "pm2", "vrisker", "safe")
-"""Rankers of this package that use subtopics."""
+
+def rankers_with(ability: str) -> list[str]:
+    """Rankers of this package that have an ability of the table above, and need neither training nor judgments.
+
+    Args:
+        ability: name of the attribute, such as "with_diversity" or "uses_subtopics".
+    """
+    return [
+        name
+        for name, spec in RANKERS.built_in.items()
+        if not (spec.learns or "judgments" in spec.needs or ":" in name) and getattr(spec.ranker_class, ability, False)
+    ]
+
+
+def _takers(ability: str) -> str:
+    return ", ".join(rankers_with(ability))
 
 
 @runtime_checkable
@@ -71,7 +82,7 @@ def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diver
     where that is the order of the scores.
 
     Args:
-        ranker: one of `TAKE_DIVERSITY` or another `TakesDiversity`; its other options stay.
+        ranker: a `TakesDiversity`; its other options stay.
         diversity: from 0 to 1; None leaves the ranker as it is.
         option: what the caller calls it, for errors.
 
@@ -85,7 +96,7 @@ def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diver
     if not isinstance(ranker, TakesDiversity):
         raise ValueError(
             f"{option} weighs relevance against difference, which ranker {shown(name_of(ranker))} does not: leave "
-            f"{option} out, or take one that does: {', '.join(TAKE_DIVERSITY)} (your own: give it with_diversity)"
+            f"{option} out, or take one that does: {_takers('with_diversity')} (your own: give it with_diversity)"
         )
     return ranker.with_diversity(diversity)
 
@@ -94,7 +105,7 @@ def with_relevance(ranker: Ranker, relevance: str | None) -> Ranker:
     """The ranker with this kind of relevance.
 
     Args:
-        ranker: one of `TAKE_RELEVANCE` or another `TakesRelevance`; its other options stay.
+        ranker: a `TakesRelevance`; its other options stay.
         relevance: one of `srd_agents.heuristic.config.Relevance`; None leaves the ranker as it is.
 
     Raises:
@@ -106,7 +117,7 @@ def with_relevance(ranker: Ranker, relevance: str | None) -> Ranker:
     if not isinstance(ranker, TakesRelevance):
         raise ValueError(
             f"ranker {shown(name_of(ranker))} takes no relevance=: leave it out, or take one that does: "
-            f"{', '.join(TAKE_RELEVANCE)} (your own: give it with_relevance)"
+            f"{_takers('with_relevance')} (your own: give it with_relevance)"
         )
     return ranker.with_relevance(cast(Relevance, relevance))
 
@@ -120,5 +131,5 @@ def check_uses_subtopics(ranker: Ranker) -> None:
     if not getattr(ranker, "uses_subtopics", False):
         raise ValueError(
             f"ranker {shown(name_of(ranker))} cannot use subtopics; leave subtopics= and subtopic_scores= out, or take "
-            f"one that can: {', '.join(USE_SUBTOPICS)} (your own: set uses_subtopics = True)"
+            f"one that can: {_takers('uses_subtopics')} (your own: set uses_subtopics = True)"
         )

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from srd_agents import diversify
 from srd_agents.heuristic.stepwise import EXACT, TIED, best, evened
-from srd_agents.pipeline.capabilities import TAKE_DIVERSITY, USE_SUBTOPICS
+from srd_agents.pipeline.capabilities import rankers_with
 
 Vectors = NDArray[Any]
 COVERING = ("cover", "facility-location")
+TAKE_DIVERSITY = rankers_with("with_diversity")
 
 
 def bags(rng: np.random.Generator) -> tuple[Vectors, Vectors]:
@@ -47,7 +48,7 @@ def test_lengths_of_vectors_change_no_list(ranker: str, kind: Any) -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
         query, documents = kind(rng)
-        named: dict[str, Any] = {"subtopics": documents[5:8]} if ranker in USE_SUBTOPICS[:3] else {}
+        named: dict[str, Any] = {"subtopics": documents[5:8]} if ranker in ("xquad", "pm2", "vrisker") else {}
         weights = [None] if ranker in COVERING else [None, 0.0, 0.2, 0.5, 1.0]
         if ranker == "per_cost":
             named, weights = {"per_cost": True, "costs": rng.integers(1, 4, size=len(documents)), "budget": 15}, [0.5]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from small_topics import Own, adapted, refused
 
 from srd_agents import diversify
 from srd_agents.integrations.ranking import chooser_of
+from srd_agents.pipeline.capabilities import rankers_with
 
 DOCUMENTS = np.eye(5)[[0, 0, 1, 2, 3]]
 """The second is a copy of the first."""
@@ -96,7 +99,7 @@ def test_they_take_what_they_say(ranker: Any, given: Any, expected: list[int]) -
 
 @pytest.mark.parametrize(("given", "message"), [
     ({"diversity": 0.5}, "'Own' does not: leave diversity out, or take one that does: mmr, .* with_diversity"),
-    ({"subtopics": np.eye(5)[:2]}, "'Own' cannot use subtopics; .*: xquad, pm2, vrisker, safe .*uses_subtopics = True"),
+    ({"subtopics": np.eye(5)[:2]}, "'Own' cannot use subtopics; .*: xquad, pm2, safe, vrisker .*uses_subtopics = True"),
 ])  # fmt: skip
 def test_one_that_does_not_say_so_gets_an_error(given: Any, message: str) -> None:
     refused(lambda: diversify(None, DOCUMENTS, 3, backwards, **given), message)
@@ -110,3 +113,9 @@ def test_they_take_part_in_adapters() -> None:
     # Without scores the query's cosine puts the fourth first, for a ranker that weighs it.
     assert adapted(chooser_of(Named()), 2, DOCUMENTS, **rest)[0] == [3, 0]
     assert adapted(chooser_of(Steps()), 2, DOCUMENTS, **rest)[0] == [4, 0]
+
+
+def test_the_page_names_the_rankers_that_take_a_diversity() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "diversify.md").read_text(encoding="utf-8")
+    section = page.partition("\n## How diverse\n")[2].partition(" take it; others refuse it")[0]
+    assert re.findall("`([a-z][a-z0-9-]+)`", section) == rankers_with("with_diversity")

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from small_topics import Own, refused
 
 from srd_agents import diversify, make_ranker
-from srd_agents.pipeline.capabilities import TAKE_DIVERSITY
-from srd_agents.registry import RANKERS
+from srd_agents.pipeline.capabilities import rankers_with
 from srd_gym.data import load_ambient
 from srd_gym.topic import Topic
 
@@ -26,6 +25,7 @@ NotATime = type("NaTType", (), {})
 """What pandas calls a missing time."""
 STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
 EXPLICIT = ("xquad", "pm2", "vrisker")
+TAKE_DIVERSITY = rankers_with("with_diversity")
 
 
 def backwards(topic: Topic, k: int) -> Any:
@@ -92,7 +92,6 @@ def test_mmr_with_lambda_one_less_and_safe_as_mmr() -> None:
 
 
 def test_rankers_that_take_no_diversity_name_those_that_do() -> None:
-    assert set(TAKE_DIVERSITY) <= set(RANKERS)
     for ranker in ("random", Own(backwards)):
         with pytest.raises(ValueError, match=r"does not: leave diversity out, or take one that does: mmr, .*safe"):
             diversify(**{**case(0), "ranker": ranker}, k=3, diversity=0.5)

@@ -406,7 +406,7 @@ def test_functions_for_asynchronous_code() -> None:
     (lambda query: NAMES, {"query_text": 7}, TypeError, r"query_text must be text, got 7 \(int\)"),
     (lambda query: NAMES, {"embed": None}, ValueError, r"subtopics are texts \('jaguar big cat', ...\): give embed="),
     (Namer(Llm(RAISES)), {"embed": None}, ValueError, "subtopics are texts that a model names: give embed="),
-    (Namer(Llm(RAISES)), {"ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad, pm2, vrisker, safe"),
+    (Namer(Llm(RAISES)), {"ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad, pm2, safe, vrisker"),
     (lambda query: NAMES, {"subtopic_scores": np.ones((6, 2))}, ValueError, r"shape \(6, 2\), expected \(6, 3\)"),
     (lambda query: NAMES, {"subtopic_scores": np.ones(6)}, ValueError, r"scores have shape \(6,\), expected \(6, S\)"),
 ])  # fmt: skip

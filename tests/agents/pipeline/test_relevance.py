@@ -12,7 +12,7 @@ from small_topics import Own, refused
 
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.relevance import matched
-from srd_agents.pipeline.capabilities import TAKE_DIVERSITY, TAKE_RELEVANCE
+from srd_agents.pipeline.capabilities import rankers_with
 from srd_gym.topic import FloatArray
 
 
@@ -58,6 +58,7 @@ def first_stages(rng: np.random.Generator, cosines: Any) -> dict[str, Any]:
 
 AFFINE = ((1e4, 0.0), (1e-4, 0.0), (1.0, -7.3), (0.02, 1e3), (30.0, -1e5))
 EXPLICIT, COVERING = ("xquad", "pm2", "vrisker"), ("cover", "facility-location")
+TAKE_DIVERSITY, TAKE_RELEVANCE = rankers_with("with_diversity"), rankers_with("with_relevance")
 
 
 @pytest.mark.parametrize("ranker", [*TAKE_DIVERSITY, *COVERING, "per_cost"])

@@ -289,7 +289,7 @@ ASKED_WITHOUT = "no query text"
 @pytest.mark.parametrize(("options", "error", "message"), [
     ({"namer": 7}, TypeError, "llm must be a LangChain chat model"),
     ({"namer": LISTED, "subtopics": names_of}, ValueError, "subtopics and namer were both given"),
-    ({"namer": LISTED, "ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad, pm2, vrisker, safe"),
+    ({"namer": LISTED, "ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad, pm2, safe, vrisker"),
     ({"namer": LISTED, "query": None}, ValueError, ASKED_WITHOUT),
     ({"namer": LISTED, "query": " "}, ValueError, ASKED_WITHOUT),
     ({"subtopics": lambda query: 1 / 0}, ZeroDivisionError, "division by zero"),

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import strategies as st
 
 from srd_agents.integrations.ranking import LimitKeys, best_first
-from srd_agents.pipeline.diversify import Chooser, Given
+from srd_agents.pipeline.given import Given
+from srd_agents.pipeline.request import Chooser
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import SelectionStep

@@ -20,9 +20,10 @@ from srd_agents.integrations.ranking import (
     chooser_of,
     marked,
 )
-from srd_agents.pipeline.diversify import Chooser, Given, as_ranker
+from srd_agents.pipeline.given import Given
 from srd_agents.pipeline.limits import COPIES
 from srd_agents.pipeline.naming import Names
+from srd_agents.pipeline.request import Chooser, as_ranker
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
@@ -55,7 +56,7 @@ class DiverseRanker(LimitKeys):
         top_k: documents kept; None keeps (and ranks) all.
         diversity: from 0 (relevance only) to 1 (difference only); None lets the ranker decide.
         ranker: a ranker, its name such as "mmr" or the folder of a trained one; None is MMR where diversity is
-            given and subtopics are not, else `srd_agents.diversify.DEFAULT_RANKER`.
+            given and subtopics are not, else "safe".
         subtopics: what the query may mean or ask about: a key of the documents' meta, whose texts (or lists of texts)
             are the subtopics, or a function of the query's text (and of the documents' `texts`, if it has a parameter
             of that name).

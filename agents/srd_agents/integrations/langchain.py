@@ -16,7 +16,8 @@ from srd_agents.integrations.ranking import (
     chooser_of,
     marked,
 )
-from srd_agents.pipeline.diversify import Chooser, Given
+from srd_agents.pipeline.given import Given
+from srd_agents.pipeline.request import Chooser
 
 with library("langchain_core", "langchain-core"):
     from langchain_core.callbacks import Callbacks
@@ -52,7 +53,7 @@ class DiverseCompressor(BaseDocumentCompressor, LimitKeys):
     `score_key` the cosine with the query."""
     ranker: Any = None
     """A ranker, its name such as "mmr" or the folder of a trained one; None is MMR where `lambda_mult` is
-    given, else `srd_agents.diversify.DEFAULT_RANKER`."""
+    given, else "safe"."""
     score_key: str | None = None
     """Where in a document's metadata its score stands, higher is better."""
     vector_key: str | None = None

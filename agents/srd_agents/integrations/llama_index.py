@@ -17,7 +17,8 @@ from srd_agents.integrations.ranking import (
     chooser_of,
     marked,
 )
-from srd_agents.pipeline.diversify import Chooser, Given
+from srd_agents.pipeline.given import Given
+from srd_agents.pipeline.request import Chooser
 
 with library("llama_index", "llama-index-core"):
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -66,7 +67,7 @@ class DiversePostprocessor(BaseNodePostprocessor, LimitKeys):
     ranker: Any = Field(
         default=None,
         description='A ranker, its name such as "mmr" or the folder of a trained one; None is MMR where '
-        "mmr_threshold is given, else srd_agents.diversify.DEFAULT_RANKER.",
+        'mmr_threshold is given, else "safe".',
     )
     subtopics: Any = Field(
         default=None,

@@ -30,7 +30,7 @@ class DiverseReranker(pt.Transformer, LimitKeys):
     Args:
         ranker: a ranker, its name such as "mmr" or the folder of a trained one, which is read at every call
             (`load_ranker(folder)` reads it once); None is MMR where Lambda is given, else
-            `srd_agents.diversify.DEFAULT_RANKER`.
+            "safe".
         k: documents kept of each query; None keeps (and ranks) all.
         Lambda: weight of relevance, from 1 (only relevance) to 0 (only difference), as in pyterrier_dr; None lets the
             ranker decide.

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from srd_agents.llm.answers import tidied
-from srd_agents.pipeline.diversify import Chooser, Given
 from srd_agents.pipeline.documents import each_once
+from srd_agents.pipeline.given import Given
 from srd_agents.pipeline.limits import COPIES, Limits, was_shown
 from srd_agents.pipeline.naming import Names, about, as_names, named_by, named_later
+from srd_agents.pipeline.request import Chooser
 from srd_agents.pipeline.subtopics import Lookup, embedded, texts_of, vectors_by
 from srd_agents.pipeline.words import embed_by_words, with_vectors
 from srd_gym.checks import check_number, is_missing

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from srd_agents.heuristic.stepwise import evened
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import default_of
-from srd_agents.pipeline.diversify import Chooser, Given, plainly
 from srd_agents.pipeline.documents import warn_lacking
+from srd_agents.pipeline.given import Given, plainly
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, costs_of, group_numbers, row_of
+from srd_agents.pipeline.request import Chooser
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
@@ -42,7 +43,7 @@ class DiverseNeighbors(BaseEstimator):
         n_candidates: nearest documents among which they are chosen.
         diversity: from 0 (relevance only) to 1 (difference only); None lets the ranker decide.
         ranker: a ranker, its name such as "mmr" or the folder of a trained one; None is MMR where diversity is
-            given, else `srd_agents.diversify.DEFAULT_RANKER`.
+            given, else "safe".
         max_per_group: documents shown of each of the `groups` that `fit` takes.
         budget: what the documents shown for a query may cost in all, by the `costs` that `fit` takes.
         fill: fill up with the nearest documents above `max_per_group` where those within it are too few.

@@ -45,7 +45,7 @@ def each_once(given: Any) -> tuple[Any, list[int] | None]:
     """A topic in which each id is one document, where the first with it stood: the best score, and what else one has.
 
     Args:
-        given: a `srd_agents.pipeline.diversify.Given` whose parts are lists, `already_shown` one of True and False; an
+        given: a `srd_agents.pipeline.given.Given` whose parts are lists, `already_shown` one of True and False; an
             id that is None is of a document of its own.
 
     Returns:

@@ -112,7 +112,7 @@ class Kept(NamedTuple):
     """Copies of the documents shown of a topic, and of nothing else; its explanation is made of them when asked for."""
 
     given: Any
-    """A `srd_agents.pipeline.diversify.Given` of the P documents shown before, and then of the K chosen."""
+    """A `srd_agents.pipeline.given.Given` of the P documents shown before, and then of the K chosen."""
     positions: IntArray
     """[P + K] of these among the documents given."""
     chosen: int
@@ -129,7 +129,7 @@ def kept(given: Any, topic: Topic, rows: IntArray, positions: IntArray, chosen: 
     """Copies of what is shown of a topic.
 
     Args:
-        given: a `srd_agents.pipeline.diversify.Given`.
+        given: a `srd_agents.pipeline.given.Given`.
         topic: the same as it was ranked.
         rows: [P + K] candidates of it.
         positions: as of `Kept`, as are the following.

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srd_agents.pipeline.diversify import Chooser, Given, ready_to_rank, with_subtopics, with_weights
 from srd_agents.pipeline.documents import each_once
+from srd_agents.pipeline.given import Given, ready_to_rank, with_subtopics, with_weights
 from srd_agents.pipeline.limits import COPIES, Limits, was_shown
 from srd_agents.pipeline.naming import Namer, Names, named_by
+from srd_agents.pipeline.request import Chooser
 from srd_agents.pipeline.subtopics import Lookup, check_embed, no_embed
 from srd_gym.checks import check_integer, is_missing
 from srd_gym.dtypes import IntArray
@@ -35,7 +36,7 @@ class FrameRanker:
     In a pipeline of PyTerrier: `first_stage >> pt.apply.generic(FrameRanker(k=10))`.
 
     Args:
-        ranker: None for `srd_agents.diversify.DEFAULT_RANKER`, another name that needs no training ("mmr"), the folder
+        ranker: None for "safe", another name that needs no training ("mmr"), the folder
             of a trained ranker, or a `Ranker`.
         k: documents kept of each query; None keeps (and ranks) all.
         doc_vectors: the column that holds each document's vector [F] (a missing one as for `srd_agents.diversify`);

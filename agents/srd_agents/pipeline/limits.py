@@ -123,7 +123,7 @@ class Limits:
         Args:
             topic: its candidates stand in their own order.
             order: [N] the document given that each candidate is; None: the same.
-            given: a `srd_agents.pipeline.diversify.Given`, with groups, costs and positions of documents shown before.
+            given: a `srd_agents.pipeline.given.Given`, with groups, costs and positions of documents shown before.
             gaps: what documents may lack; None: nothing.
             alone: whether it is the only topic, which a warning then need not name.
 

@@ -36,7 +36,7 @@ def with_vectors(
     two documents.
 
     Args:
-        given: a `srd_agents.pipeline.diversify.Given`; documents without a vector are None.
+        given: a `srd_agents.pipeline.given.Given`; documents without a vector are None.
         embed: makes vectors of texts; None: nothing does.
         named: whether subtopics are named.
         alone: whether it is the only topic, which a warning then need not name.

@@ -23,7 +23,7 @@ from srd_agents.integrations.ranking import (
     chooser_of,
     marked,
 )
-from srd_agents.pipeline.diversify import Given
+from srd_agents.pipeline.given import Given
 from srd_agents.pipeline.naming import Namer
 from srd_agents.pipeline.safe import Safe
 

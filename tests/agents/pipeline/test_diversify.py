@@ -20,7 +20,7 @@ from small_topics import Own, adapted, refused
 
 from srd_agents import Diversified, diversify, load_ranker, make_ranker
 from srd_agents.integrations.ranking import chooser_of
-from srd_agents.pipeline.diversify import DEFAULT_RANKER
+from srd_agents.pipeline.request import DEFAULT_RANKER
 from srd_gym.data import generate
 from srd_gym.topic import Topic
 from srd_train.serving.json_lines import content_of, topic_of

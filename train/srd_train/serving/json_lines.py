@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.pipeline.capabilities import puts_copies_last
-from srd_agents.pipeline.diversify import Chooser, Given, ready_to_rank
+from srd_agents.pipeline.given import Given, ready_to_rank
 from srd_agents.pipeline.limits import Limits, array_of, row_of
+from srd_agents.pipeline.request import Chooser
 from srd_agents.pipeline.subtopics import texts_of, weights_apart
 from srd_gym.checks import check_integer, falling, unknown
 from srd_gym.dtypes import IntArray

@@ -1,0 +1,274 @@
+"""Topics as callers have them: one or a batch taken apart, made ready, and made the topics that rankers see.
+
+Shapes: B topics, N documents of a topic, S subtopics of a topic, F vector width, P documents shown before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Sized
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.pipeline.documents import Gaps
+from srd_agents.pipeline.limits import array_of, scores_of
+from srd_agents.pipeline.naming import Named
+from srd_agents.pipeline.subtopics import Lookup, embedded, texts_of, weights_apart
+from srd_agents.pipeline.words import with_vectors
+from srd_gym.dtypes import IntArray
+from srd_gym.reading import shown as as_text
+from srd_gym.topic import Topic
+from srd_gym.topic_fields import PlainIds
+
+
+class Given(NamedTuple):
+    """A topic as a caller has it; what nobody knows is None."""
+
+    query_id: str
+    """For rankers' messages."""
+    doc_ids: tuple[str, ...] | None = None
+    """N ids; None numbers the documents."""
+    query_vector: Any = None
+    """[F]."""
+    doc_vectors: Any = None
+    """[N, F]."""
+    scores: Any = None
+    """[N]; None: the candidates stay as they are and have no retrieval order."""
+    subtopics: Any = None
+    """[S, F], or S texts beside scores."""
+    subtopic_weights: Any = None
+    """[S]."""
+    subtopic_scores: Any = None
+    """[N, S]."""
+    groups: Any = None
+    """[N]."""
+    costs: Any = None
+    """[N]."""
+    already_shown: Any = None
+    """[P]."""
+    query_text: str | None = None
+    """As typed."""
+    doc_texts: Any = None
+    """N texts."""
+    note: str = ""
+    """Where the vectors come from, if not from the caller, and why a model named no subtopics."""
+    names: Sequence[str] = ()
+    """S texts of the subtopics, where they have any."""
+
+
+def is_alone(doc_vectors: Any, texts: Any) -> bool:
+    """Whether this is one topic, not a batch.
+
+    Raises:
+        ValueError: neither vectors nor texts, or something of other dimensions.
+    """
+    if doc_vectors is None:
+        if texts is None:
+            raise ValueError("there are no documents; give doc_vectors ([N, F]), or texts (N of them)")
+        each_lists = hasattr(texts, "__len__") and all(isinstance(each, Sized | None) for each in texts)
+        return not each_lists or not len(texts) or any(isinstance(each, str | bytes | Mapping) for each in texts)
+    dimensions = _dimensions(doc_vectors)
+    if dimensions not in (2, 3):
+        raise ValueError(
+            "doc_vectors must be [N, F] (one topic), or [B, N, F] or B arrays [N, F] (a batch), "
+            f"got {dimensions} dimension{'' if dimensions == 1 else 's'}; np.stack makes one array of many vectors"
+        )
+    return dimensions == 2
+
+
+def _dimensions(value: Any) -> int:
+    """Dimensions of an array, or of lists of lists judged by their first entries that hold something.
+
+    Others may be ragged. No documents, however written, count as [0, F].
+    """
+    depth = 0
+    while isinstance(value, list | tuple) and value:
+        told = (entry for entry in value if entry is not None and not _is_empty(entry))
+        value, depth = next(told, value[0]), depth + 1
+    dimensions = int(np.ndim(value))
+    return depth + (2 if dimensions == 1 and _is_empty(value) else dimensions)
+
+
+def _is_empty(documents: Any) -> bool:
+    """Whether these are no documents: [], or an array [0] or [0, F]."""
+    return not documents if isinstance(documents, list | tuple) else np.shape(documents)[:1] == (0,)
+
+
+def taken_apart(parts: dict[str, Any]) -> list[Given]:
+    """The topics of a batch."""
+    documents = parts["doc_texts"] if parts["doc_vectors"] is None else parts["doc_vectors"]
+    each = [_each(name, part, len(documents)) for name, part in parts.items()]
+    return [Given(str(b), **dict(zip(parts, own, strict=True))) for b, own in enumerate(zip(*each, strict=True))]
+
+
+def _each(name: str, value: Any, count: int) -> Sequence[Any]:
+    """A batch's argument taken apart, one entry a topic; None is None for each."""
+    if value is None:
+        return [None] * count
+    if isinstance(value, str):
+        raise TypeError(
+            f"doc_vectors are a batch of {count} topics, so {name} must be {count} texts, got one: {as_text(value)}"
+        )
+    came: object
+    try:
+        entries = list(value)
+        came = str(len(entries))
+    except TypeError:
+        entries, came = [], as_text(value)
+    if len(entries) != count:
+        raise ValueError(
+            f"doc_vectors are a batch of {count} topics, so {name} must have {count} entries, one per topic, got {came}"
+        )
+    return entries
+
+
+def has_documents(given: Given) -> bool:
+    """Whether something was retrieved for the topic.
+
+    Raises:
+        ValueError: something is given of documents where there are none.
+    """
+    if not _is_empty(given.doc_texts if given.doc_vectors is None else given.doc_vectors):
+        return True
+    for name in ("scores", "subtopic_scores", "groups", "costs", "already_shown", "doc_texts"):
+        if (part := getattr(given, name)) is not None and np.size(part):
+            raise ValueError(
+                f"topic '{given.query_id}': there are no documents, got {name}; give doc_vectors, or leave it out"
+            )
+    return False
+
+
+def with_subtopics(given: Sequence[Given], subtopics: Sequence[Any]) -> list[Given]:
+    """The topics with these subtopics, and with the reason where a model named none."""
+    notes = [told.note if isinstance(told, Named) else "" for told in subtopics]
+    return [one._replace(subtopics=told, note=note) for one, told, note in zip(given, subtopics, notes, strict=True)]
+
+
+def with_weights(given: Given) -> Given:
+    """The topic with the weights of its subtopics apart, where they have come together: {text: weight}."""
+    subtopics, weights = weights_apart(given.subtopics, given.subtopic_weights)
+    return given if subtopics is given.subtopics else given._replace(subtopics=subtopics, subtopic_weights=weights)
+
+
+def ready_to_rank(given: Sequence[Given], embed: Lookup | None, *, named: bool, alone: bool = False) -> list[Given]:
+    """Topics with vectors of their documents and subtopics where they have texts instead; `embed` is asked once.
+
+    Args:
+        given: the topics.
+        embed: makes vectors of texts; None: texts are compared by their words.
+        named: whether subtopics are named, which may be texts.
+        alone: as of `srd_agents.pipeline.words.with_vectors`.
+
+    Raises:
+        ImportError, TypeError, ValueError: as `srd_agents.pipeline.words.with_vectors`.
+    """
+    if named and embed is not None and given:
+        names, rated, asked = zip(*[(one.subtopics, one.subtopic_scores, one.query_text) for one in given], strict=True)
+        given = with_subtopics(given, embedded(names, embed, rated, asked))
+    ready = list[Given]()
+    for each in given:
+        one, by, note = with_vectors(each, embed, named=named, alone=alone)
+        if named and embed is None:
+            one = one._replace(subtopics=embedded([one.subtopics], by, [one.subtopic_scores], [one.query_text])[0])
+        ready.append(one._replace(note="; ".join(filter(None, [each.note, note]))) if note else one)
+    return ready
+
+
+def plainly(error: Exception) -> None:
+    """Let an error about the one query of a call not call it topic '0'."""
+    if "topic '0'" in str(error):
+        error.args = (str(error).removeprefix("topic '0': ").replace("topic '0'", "this query"),)
+
+
+def topic_of(given: Given, gaps: Gaps) -> tuple[Topic, IntArray | None]:
+    """The topic that a ranker is to see: an unlabelled one, its candidates in the order of their scores.
+
+    Args:
+        given: the topic as a caller has it.
+        gaps: takes note of missing scores.
+
+    Returns:
+        The topic, and for each of its candidates its position among the documents given (None: the same).
+    """
+    documents = array_of(given.query_id, "doc_vectors", given.doc_vectors, may_lack=True)
+    ids = _numbered(len(documents)) if given.doc_ids is None else given.doc_ids
+    order = first_stage = None
+    if given.scores is not None:
+        first_stage, order = scores_of(given.query_id, "scores", given.scores, len(documents), gaps)
+        if first_stage is not None and order is not None:
+            # The topic checks them sorted, where a row in an error would be another one.
+            documents = array_of(given.query_id, "doc_vectors", documents).take(order, axis=0)
+            first_stage = first_stage[order]
+    if order is not None and given.doc_ids is not None:
+        ids = tuple([ids[i] for i in order.tolist()])
+    told = texts_of(given.subtopics)
+    named, rated = None if told else _named(given), _rated(given, len(documents))
+    count = len(told) or (len(named) if named is not None else 0 if rated is None else rated.shape[1])
+    weights = given.subtopic_weights
+    if weights is not None:
+        weights = array_of(given.query_id, "subtopic_weights", weights, may_lack=True)
+    if not count and weights is not None and weights.size:
+        raise ValueError(
+            f"topic {as_text(given.query_id)}: subtopic_weights weigh subtopics, got none; give subtopics or "
+            "subtopic_scores, or leave subtopic_weights out"
+        )
+    texts = given.doc_texts
+    if texts is not None and order is not None:
+        texts = [texts[i] for i in order.tolist()]
+    topic = Topic(
+        query_id=given.query_id,
+        query_text=given.query_text,
+        doc_ids=ids,
+        query_vector=_row(given.query_id, given.query_vector),
+        doc_texts=texts,
+        doc_vectors=documents,
+        retrieval_scores=first_stage,
+        subtopic_ids=_numbered(count),
+        subtopic_texts=tuple(told) or None,
+        subtopic_vectors=named,
+        subtopic_weights=weights,
+        subtopic_scores=rated if rated is None or order is None else rated[order],
+    )
+    return topic, order
+
+
+def _named(given: Given) -> NDArray[Any] | None:
+    """[S, F] vectors of the subtopics, if there are any."""
+    if given.subtopics is None:
+        return None
+    vectors = array_of(given.query_id, "subtopics", given.subtopics, what="texts, or vectors of numbers")
+    if vectors.ndim == 2 or vectors.shape == (0,):
+        return vectors if len(vectors) else None
+    raise ValueError(
+        f"topic {as_text(given.query_id)}: subtopics must be [S, F], a vector (or a text) each, got shape "
+        f"{vectors.shape}; one subtopic alone is a list of one: [vector]"
+    )
+
+
+def _rated(given: Given, count: int) -> NDArray[Any] | None:
+    """[N, S] scores of the subtopics, a row a document given."""
+    if given.subtopic_scores is None:
+        return None
+    rated = array_of(given.query_id, "subtopic_scores", given.subtopic_scores, may_lack=True)
+    if rated.ndim != 2 or len(rated) != count:
+        raise ValueError(
+            f"topic {as_text(given.query_id)}: subtopic_scores have shape {rated.shape}, expected ({count}, S): a row "
+            "per document, a column per subtopic"
+        )
+    return rated
+
+
+def _row(query_id: str, query: Any) -> Any:
+    """A query's vector [F], which encoders often give as [1, F]."""
+    if query is None:
+        return None
+    vector = array_of(query_id, "query_vector", query, may_lack=True)
+    return vector[0] if vector.ndim == 2 and len(vector) == 1 else vector
+
+
+@lru_cache(maxsize=64)
+def _numbered(count: int) -> PlainIds:
+    """Ids for documents that came without: "0", "1", ...; kept, since making and comparing text is slow."""
+    return PlainIds(map(str, range(count)))

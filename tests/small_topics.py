@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from srd_agents.integrations.ranking import LimitKeys, best_first
+from srd_agents.integrations.ranking import Adapter, chosen
 from srd_agents.pipeline.given import Given
-from srd_agents.pipeline.request import Chooser
+from srd_agents.pipeline.request import RankingRequest
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import SelectionStep
@@ -29,21 +29,21 @@ def refused(call: Callable[[], object], message: str, error: type[Exception] = V
 
 
 def adapted(
-    chooser: Chooser,
+    request: RankingRequest,
     k: int,
     vectors: Any,
     *,
     ids: Any = None,
     metadata: Any = None,
-    keys: LimitKeys | None = None,
+    keys: Adapter | None = None,
     remedy: str = "",
     **known: Any,
 ) -> tuple[list[int], list[bool]]:
     """Places of the documents shown for a query, and whether they are above `max_per_group`."""
     n = len(vectors)
     given = Given("jaguar", tuple(ids or [None] * n), doc_vectors=list(vectors), **known)
-    of = (keys or LimitKeys()).each_once("document", range(n), given, metadata or [{}] * n)
-    found = best_first(chooser, k, of, of.given, remedy)
+    of = (keys or Adapter()).each_once("document", range(n), given, metadata or [{}] * n)
+    found = chosen(request, k, of._replace(remedy=remedy), of.given)
     return [place for place, _ in found], [above for _, above in found]
 
 

@@ -5,28 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Coroutine, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import (
-    LimitKeys,
-    Model,
-    Retrieved,
-    Subtopics,
-    at_once,
-    best_first,
-    chooser_of,
-    marked,
-)
+from srd_agents.integrations.ranking import Adapter, Model, Subtopics, at_once, best_first, marked
 from srd_agents.pipeline.given import Given
-from srd_agents.pipeline.limits import COPIES
-from srd_agents.pipeline.naming import Names
-from srd_agents.pipeline.request import Chooser, as_ranker
+from srd_agents.pipeline.request import as_ranker
 from srd_gym.checks import check_integer
-from srd_gym.files import PathLike
-from srd_gym.protocols import Ranker
 from srd_gym.reading import with_type
 
 with library("haystack", "haystack-ai"):
@@ -43,7 +30,8 @@ _FUNCTION = "function"
 
 
 @component
-class DiverseRanker(LimitKeys):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DiverseRanker(Adapter):
     """Ranks documents so that the first ones differ; behind a retriever with `return_embedding=True`.
 
     Without `diversity` the order of the scores stays and repeats come last (`srd_agents.pipeline.safe`), unless
@@ -55,29 +43,11 @@ class DiverseRanker(LimitKeys):
     Args:
         top_k: documents kept; None keeps (and ranks) all.
         diversity: from 0 (relevance only) to 1 (difference only); None lets the ranker decide.
-        ranker: a ranker, its name such as "mmr" or the folder of a trained one; None is MMR where diversity is
-            given and subtopics are not, else "safe".
-        subtopics: what the query may mean or ask about: a key of the documents' meta, whose texts (or lists of texts)
-            are the subtopics, or a function of the query's text (and of the documents' `texts`, if it has a parameter
-            of that name).
-        namer: a chat generator that names the subtopics of each query, or a `srd_agents.pipeline.naming.Namer`, which
-            may keep what it named.
         embedder: a text or a document embedder, or a function that makes vectors of a list of texts: of subtopics, of
             the query, and of documents without embeddings. None: if no document has an embedding, they are compared by
             their words (TF-IDF; scikit-learn).
-        relevance: kind of relevance, as `srd_agents.diversify` takes it; None: the scores on the scale of the cosines,
-            or without scores the cosine with the query.
-        group_key: key of the meta: each document's group, such as its source.
-        max_per_group: documents shown of each group at most, those shown before among them.
-        cost_key: key of the meta: each document's cost, such as its tokens.
-        budget: what the documents shown may cost in all.
-        shown_key: key of the meta that is true for documents shown before, which are not shown again.
-        fill: whether to fill up, marked by `meta["filled"]`, where `max_per_group` leaves too few.
-        per_cost: whether to choose what is worth most for the budget, in place of a ranker.
-        near_duplicates: cosine from which on a document is a near-duplicate of one shown before it, and comes last;
-            None: never.
-        strict: whether to refuse missing scores, groups and costs, and ids that come twice
-            (`srd_agents.integrations.ranking.LimitKeys`).
+        **options: those of `srd_agents.integrations.ranking.Adapter`; keys are of the documents' meta, and `namer` is
+            a chat generator.
 
     Raises:
         TypeError: an argument of another type.
@@ -85,51 +55,22 @@ class DiverseRanker(LimitKeys):
             subtopics.
     """
 
-    def __init__(
-        self,
-        top_k: int | None = None,
-        *,
-        diversity: float | None = None,
-        ranker: PathLike | Ranker | None = None,
-        subtopics: str | Names | None = None,
-        namer: Any = None,
-        embedder: Any = None,
-        relevance: str | None = None,
-        group_key: str | None = None,
-        max_per_group: int | None = None,
-        cost_key: str | None = None,
-        budget: float | None = None,
-        shown_key: str | None = None,
-        fill: bool = False,
-        per_cost: bool = False,
-        near_duplicates: float | None = COPIES,
-        strict: bool = False,
-    ) -> None:
-        limits: dict[str, Any] = {"group_key": group_key, "max_per_group": max_per_group, "cost_key": cost_key}
-        limits |= {"budget": budget, "shown_key": shown_key, "fill": fill, "per_cost": per_cost}
-        limits |= {"near_duplicates": near_duplicates, "strict": strict}
-        LimitKeys.__init__(self, **limits)
-        if top_k is not None:
-            check_integer("top_k", top_k, 1)
-        if not (embedder is None or callable(embedder) or hasattr(embedder, "run")):
+    top_k: int | None = field(default=None, kw_only=False)
+    diversity: float | None = None
+    embedder: Any = None
+
+    def __post_init__(self) -> None:
+        if self.top_k is not None:
+            check_integer("top_k", self.top_k, 1)
+        if not (self.embedder is None or callable(self.embedder) or hasattr(self.embedder, "run")):
             raise TypeError(
                 "embedder must be a text or document embedder, or a function that makes vectors of a list of texts, "
-                f"got {with_type(embedder)}"
+                f"got {with_type(self.embedder)}"
             )
-        self.top_k = top_k
-        self.diversity = diversity
-        self.ranker: Any = ranker
         # A folder is read once, not at every run.
-        self._loaded = None if ranker is None else as_ranker(ranker)
-        self.subtopics: Any = subtopics
-        self.namer = namer
-        self.embedder = embedder
-        self.relevance = relevance
-        self._subtopics = Subtopics(subtopics, namer, "give embedder=")
-        self._chooser(diversity)
-
-    def _chooser(self, diversity: float | None) -> Chooser:
-        return chooser_of(self._loaded, diversity, relevance=self.relevance, named=self._subtopics.given, keys=self)
+        self._loaded = None if self.ranker is None else as_ranker(self.ranker)
+        self._source = Subtopics(self.subtopics, self.namer, "give embedder=")
+        self.request(self.diversity, ranker=self._loaded)
 
     def warm_up(self) -> None:
         """Warm the namer and the embedder up."""
@@ -143,17 +84,11 @@ class DiverseRanker(LimitKeys):
         Raises:
             TypeError: the ranker is an object, which has no name to write down, or so is what names subtopics.
         """
-        path = None if self.ranker is None else os.fspath(self.ranker)
-        parts = {name: _written(name, getattr(self, name)) for name in _PARTS}
-        written: dict[str, Any] = default_to_dict(
-            self,
-            top_k=self.top_k,
-            diversity=self.diversity,
-            ranker=path,
-            relevance=self.relevance,
-            **parts,
-            **self.limit_options(),
-        )
+        options = {each.name: getattr(self, each.name) for each in fields(self)}
+        options |= {name: _written(name, options[name]) for name in _PARTS}
+        if self.ranker is not None:
+            options["ranker"] = os.fspath(self.ranker)
+        written: dict[str, Any] = default_to_dict(self, **options)
         return written
 
     @classmethod
@@ -193,11 +128,8 @@ class DiverseRanker(LimitKeys):
                 no document with a cost, subtopics that cannot be named or embedded, what `strict` or the ranker
                 refuses.
         """
-        model, held = None, self._retrieved(documents, query, query_embedding)
-        if self.embedder is not None:
-            model = Model(self._embed, lambda text: self._embed([text])[0])
-        ready = at_once(self._prepared(held, model)) if documents else None
-        return self._shown(held, ready, top_k, diversity)
+        model = None if self.embedder is None else Model(self._embed, lambda text: self._embed([text])[0])
+        return at_once(self._shown(documents, query_embedding, top_k, diversity, query, model))
 
     @component.output_types(documents=list[Document])
     async def run_async(
@@ -214,21 +146,39 @@ class DiverseRanker(LimitKeys):
             return (await self._embed_later([text]))[0]
 
         model = None if self.embedder is None else Model(self._embed_later, one)
-        held = self._retrieved(documents, query, query_embedding)
-        ready = await self._prepared(held, model, later=True) if documents else None
-        return await asyncio.to_thread(self._shown, held, ready, top_k, diversity)
+        return await self._shown(documents, query_embedding, top_k, diversity, query, model, later=True)
 
-    def _retrieved(self, documents: list[Document], query: str | None, query_vector: Any) -> Retrieved:
-        """The documents, each once."""
+    async def _shown(
+        self,
+        documents: list[Document],
+        query_embedding: list[float] | None,
+        top_k: int | None,
+        diversity: float | None,
+        query: str | None,
+        model: Model | None,
+        *,
+        later: bool = False,
+    ) -> dict[str, list[Document]]:
+        """The documents to show for a query."""
+        top_k = self.top_k if top_k is None else top_k
+        if top_k is not None:
+            check_integer("top_k", top_k, 1)
+        request = self.request(self.diversity if diversity is None else diversity, ranker=self._loaded)
+        if not documents:
+            return {"documents": []}
         ids, scores = tuple([document.id for document in documents]), [document.score for document in documents]
         vectors = [document.embedding for document in documents]
-        given = Given(query or "of this run", ids, query_vector, vectors, scores, query_text=query)
+        given = Given(query or "of this run", ids, query_embedding, vectors, scores, query_text=query)
         given = given._replace(doc_texts=[document.content or "" for document in documents])
-        return self.each_once("document", documents, given, [document.meta for document in documents])
-
-    def _prepared(self, held: Retrieved, model: Model | None, *, later: bool = False) -> Coroutine[Any, Any, Given]:
-        """Prepare embeddings and subtopics of the documents to rank."""
-        return self._subtopics.prepared(held, model, notice=_REMEDY, later=later)
+        held = self.each_once("document", documents, given, [document.meta for document in documents])
+        held = held._replace(remedy=_REMEDY)
+        ranked = await best_first(request, top_k or len(held.items), held, self._source, model, later=later)
+        return {
+            "documents": [
+                replace(each, score=1 / rank, meta=marked(each.meta) if above else each.meta)
+                for rank, (each, above) in enumerate(ranked, start=1)
+            ]
+        }
 
     def _embed(self, texts: list[str]) -> Any:
         """Vectors of texts, by the embedder."""
@@ -249,25 +199,6 @@ class DiverseRanker(LimitKeys):
         if "documents" in inspect.signature(self.embedder.run).parameters:
             return [{"documents": [Document(content=text) for text in texts]}]
         return [{"text": text} for text in texts]
-
-    def _shown(
-        self, held: Retrieved, ready: Given | None, top_k: int | None, diversity: float | None
-    ) -> dict[str, list[Document]]:
-        """The documents to show for a query."""
-        top_k = self.top_k if top_k is None else top_k
-        if top_k is not None:
-            check_integer("top_k", top_k, 1)
-        chooser = self._chooser(self.diversity if diversity is None else diversity)
-        if ready is None:
-            return {"documents": []}
-        k = len(held.items) if top_k is None else top_k
-        ranked = best_first(chooser, k, held, ready, _REMEDY)
-        return {
-            "documents": [
-                replace(each, score=1 / rank, meta=marked(each.meta) if above else each.meta)
-                for rank, (each, above) in enumerate(ranked, start=1)
-            ]
-        }
 
 
 def _vectors_in(answers: Sequence[dict[str, Any]]) -> list[Any]:

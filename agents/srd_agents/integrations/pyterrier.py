@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import LimitKeys, chooser_of, default_of
+from srd_agents.integrations.ranking import Adapter, default_of
 from srd_agents.pipeline.frames import FrameRanker
-from srd_agents.pipeline.limits import COPIES
-from srd_agents.pipeline.naming import Names, as_names, wants_texts
+from srd_agents.pipeline.naming import as_names, wants_texts
 from srd_agents.pipeline.subtopics import Lookup
-from srd_gym.files import PathLike
-from srd_gym.protocols import Ranker
 
 with library("pyterrier", "python-terrier"):
     import pyterrier as pt
@@ -20,7 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class DiverseReranker(pt.Transformer, LimitKeys):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DiverseReranker(pt.Transformer, Adapter):
     """Re-ranks each query's documents so that the first ones differ: `first_stage >> DiverseReranker(k=10)`.
 
     It ranks as `srd_agents.pipeline.frames.FrameRanker`: `score` is what rankers take for relevance, `rank` counts
@@ -37,24 +36,13 @@ class DiverseReranker(pt.Transformer, LimitKeys):
         doc_vectors: the column that holds each document's vector (`pt.apply.doc_vec` makes one); None: the column
             `text` is embedded by `embed`, or else compared by its words (TF-IDF; scikit-learn).
         query_vectors: the column that holds the query's vector, for rankers that look at it; None where there are none.
-        subtopics: what each query may mean or ask about: the column that holds a list of texts or vectors, or a
-            function of the query's text (column `query`) and of the documents' `texts` (column `text`), if it has a
-            parameter of that name.
-        namer: a language model that names the subtopics, as `srd_agents.pipeline.naming.Namer` takes it, or a `Namer`.
         embed: makes vectors of a list of texts: of subtopics, and without `doc_vectors` of documents and the query.
         relevance: kind of relevance, as `srd_agents.diversify` takes it; None: the scores on the scale of the cosines,
             "scores" is what pyterrier_dr's `MmrScorer` takes, and "scaled" its `norm_rel=True`; it takes cosines below
             0 as 0, as MMR with `clip=True`, and leaves near-duplicates where they are.
-        group_key: column of each document's group, such as its source.
-        max_per_group: documents shown of each group at most, those shown before among them.
-        cost_key: column of each document's cost, such as its tokens.
-        budget: what the documents shown may cost in all.
-        shown_key: column that is true for documents shown before, which are not shown again.
-        fill: whether to fill up, marked in a column `filled`, where `max_per_group` leaves too few.
-        per_cost: whether to choose what is worth most for the budget, in place of a ranker.
-        near_duplicates: cosine from which on a document is a near-duplicate of one shown before it, and comes last;
-            None: never.
-        strict: whether to refuse missing values and documents that come twice, as `FrameRanker`.
+        **options: those of `srd_agents.integrations.ranking.Adapter`; keys and `subtopics` are columns (of lists of
+            texts or vectors), functions are given the columns `query` and `text`, and a column `filled`
+            marks what fills up.
 
     Raises:
         TypeError: an argument of another type.
@@ -62,42 +50,14 @@ class DiverseReranker(pt.Transformer, LimitKeys):
             names of a model without embed.
     """
 
-    def __init__(
-        self,
-        ranker: PathLike | Ranker | None = None,
-        k: int | None = None,
-        *,
-        Lambda: float | None = None,
-        doc_vectors: str | None = "doc_vec",
-        query_vectors: str | None = None,
-        subtopics: str | Names | None = None,
-        namer: Any = None,
-        embed: Lookup | None = None,
-        relevance: str | None = None,
-        group_key: str | None = None,
-        max_per_group: int | None = None,
-        cost_key: str | None = None,
-        budget: float | None = None,
-        shown_key: str | None = None,
-        fill: bool = False,
-        per_cost: bool = False,
-        near_duplicates: float | None = COPIES,
-        strict: bool = False,
-    ) -> None:
-        super().__init__()
-        limits: dict[str, Any] = {"group_key": group_key, "max_per_group": max_per_group, "cost_key": cost_key}
-        limits |= {"budget": budget, "shown_key": shown_key, "fill": fill, "per_cost": per_cost}
-        limits |= {"near_duplicates": near_duplicates, "strict": strict}
-        LimitKeys.__init__(self, **limits)
-        self.ranker = ranker
-        self.k = k
-        self.Lambda = Lambda
-        self.doc_vectors = doc_vectors
-        self.query_vectors = query_vectors
-        self.subtopics = subtopics
-        self.namer = namer
-        self.embed = embed
-        self.relevance = relevance
+    ranker: Any = field(default=None, kw_only=False)
+    k: int | None = field(default=None, kw_only=False)
+    Lambda: float | None = None
+    doc_vectors: str | None = "doc_vec"
+    query_vectors: str | None = None
+    embed: Lookup | None = None
+
+    def __post_init__(self) -> None:
         self._frame_ranker()
 
     def __repr__(self) -> str:
@@ -122,11 +82,9 @@ class DiverseReranker(pt.Transformer, LimitKeys):
             raise ValueError("subtopics and namer were both given; give one of them")
         names = self.subtopics if self.namer is None else as_names(self.namer)
         asks = callable(names) and wants_texts(names)
-        named, weighed = names is not None, self.Lambda is not None
-        # Errors call the weight what it is called here.
-        chooser_of(self.ranker, lambda_=self.Lambda, option="Lambda", named=named, keys=self)
+        self.request(lambda_=self.Lambda, called="Lambda")  # errors call things what they are called here
         return FrameRanker(
-            self.ranker if self.per_cost else default_of(self.ranker, weighed, named),
+            self.ranker if self.per_cost else default_of(self.ranker, self.Lambda is not None, names is not None),
             self.k,
             diversity=None if self.Lambda is None else 1.0 - self.Lambda,
             doc_vectors=self.doc_vectors,
@@ -134,14 +92,8 @@ class DiverseReranker(pt.Transformer, LimitKeys):
             subtopics=names,
             embed=self.embed,
             doc_texts="text" if asks or self.doc_vectors is None else None,
-            relevance=self.relevance,
             groups=self.group_key,
-            max_per_group=self.max_per_group,
             costs=self.cost_key,
-            budget=self.budget,
             already_shown=self.shown_key,
-            fill=self.fill,
-            per_cost=self.per_cost,
-            near_duplicates=self.near_duplicates,
-            strict=self.strict,
+            **self.knobs(),
         )

@@ -8,17 +8,18 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from srd_agents.llm.answers import tidied
+from srd_agents.pipeline.arguments import Knobs
 from srd_agents.pipeline.documents import each_once
 from srd_agents.pipeline.given import Given
-from srd_agents.pipeline.limits import COPIES, Limits, was_shown
+from srd_agents.pipeline.limits import was_shown
 from srd_agents.pipeline.naming import Names, about, as_names, named_by, named_later
-from srd_agents.pipeline.request import Chooser
+from srd_agents.pipeline.request import RankingRequest
 from srd_agents.pipeline.subtopics import Lookup, embedded, texts_of, vectors_by
 from srd_agents.pipeline.words import embed_by_words, with_vectors
 from srd_gym.checks import check_number, is_missing
@@ -26,94 +27,72 @@ from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import few, shown
 
+Answer = TypeVar("Answer")
 FILLED = "filled"
 """The key of the metadata that is True for documents above `max_per_group`, with `fill`."""
 
 
-def chooser_of(
-    ranker: PathLike | Ranker | None,
-    diversity: float | None = None,
-    *,
-    lambda_: float | None = None,
-    option: str = "diversity",
-    relevance: str | None = None,
-    named: bool = False,
-    keys: LimitKeys | None = None,
-) -> Chooser:
-    """Ranker at this weight, near-duplicates last.
-
-    Args:
-        ranker: as `srd_agents.diversify` takes it; None: `default_of`.
-        diversity: from 0 (relevance only) to 1 (difference only), or None.
-        lambda_: from 0 (difference only) to 1 (relevance only), in libraries that weigh relevance instead.
-        option: what the library calls the weight, for errors.
-        relevance: kind of relevance, as `srd_agents.diversify` takes it.
-        named: whether there are subtopics.
-        keys: what limits; None: near-duplicates come last, and nothing else.
-
-    Raises:
-        TypeError: ranker is nothing that ranks, or the weight no number.
-        ValueError: a weight outside [0, 1], or a ranker that takes none, or no subtopics where there are some.
-    """
-    if lambda_ is not None:
-        check_number(option, lambda_, 0.0, 1.0)
-        diversity = 1.0 - lambda_
-    keys = keys or LimitKeys()
-    chosen = ranker if keys.per_cost else default_of(ranker, diversity is not None, named)
-    asked: dict[str, Any] = {"per_cost": keys.per_cost, "costs": keys.cost_key, "option": option, "strict": keys.strict}
-    return Chooser(chosen, keys.limits(), diversity=diversity, relevance=relevance, subtopics=named, **asked)
-
-
-def default_of(ranker: PathLike | Ranker | None, weighed: bool, named: bool) -> PathLike | Ranker | None:
-    """The ranker; None is MMR where a weight is given and no subtopics are, as in those libraries."""
-    return "mmr" if ranker is None and weighed and not named else ranker
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
-class LimitKeys:
-    """Which documents an adapter may show: keys of their metadata, and numbers.
+class Adapter(Knobs):
+    """Arguments that every adapter has: `Knobs`, a ranker, sources of subtopics, and keys of the documents' metadata.
+
+    An id is one document, unless `strict`: the best score, and what else one of the documents with it has.
 
     Raises:
         TypeError: an argument of another type.
         ValueError: a number out of range, or one of a pair without the other.
     """
 
+    ranker: Any = None
+    """A ranker, its name such as "mmr" or the folder of a trained one; None is MMR where a weight is given and no
+    subtopics are, as in those libraries, else "safe"."""
+    subtopics: Any = None
+    """Meanings or aspects of the query: a key of the metadata, whose texts (or lists of texts) are the subtopics, or a
+    function of the query's text (and of the documents' `texts`, if it has a parameter of that name)."""
+    namer: Any = None
+    """A model of the library that names the subtopics of each query, or a `srd_agents.pipeline.naming.Namer`, which may
+    keep what it named."""
     group_key: str | None = None
     """Key of each document's group, such as its site or the text it is a passage of: text or a whole number."""
-    max_per_group: int | None = None
-    """Documents shown of each group at most, those shown before among them."""
     cost_key: str | None = None
     """Key of each document's cost, at least 0, such as its tokens."""
-    budget: float | None = None
-    """Largest sum of the costs of the documents shown; a document that no longer fits is passed over."""
     shown_key: str | None = None
     """Key that is true for documents shown before: they are not shown again, and what is shown differs from them."""
-    fill: bool = False
-    """Whether to fill up where `max_per_group` leaves too few: with the best above it, marked by `FILLED`."""
-    per_cost: bool = False
-    """Whether to choose what is worth most for the budget, by value per cost, in place of a ranker."""
-    near_duplicates: float | None = COPIES
-    """Cosine from which on a document is a near-duplicate of one shown before it, and comes last; None: never."""
-    strict: bool = False
-    """Whether to refuse documents without a score where others have one, without a group or cost, or with the id of
-    another. Otherwise a missing score ranks last, a missing group is a group of its own, a missing cost counts as the
-    largest, each with a warning, and an id is one document: the best score, and what else one of them has."""
 
-    def limits(self) -> Limits:
-        """Those of all queries."""
-        return Limits.asked(
-            near_duplicates=self.near_duplicates,
-            groups=self.group_key,
-            max_per_group=self.max_per_group,
-            costs=self.cost_key,
-            budget=self.budget,
-            fill=self.fill,
-            called=("group_key", "cost_key"),
+    def request(
+        self,
+        diversity: float | None = None,
+        *,
+        lambda_: float | None = None,
+        called: str = "diversity",
+        ranker: PathLike | Ranker | None = None,
+    ) -> RankingRequest:
+        """Rankings at this weight.
+
+        Args:
+            diversity: from 0 (relevance only) to 1 (difference only), or None.
+            lambda_: from 0 (difference only) to 1 (relevance only), in libraries that weigh relevance instead.
+            called: the library's word for the weight, for errors.
+            ranker: in place of its own, already loaded.
+
+        Raises:
+            TypeError: ranker is nothing that ranks, or the weight no number.
+            ValueError: a weight outside [0, 1], or a ranker that takes none, or no subtopics where there are some.
+        """
+        if lambda_ is not None:
+            check_number(called, lambda_, 0.0, 1.0)
+            diversity = 1.0 - lambda_
+        ranker = self.ranker if ranker is None else ranker
+        named = self.subtopics is not None or self.namer is not None
+        return RankingRequest(
+            ranker=ranker if self.per_cost else default_of(ranker, diversity is not None, named),
+            diversity=diversity,
+            subtopics=named,
+            groups=self.group_key is not None,
+            costs=self.cost_key is not None,
+            called={"diversity": called, "groups": "group_key", "costs": "cost_key"},
+            **self.knobs(),
         )
-
-    def limit_options(self) -> dict[str, Any]:
-        """The arguments that make it again."""
-        return asdict(self)
 
     def each_once(
         self, what: str, items: Sequence[Any], given: Given, metadata: Sequence[Mapping[str, Any]], remedy: str = ""
@@ -157,7 +136,13 @@ class LimitKeys:
         if self.strict:
             name = next(name for place, name in enumerate(names) if ids[place] in {*ids[:place]} - {None})
             raise ValueError(f"{name} is duplicated; keep one {what} of an id, or leave strict=True out")
-        return Retrieved(given, *map(list, zip(*[(items[i], names[i], metadata[i]) for i in best], strict=True)))
+        items, names = [items[i] for i in best], [names[i] for i in best]
+        return Retrieved(given, items, names, [metadata[i] for i in best])
+
+
+def default_of(ranker: PathLike | Ranker | None, weighed: bool, named: bool) -> PathLike | Ranker | None:
+    """The ranker; None is MMR where a weight is given and no subtopics are, as in those libraries."""
+    return "mmr" if ranker is None and weighed and not named else ranker
 
 
 class Retrieved(NamedTuple):
@@ -171,6 +156,10 @@ class Retrieved(NamedTuple):
     """N, for errors."""
     metadata: list[Mapping[str, Any]]
     """N."""
+    remedy: str = ""
+    """Advice on documents without an embedding; "": they were not expected to have one."""
+    contents: Sequence[str] | None = None
+    """N texts that a model embeds; None: the documents' texts."""
 
 
 class Model(NamedTuple):
@@ -188,7 +177,7 @@ def by_words(texts: list[str]) -> Model:
     return Model(embed, lambda query: np.asarray(embed([query]))[0])
 
 
-def at_once(steps: Coroutine[Any, Any, Given]) -> Given:
+def at_once(steps: Coroutine[Any, Any, Answer]) -> Answer:
     """The result of steps none of which waits for anything.
 
     Raises:
@@ -197,8 +186,8 @@ def at_once(steps: Coroutine[Any, Any, Given]) -> Given:
     try:
         steps.send(None)
     except StopIteration as done:
-        result: Given = done.value
-        return result
+        answer: Answer = done.value
+        return answer
     steps.close()
     raise TypeError("a model that answers later (it is asynchronous) was asked at once; await it instead")
 
@@ -268,15 +257,7 @@ class Subtopics:
             raise ValueError(f"subtopics are texts ({named[0]!r}, ...): {self._remedy}")
         return embedded([named], embed, queries=[query])[0]
 
-    async def prepared(
-        self,
-        of: Retrieved,
-        model: Model | None,
-        *,
-        embedded_texts: Sequence[str] | None = None,
-        notice: str = "",
-        later: bool = False,
-    ) -> Given:
+    async def prepared(self, of: Retrieved, model: Model | None, *, later: bool = False) -> Given:
         """Inputs of a ranking: vectors of documents, query and subtopics, each made by the model where it is missing.
 
         Without a model, documents none of which has a vector are compared by their words.
@@ -284,8 +265,6 @@ class Subtopics:
         Args:
             of: the documents.
             model: the library's, or None.
-            embedded_texts: what the model embeds of the N documents; None: their texts.
-            notice: what to do so that documents are not compared by their words; "": that is what was asked for.
             later: whether what names subtopics is awaited; if not, and if the model's functions are not, `at_once`
                 gives the result.
 
@@ -296,12 +275,12 @@ class Subtopics:
         asked_of = (query, given.doc_texts, of.metadata)
         told = await self.later(*asked_of) if later else self.of(*asked_of)
         held, query_vector = list(given.doc_vectors), given.query_vector
-        contents = given.doc_texts if embedded_texts is None else embedded_texts
+        contents = given.doc_texts if of.contents is None else of.contents
         gaps = [place for place, vector in enumerate(held) if vector is None]
         if model is None and len(gaps) == len(held):
-            if notice:
+            if of.remedy:
                 warnings.warn(
-                    f"no document has an embedding, so they are compared by their words; {notice}", stacklevel=2
+                    f"no document has an embedding, so they are compared by their words; {of.remedy}", stacklevel=2
                 )
             if given.scores is not None and not self.given:
                 query = None  # as of `srd_agents.pipeline.words.with_vectors`
@@ -333,43 +312,58 @@ class Subtopics:
         return tidied(texts) or None
 
 
-def best_first(chooser: Chooser, k: int, of: Retrieved, given: Given, remedy: str = "") -> list[tuple[Any, bool]]:
-    """The k documents to show of one query, as `srd_agents.diversify` chooses them.
-
-    Relevance is what the scores say. Without scores it is the cosine with the query, as in those libraries' own MMR,
-    where the ranker weighs relevance (MMR, MSD, DPP) and there is a query vector; else the order in which the documents
-    came. A document without a vector is ranked by its score alone, with a warning.
+async def best_first(
+    request: RankingRequest, k: int, of: Retrieved, source: Subtopics, model: Model | None, *, later: bool = False
+) -> list[tuple[Any, bool]]:
+    """The k documents to show of one query, as `srd_agents.diversify` chooses them, once embeddings are made.
 
     Args:
-        chooser: what ranks.
+        request: how they are ranked.
         k: documents wanted, at least 1.
         of: the N documents.
-        given: what is known of them, as of `Subtopics.prepared`.
-        remedy: what to do about a document without a vector.
+        source: of the subtopics.
+        model: of the library, or None.
+        later: whether models are awaited, and the ranking is made in a thread; if not, `at_once` gives the result.
 
     Returns:
         At most min(k, N) of the library's documents, best first, and whether each is above `max_per_group`.
 
     Raises:
+        TypeError, ValueError: as `Subtopics.prepared` and `chosen`.
+    """
+    ready = await source.prepared(of, model, later=later)
+    if not later:
+        return chosen(request, k, of, ready)
+    import asyncio  # here, as it is slow to import
+
+    return await asyncio.to_thread(chosen, request, k, of, ready)
+
+
+def chosen(request: RankingRequest, k: int, of: Retrieved, given: Given) -> list[tuple[Any, bool]]:
+    """`best_first` of what is prepared.
+
+    Relevance is what the scores say. Without scores it is the cosine with the query, as in those libraries' own MMR,
+    where the ranker weighs relevance (MMR, MSD, DPP) and there is a query vector; else the order in which the documents
+    came. A document without a vector is ranked by its score alone, with a warning.
+
+    Raises:
         TypeError: k is no whole number, or vectors, scores or costs hold no numbers.
         ValueError: k below 1, a document without vector and score or with a vector of another width, numbers that are
-            not finite, a query vector of another width, scores of some documents where the chooser is strict, what the
+            not finite, a query vector of another width, scores of some documents where the request is strict, what the
             ranker refuses, or a ranking that is none.
     """
     scored = given.scores is not None
     bare = [name for name, vector in zip(of.names, given.doc_vectors, strict=True) if vector is None]
     if bare and not scored:
-        raise ValueError(f"{bare[0]} has no embedding; {remedy}")
+        raise ValueError(f"{bare[0]} has no embedding; {of.remedy}")
     lost = [name for name, score in zip(of.names, given.scores or (), strict=False) if is_missing(score)]
-    if chooser.strict and lost:
+    if request.strict and lost:
         raise ValueError(f"{lost[0]} has no score, and others have; give every document one, or none")
     seen = None if given.already_shown is None else np.flatnonzero(given.already_shown)
-    given = given._replace(doc_ids=None, doc_texts=None, query_text=None, already_shown=seen)
-    given = with_vectors(given, None)[0]
-    by_cosine = given.query_vector is not None and getattr(chooser.ranker, "weighs_cosines", False)
-    if not scored and not by_cosine and chooser.relevance not in ("scores", "scaled", "cosine"):
-        given = given._replace(scores=range(len(of.items), 0, -1))
-    (found,) = chooser.diversified([given], k)
+    by_cosine = given.query_vector is not None and getattr(request.made, "weighs_cosines", False)
+    ordered = not by_cosine and request.relevance not in ("scores", "scaled", "cosine")
+    given = given._replace(doc_ids=None, doc_texts=None, query_text=None, already_shown=seen, ordered=ordered)
+    (found,) = request.diversified([with_vectors(given, None)[0]], k)
     return [(of.items[place], above) for place, above in zip(found.indices, found.filled.tolist(), strict=True)]
 
 

@@ -6,6 +6,7 @@ Shapes: M documents fitted, B queries, F features, K neighbours.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from srd_agents.heuristic.stepwise import evened
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import default_of
+from srd_agents.pipeline.arguments import Knobs
 from srd_agents.pipeline.documents import warn_lacking
 from srd_agents.pipeline.given import Given, plainly
-from srd_agents.pipeline.limits import COPIES, Limits, array_of, costs_of, group_numbers, row_of
-from srd_agents.pipeline.request import Chooser
+from srd_agents.pipeline.limits import array_of, costs_of, group_numbers, row_of
+from srd_agents.pipeline.request import RankingRequest
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
@@ -30,7 +32,8 @@ with library("sklearn", "scikit-learn"):
     from sklearn.utils.validation import check_is_fitted, validate_data
 
 
-class DiverseNeighbors(BaseEstimator):
+@dataclass(eq=False, repr=False)
+class DiverseNeighbors(Knobs, BaseEstimator):
     """The documents to show for a query: near to it by their cosine, and different from one another.
 
     `fit` takes the documents, `kneighbors` and `predict` the queries, as rows of numbers. The `n_candidates` nearest
@@ -44,43 +47,15 @@ class DiverseNeighbors(BaseEstimator):
         diversity: from 0 (relevance only) to 1 (difference only); None lets the ranker decide.
         ranker: a ranker, its name such as "mmr" or the folder of a trained one; None is MMR where diversity is
             given, else "safe".
-        max_per_group: documents shown of each of the `groups` that `fit` takes.
-        budget: what the documents shown for a query may cost in all, by the `costs` that `fit` takes.
-        fill: fill up with the nearest documents above `max_per_group` where those within it are too few.
-        per_cost: choose what is worth most for the budget, by value per cost, in place of a ranker.
-        relevance: kind of relevance, as `srd_agents.diversify` takes it; the scores are the cosines with the query.
-        near_duplicates: cosine from which on a document is a near-duplicate of one shown before it, and comes last;
-            None: never.
-        strict: refuse documents without a group or cost. Otherwise such a group is one of its own, and such a cost the
-            largest, with a warning.
+        **options: those of `srd_agents.pipeline.arguments.Knobs`; `groups` and `costs` are given to `fit`, scores are
+            the cosines with the query.
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        n_candidates: int = 100,
-        diversity: float | None = None,
-        ranker: PathLike | Ranker | None = None,
-        max_per_group: int | None = None,
-        budget: float | None = None,
-        fill: bool = False,
-        per_cost: bool = False,
-        relevance: str | None = None,
-        near_duplicates: float | None = COPIES,
-        strict: bool = False,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_candidates = n_candidates
-        self.diversity = diversity
-        self.ranker = ranker
-        self.max_per_group = max_per_group
-        self.budget = budget
-        self.fill = fill
-        self.per_cost = per_cost
-        self.relevance = relevance
-        self.near_duplicates = near_duplicates
-        self.strict = strict
+    n_neighbors: int = 10
+    _: KW_ONLY
+    n_candidates: int = 100
+    diversity: float | None = None
+    ranker: PathLike | Ranker | None = None
 
     def fit(
         self, X: ArrayLike, y: Any = None, *, groups: ArrayLike | None = None, costs: ArrayLike | None = None
@@ -100,14 +75,7 @@ class DiverseNeighbors(BaseEstimator):
         """
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_integer("n_candidates", self.n_candidates, 1)
-        self.limits_ = Limits.asked(
-            near_duplicates=self.near_duplicates,
-            groups=groups,
-            max_per_group=self.max_per_group,
-            costs=costs,
-            budget=self.budget,
-            fill=self.fill,
-        )
+        self.request_ = self._request(groups is not None, costs is not None, named=False)
         self.documents_ = validate_data(self, X, dtype=np.float32)
         count, gaps = len(self.documents_), None if self.strict else dict[str, int]()
         try:
@@ -117,14 +85,13 @@ class DiverseNeighbors(BaseEstimator):
             plainly(error)
             raise
         warn_lacking(gaps)
-        self.chooser_ = self._chooser(named=False)
         self.nearest_ = NearestNeighbors(metric="cosine").fit(self.documents_)
         return self
 
-    def _chooser(self, *, named: bool) -> Chooser:
-        weighed: dict[str, Any] = {"diversity": self.diversity, "relevance": self.relevance, "per_cost": self.per_cost}
+    def _request(self, groups: bool, costs: bool, *, named: bool) -> RankingRequest:
         ranker = self.ranker if self.per_cost else default_of(self.ranker, self.diversity is not None, named)
-        return Chooser(ranker, self.limits_, subtopics=named, costs=self.costs_, **weighed)
+        asked: dict[str, Any] = {"groups": groups, "costs": costs, "subtopics": named, **self.knobs()}
+        return RankingRequest(ranker=ranker, diversity=self.diversity, **asked)
 
     def kneighbors(
         self,
@@ -161,7 +128,9 @@ class DiverseNeighbors(BaseEstimator):
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
         check_integer("n_neighbors", wanted, 1)
         among = min(max(self.n_candidates, wanted), len(self.documents_))
-        chooser = self.chooser_ if subtopics is None else self._chooser(named=True)
+        request, limited = self.request_, (self.groups_ is not None, self.costs_ is not None)
+        if subtopics is not None:
+            request = self._request(*limited, named=True)
         told = _of_each(queries, "subtopics", subtopics)
         seen = [self._rows(row, each) for row, each in enumerate(_of_each(queries, "already_shown", already_shown))]
         more = max(map(len, seen), default=0)
@@ -190,7 +159,7 @@ class DiverseNeighbors(BaseEstimator):
             )
         shape = len(queries), min(wanted, len(self.documents_))
         far, rows, filled = np.full(shape, np.inf), np.full(shape, -1, np.int64), np.zeros(shape, np.bool_)
-        for row, found in enumerate(chooser.diversified(given, wanted)):
+        for row, found in enumerate(request.diversified(given, wanted)):
             held = slice(len(found.indices))
             far[row, held], rows[row, held] = apart[row][found.indices], candidates[row][found.indices]
             filled[row, held] = found.filled

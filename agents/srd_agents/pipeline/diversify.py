@@ -12,21 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_agents.pipeline.diversified import Diversified, nothing, stacked
-from srd_agents.pipeline.given import (
-    Given,
-    has_documents,
-    is_alone,
-    plainly,
-    ready_to_rank,
-    taken_apart,
-    with_subtopics,
-    with_weights,
-)
-from srd_agents.pipeline.limits import COPIES, Limits
-from srd_agents.pipeline.naming import Namer, Names, named_by
-from srd_agents.pipeline.request import Chooser
-from srd_agents.pipeline.subtopics import Lookup, check_embed, no_embed, texts_of
-from srd_gym.checks import check_integer, rows_of_column
+from srd_agents.pipeline.given import has_documents, plainly, ready_to_rank, taken_apart
+from srd_agents.pipeline.limits import COPIES
+from srd_agents.pipeline.naming import Names
+from srd_agents.pipeline.request import requested
+from srd_agents.pipeline.subtopics import Lookup, check_embed
+from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
@@ -148,45 +139,44 @@ def diversify(
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     check_integer("k", k, 1)
     check_embed(embed)
-    capped: dict[str, Any] = {"groups": groups, "max_per_group": max_per_group, "fill": fill}
-    limits = Limits.asked(near_duplicates=near_duplicates, costs=costs, budget=budget, **capped)
     named = subtopics is not None or subtopic_scores is not None
-    weighed: dict[str, Any] = {"diversity": diversity, "relevance": relevance, "per_cost": per_cost}
-    chooser = Chooser(ranker, limits, subtopics=named, costs=costs, strict=strict, **weighed)
-    doc_vectors = rows_of_column(doc_vectors)
-    if isinstance(doc_vectors, list | tuple) and doc_vectors and all(each is None for each in doc_vectors):
-        doc_vectors = None
-    alone = is_alone(doc_vectors, texts)
-    parts: dict[str, Any] = {
-        "query_vector": query_vector,
-        "doc_vectors": doc_vectors,
-        "scores": scores,
-        "subtopics": None if callable(subtopics) else subtopics,
-        "subtopic_weights": subtopic_weights,
-        "subtopic_scores": subtopic_scores,
-        "groups": groups,
-        "costs": costs,
-        "already_shown": already_shown,
-        "query_text": query_text,
-        "doc_texts": texts,
-    }
-    every = [Given("0", **parts)] if alone else taken_apart(parts)
+    request = requested(
+        ranker,
+        diversity=diversity,
+        relevance=relevance,
+        near_duplicates=near_duplicates,
+        max_per_group=max_per_group,
+        budget=budget,
+        fill=fill,
+        per_cost=per_cost,
+        strict=strict,
+        subtopics=named,
+        groups=groups is not None,
+        costs=costs is not None,
+    )
+    names = subtopics if callable(subtopics) else None
+    every, alone = taken_apart(
+        query_vector=query_vector,
+        doc_vectors=doc_vectors,
+        scores=scores,
+        subtopics=None if names is not None else subtopics,
+        subtopic_weights=subtopic_weights,
+        subtopic_scores=subtopic_scores,
+        groups=groups,
+        costs=costs,
+        already_shown=already_shown,
+        query_text=query_text,
+        doc_texts=texts,
+    )
     try:
-        given = [with_weights(one) for one in every if has_documents(one)]
-        if callable(subtopics):
-            if isinstance(subtopics, Namer) and embed is None and doc_vectors is not None and subtopic_scores is None:
-                raise no_embed("that a model names")
-            ids, typed, read = (
-                [getattr(one, part) for one in given] for part in ("query_id", "query_text", "doc_texts")
-            )
-            given = with_subtopics(given, named_by(subtopics, typed, read, ids))
-        given = [one._replace(names=texts_of(one.subtopics)) for one in given] if named else given
-        given = ready_to_rank(given, embed, named=named, alone=alone)
-        chosen = chooser.diversified(given, k, alone=alone, near=near_duplicates or COPIES or 1.0)
+        given = [one for one in every if has_documents(one)]
+        given = ready_to_rank(given, embed, named=named, names=names, alone=alone)
+        chosen = request.diversified(given, k, alone=alone, near=near_duplicates or COPIES or 1.0)
     except (TypeError, ValueError) as error:
         if alone:
             plainly(error)
         raise
+    if alone:
+        return chosen[0] if chosen else nothing()
     found = {one.query_id: row for one, row in zip(given, chosen, strict=True)}
-    rows = [found.get(one.query_id) or nothing() for one in every]
-    return rows[0] if alone else stacked(rows)
+    return stacked([found.get(one.query_id) or nothing() for one in every])

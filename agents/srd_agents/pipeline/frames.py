@@ -5,15 +5,17 @@ Shapes: N documents of a query, F vector width. Nothing is imported for it: the 
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from srd_agents.pipeline.arguments import Knobs
 from srd_agents.pipeline.documents import each_once
-from srd_agents.pipeline.given import Given, ready_to_rank, with_subtopics, with_weights
-from srd_agents.pipeline.limits import COPIES, Limits, was_shown
-from srd_agents.pipeline.naming import Namer, Names, named_by
-from srd_agents.pipeline.request import Chooser
+from srd_agents.pipeline.given import Given, ready_to_rank
+from srd_agents.pipeline.limits import was_shown
+from srd_agents.pipeline.naming import Namer, Names
+from srd_agents.pipeline.request import RankingRequest
 from srd_agents.pipeline.subtopics import Lookup, check_embed, no_embed
 from srd_gym.checks import check_integer, is_missing
 from srd_gym.dtypes import IntArray
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class FrameRanker:
+@dataclass(eq=False, repr=False)
+class FrameRanker(Knobs):
     """Re-ranks each query's documents so that the first ones differ: a transformer in PyTerrier's sense.
 
     The frame has a row a document retrieved: `qid`, `docno` (text), and where there are any `score` (of the first
@@ -52,70 +55,60 @@ class FrameRanker:
             `doc_vectors`.
         doc_texts: the column that holds each document's text, where such a function asks for them or documents have no
             vectors.
-        diversity: as for `srd_agents.diversify`, and so are the following.
-        near_duplicates: cosine from which on a document is a near-duplicate of one shown before it.
+        diversity: as for `srd_agents.diversify`, and so are the arguments of `srd_agents.pipeline.arguments.Knobs`.
+            `fill` marks rows in a column `filled`. Unless `strict`, rows of one `docno` are one document: the best
+            score, and what else one of them has.
         groups: the column of ids of each document's group.
-        max_per_group: documents that may be shown of a query's group.
         costs: the column of costs.
-        budget: what the documents of a query may cost in all.
         already_shown: the column that says (True or False) which documents were shown before; they are left out.
-        fill: whether to fill up where `max_per_group` leaves fewer than k; a column `filled` says which rows do.
-        relevance: as for `srd_agents.diversify`, and so is the following.
-        per_cost: whether to choose what is worth most within the budget, in place of a ranker.
-        strict: refuse missing scores, groups, costs and marks of documents shown before, and a document that a query
-            has twice. Otherwise rows of one `docno` are one document: the best score, and what else one of them has.
 
     Raises:
         TypeError: k is no whole number, or ranker is none of the above.
         ValueError: k below 1, an unknown ranker, or what `srd_agents.diversify` refuses of the others.
     """
 
-    def __init__(
-        self,
-        ranker: PathLike | Ranker | None = None,
-        k: int | None = None,
-        *,
-        doc_vectors: str | None = "doc_vec",
-        query_vectors: str | None = "query_vec",
-        subtopics: str | Names | None = None,
-        subtopic_weights: str | None = None,
-        subtopic_scores: str | None = None,
-        embed: Lookup | None = None,
-        query_texts: str = "query",
-        doc_texts: str | None = None,
-        diversity: float | None = None,
-        near_duplicates: float | None = COPIES,
-        groups: str | None = None,
-        max_per_group: int | None = None,
-        costs: str | None = None,
-        budget: float | None = None,
-        already_shown: str | None = None,
-        fill: bool = False,
-        relevance: str | None = None,
-        per_cost: bool = False,
-        strict: bool = False,
-    ) -> None:
-        if k is not None:
-            check_integer("k", k, 1)
-        check_embed(embed)
-        capped: dict[str, Any] = {"groups": groups, "max_per_group": max_per_group, "fill": fill}
-        limits = Limits.asked(near_duplicates=near_duplicates, costs=costs, budget=budget, **capped)
-        self._named = subtopics is not None or subtopic_scores is not None
-        weighed: dict[str, Any] = {"diversity": diversity, "relevance": relevance, "per_cost": per_cost}
-        self._chooser = Chooser(ranker, limits, subtopics=self._named, costs=costs, strict=strict, **weighed)
-        self.k, self.embed, self.fill, self.strict = k, embed, fill, strict
-        self.names = subtopics if callable(subtopics) else None
-        if isinstance(subtopics, Namer) and embed is None and doc_vectors is not None:
+    ranker: PathLike | Ranker | None = None
+    k: int | None = None
+    _: KW_ONLY
+    doc_vectors: str | None = "doc_vec"
+    query_vectors: str | None = "query_vec"
+    subtopics: str | Names | None = None
+    subtopic_weights: str | None = None
+    subtopic_scores: str | None = None
+    embed: Lookup | None = None
+    query_texts: str = "query"
+    doc_texts: str | None = None
+    diversity: float | None = None
+    groups: str | None = None
+    costs: str | None = None
+    already_shown: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            check_integer("k", self.k, 1)
+        check_embed(self.embed)
+        self._names = self.subtopics if callable(self.subtopics) else None
+        self._request = RankingRequest(
+            ranker=self.ranker,
+            diversity=self.diversity,
+            subtopics=self.subtopics is not None or self.subtopic_scores is not None,
+            groups=self.groups is not None,
+            costs=self.costs is not None,
+            **self.knobs(),
+        )
+        if isinstance(self.subtopics, Namer) and self.embed is None and self.doc_vectors is not None:
             raise no_embed("that a model names")
-        if doc_vectors is None:
-            doc_texts, query_vectors = doc_texts or "text", None
-        of_documents = {"doc_vectors": doc_vectors, "subtopic_scores": subtopic_scores}
-        of_documents |= {"groups": groups, "costs": costs, "already_shown": already_shown, "doc_texts": doc_texts}
-        told: dict[str, Any] = {} if callable(subtopics) else {"subtopics": subtopics}
-        if callable(subtopics) or doc_vectors is None:
-            told["query_text"] = query_texts
-        of_queries = {"query_vector": query_vectors, "subtopic_weights": subtopic_weights, **told}
-        self._of_documents = {part: column for part, column in of_documents.items() if column is not None}
+        if self.doc_vectors is None:
+            self.doc_texts, self.query_vectors = self.doc_texts or "text", None
+        of_documents = ("doc_vectors", "subtopic_scores", "groups", "costs", "already_shown", "doc_texts")
+        self._of_documents = {part: column for part in of_documents if (column := getattr(self, part)) is not None}
+        asks = self._names is not None or self.doc_vectors is None
+        of_queries: dict[str, Any] = {
+            "query_vector": self.query_vectors,
+            "subtopic_weights": self.subtopic_weights,
+            "subtopics": None if self._names is not None else self.subtopics,
+            "query_text": self.query_texts if asks else None,
+        }
         self._of_queries = {part: column for part, column in of_queries.items() if column is not None}
 
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -154,13 +147,8 @@ class FrameRanker:
                 one, best = each_once(one)
                 groups[number] = rows if best is None else rows[best]
             given.append(one._replace(already_shown=one.already_shown and np.flatnonzero(one.already_shown)))
-        if self.names is not None:
-            asked = [one.query_text for one in given], [one.doc_texts for one in given]
-            named = named_by(self.names, *asked, list(places))
-            given = with_subtopics(given, named)
-        given = ready_to_rank([with_weights(one) for one in given], self.embed, named=self._named)
-        depth = self.k or max(map(len, groups))
-        rankings = self._chooser.diversified(given, depth)
+        given = ready_to_rank(given, self.embed, named=self._request.subtopics, names=self._names)
+        rankings = self._request.diversified(given, self.k or max(map(len, groups)))
         chosen = [rows[ranking.indices] for rows, ranking in zip(groups, rankings, strict=True)]
         rank = np.concatenate([np.arange(len(rows), dtype=np.int64) for rows in chosen])
         ranked = frame.take(np.concatenate(chosen)).reset_index(drop=True)

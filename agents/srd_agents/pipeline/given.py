@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from srd_agents.pipeline.documents import Gaps
 from srd_agents.pipeline.limits import array_of, scores_of
-from srd_agents.pipeline.naming import Named
-from srd_agents.pipeline.subtopics import Lookup, embedded, texts_of, weights_apart
+from srd_agents.pipeline.naming import Named, Namer, Names, named_by
+from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of, weights_apart
 from srd_agents.pipeline.words import with_vectors
+from srd_gym.checks import rows_of_column
 from srd_gym.dtypes import IntArray
 from srd_gym.reading import shown as as_text
 from srd_gym.topic import Topic
@@ -56,9 +57,34 @@ class Given(NamedTuple):
     """Where the vectors come from, if not from the caller, and why a model named no subtopics."""
     names: Sequence[str] = ()
     """S texts of the subtopics, where they have any."""
+    ordered: bool = False
+    """Whether documents without scores came best first, as a library's retriever lists them."""
 
 
-def is_alone(doc_vectors: Any, texts: Any) -> bool:
+def taken_apart(**parts: Any) -> tuple[list[Given], bool]:
+    """The topics of a call: one, or those of a batch.
+
+    Args:
+        parts: of a `Given`, of one topic or of each topic of a batch.
+
+    Returns:
+        The topics, and whether there is one, which is no batch.
+
+    Raises:
+        TypeError: one text for all topics of a batch.
+        ValueError: neither vectors nor texts, something of other dimensions, or parts of more or fewer topics.
+    """
+    documents = parts["doc_vectors"] = rows_of_column(parts["doc_vectors"])
+    if isinstance(documents, list | tuple) and documents and all(each is None for each in documents):
+        documents = parts["doc_vectors"] = None
+    if _is_alone(documents, parts["doc_texts"]):
+        return [Given("0", **parts)], True
+    count = len(parts["doc_texts"] if documents is None else documents)
+    each = [_each(name, part, count) for name, part in parts.items()]
+    return [Given(str(b), **dict(zip(parts, own, strict=True))) for b, own in enumerate(zip(*each, strict=True))], False
+
+
+def _is_alone(doc_vectors: Any, texts: Any) -> bool:
     """Whether this is one topic, not a batch.
 
     Raises:
@@ -94,13 +120,6 @@ def _dimensions(value: Any) -> int:
 def _is_empty(documents: Any) -> bool:
     """Whether these are no documents: [], or an array [0] or [0, F]."""
     return not documents if isinstance(documents, list | tuple) else np.shape(documents)[:1] == (0,)
-
-
-def taken_apart(parts: dict[str, Any]) -> list[Given]:
-    """The topics of a batch."""
-    documents = parts["doc_texts"] if parts["doc_vectors"] is None else parts["doc_vectors"]
-    each = [_each(name, part, len(documents)) for name, part in parts.items()]
-    return [Given(str(b), **dict(zip(parts, own, strict=True))) for b, own in enumerate(zip(*each, strict=True))]
 
 
 def _each(name: str, value: Any, count: int) -> Sequence[Any]:
@@ -146,27 +165,34 @@ def with_subtopics(given: Sequence[Given], subtopics: Sequence[Any]) -> list[Giv
     return [one._replace(subtopics=told, note=note) for one, told, note in zip(given, subtopics, notes, strict=True)]
 
 
-def with_weights(given: Given) -> Given:
-    """The topic with the weights of its subtopics apart, where they have come together: {text: weight}."""
-    subtopics, weights = weights_apart(given.subtopics, given.subtopic_weights)
-    return given if subtopics is given.subtopics else given._replace(subtopics=subtopics, subtopic_weights=weights)
-
-
-def ready_to_rank(given: Sequence[Given], embed: Lookup | None, *, named: bool, alone: bool = False) -> list[Given]:
-    """Topics with vectors of their documents and subtopics where they have texts instead; `embed` is asked once.
+def ready_to_rank(
+    given: Sequence[Given], embed: Lookup | None, *, named: bool, names: Names | None = None, alone: bool = False
+) -> list[Given]:
+    """Topics with the vectors of what they have as texts, and with their subtopics; `embed` is asked once.
 
     Args:
         given: the topics.
         embed: makes vectors of texts; None: texts are compared by their words.
-        named: whether subtopics are named, which may be texts.
+        named: whether subtopics are named, which may be texts, and have their weights: {text: weight}.
+        names: gives the subtopics of each topic, in place of what it has.
         alone: as of `srd_agents.pipeline.words.with_vectors`.
 
     Raises:
-        ImportError, TypeError, ValueError: as `srd_agents.pipeline.words.with_vectors`.
+        ImportError, TypeError, ValueError: as `srd_agents.pipeline.words.with_vectors` and
+            `srd_agents.pipeline.naming.named_by`, names of a model without `embed`, or weights twice.
     """
-    if named and embed is not None and given:
-        names, rated, asked = zip(*[(one.subtopics, one.subtopic_scores, one.query_text) for one in given], strict=True)
-        given = with_subtopics(given, embedded(names, embed, rated, asked))
+    if names is not None:
+        bare = embed is None and any(one.doc_vectors is not None and one.subtopic_scores is None for one in given)
+        if isinstance(names, Namer) and bare:
+            raise no_embed("that a model names")
+        asked = [one.query_text for one in given], [one.doc_texts for one in given]
+        given = with_subtopics(given, named_by(names, *asked, [one.query_id for one in given]))
+    if named:
+        given = [_told(one) for one in given]
+        if embed is not None and given:
+            rated = [one.subtopic_scores for one in given]
+            vectors = embedded([one.subtopics for one in given], embed, rated, [one.query_text for one in given])
+            given = [one._replace(subtopics=told) for one, told in zip(given, vectors, strict=True)]
     ready = list[Given]()
     for each in given:
         one, by, note = with_vectors(each, embed, named=named, alone=alone)
@@ -174,6 +200,12 @@ def ready_to_rank(given: Sequence[Given], embed: Lookup | None, *, named: bool, 
             one = one._replace(subtopics=embedded([one.subtopics], by, [one.subtopic_scores], [one.query_text])[0])
         ready.append(one._replace(note="; ".join(filter(None, [each.note, note]))) if note else one)
     return ready
+
+
+def _told(given: Given) -> Given:
+    """The topic with the weights and the texts of its subtopics apart, where they have any."""
+    subtopics, weights = weights_apart(given.subtopics, given.subtopic_weights)
+    return given._replace(subtopics=subtopics, subtopic_weights=weights, names=texts_of(subtopics))
 
 
 def plainly(error: Exception) -> None:
@@ -201,10 +233,16 @@ def topic_of(given: Given, gaps: Gaps) -> tuple[Topic, IntArray | None]:
             # The topic checks them sorted, where a row in an error would be another one.
             documents = array_of(given.query_id, "doc_vectors", documents).take(order, axis=0)
             first_stage = first_stage[order]
+    elif given.ordered:
+        first_stage = np.arange(len(documents), 0, -1)
     if order is not None and given.doc_ids is not None:
         ids = tuple([ids[i] for i in order.tolist()])
-    told = texts_of(given.subtopics)
-    named, rated = None if told else _named(given), _rated(given, len(documents))
+    told, named, rated = list[str](), None, None
+    if given.subtopics is not None:
+        told = texts_of(given.subtopics)
+        named = None if told else _named(given)
+    if given.subtopic_scores is not None:
+        rated = _rated(given, len(documents))
     count = len(told) or (len(named) if named is not None else 0 if rated is None else rated.shape[1])
     weights = given.subtopic_weights
     if weights is not None:
@@ -221,7 +259,7 @@ def topic_of(given: Given, gaps: Gaps) -> tuple[Topic, IntArray | None]:
         query_id=given.query_id,
         query_text=given.query_text,
         doc_ids=ids,
-        query_vector=_row(given.query_id, given.query_vector),
+        query_vector=None if given.query_vector is None else _row(given.query_id, given.query_vector),
         doc_texts=texts,
         doc_vectors=documents,
         retrieval_scores=first_stage,
@@ -236,8 +274,6 @@ def topic_of(given: Given, gaps: Gaps) -> tuple[Topic, IntArray | None]:
 
 def _named(given: Given) -> NDArray[Any] | None:
     """[S, F] vectors of the subtopics, if there are any."""
-    if given.subtopics is None:
-        return None
     vectors = array_of(given.query_id, "subtopics", given.subtopics, what="texts, or vectors of numbers")
     if vectors.ndim == 2 or vectors.shape == (0,):
         return vectors if len(vectors) else None
@@ -247,10 +283,8 @@ def _named(given: Given) -> NDArray[Any] | None:
     )
 
 
-def _rated(given: Given, count: int) -> NDArray[Any] | None:
+def _rated(given: Given, count: int) -> NDArray[Any]:
     """[N, S] scores of the subtopics, a row a document given."""
-    if given.subtopic_scores is None:
-        return None
     rated = array_of(given.query_id, "subtopic_scores", given.subtopic_scores, may_lack=True)
     if rated.ndim != 2 or len(rated) != count:
         raise ValueError(
@@ -262,8 +296,6 @@ def _rated(given: Given, count: int) -> NDArray[Any] | None:
 
 def _row(query_id: str, query: Any) -> Any:
     """A query's vector [F], which encoders often give as [1, F]."""
-    if query is None:
-        return None
     vector = array_of(query_id, "query_vector", query, may_lack=True)
     return vector[0] if vector.ndim == 2 and len(vector) == 1 else vector
 

@@ -9,7 +9,7 @@ import contextlib
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,6 @@ from srd_agents.pipeline.safe import ROUNDING, SafeConfig, near_copies
 from srd_gym.checks import (
     all_finite,
     array_from,
-    check_integer,
-    check_number,
     checked_rankings,
     falling,
     is_missing,
@@ -45,7 +43,7 @@ _ROUNDED = 1 + 1e-7
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits as a caller says them of all topics, then, `of` one topic."""
+    """Limits of all topics, as a `srd_agents.pipeline.request.RankingRequest` has them, then, `of` one topic."""
 
     __repr__ = short_repr
 
@@ -63,59 +61,6 @@ class Limits:
     """[P] candidates shown before, which are not shown again."""
     fill: bool = False
     """Whether documents above `max_per_group` come last, where those within it are too few, not at all."""
-
-    @classmethod
-    def asked(
-        cls,
-        *,
-        near_duplicates: float | None,
-        groups: Any,
-        max_per_group: int | None,
-        costs: Any,
-        budget: float | None,
-        fill: bool = False,
-        called: tuple[str, str] = ("groups", "costs"),
-    ) -> Self:
-        """Those of all topics; of `groups` and `costs` it only matters whether there are any.
-
-        Args:
-            near_duplicates: as for `diversify`, and so are the following.
-            groups: None: there are none.
-            max_per_group: documents of each group.
-            costs: None: there are none.
-            budget: costs in all.
-            fill: whether to fill up with documents above `max_per_group`.
-            called: the caller's words for groups and costs, for errors.
-
-        Raises:
-            TypeError: something of another type.
-            ValueError: a value out of range, one of a pair without the other, or fill without groups.
-        """
-        if (groups is None) != (max_per_group is None):
-            raise ValueError(
-                f"{called[0]} and max_per_group belong together, got only one of them; give both or neither"
-            )
-        if (costs is None) != (budget is None):
-            raise ValueError(f"{called[1]} and budget belong together, got only one of them; give both or neither")
-        if not isinstance(fill, bool | np.bool_):
-            raise TypeError(f"fill must be True or False, got {as_text(fill)}")
-        if fill and groups is None:
-            raise ValueError(
-                f"fill=True fills up with documents above max_per_group, got none: give {called[0]} and "
-                "max_per_group, or leave fill out"
-            )
-        if max_per_group is not None:
-            check_integer("max_per_group", max_per_group, 1)
-        if budget is not None:
-            check_number("budget", budget, 0.0)
-        if near_duplicates is not COPIES:
-            SafeConfig(near_duplicates=near_duplicates)
-        return cls(
-            near_duplicates=near_duplicates,
-            max_per_group=max_per_group or 0,
-            budget=float(budget or 0.0),
-            fill=bool(fill),
-        )
 
     def of(self, topic: Topic, order: IntArray | None, given: Any, gaps: Gaps = None, *, alone: bool = False) -> Limits:
         """Limits of a topic, from what its caller says of the documents given.

@@ -6,7 +6,6 @@ Shapes: N candidates of a topic, M of them represented, F vector width.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from srd_agents.heuristic.stepwise import EXACT, TIED, PartialRanking, best, eve
 from srd_agents.pipeline.limits import Limits
 from srd_gym.checks import check_integer, check_number
 from srd_gym.dtypes import IntArray, ScoreArray
-from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
 
 _REPRESENTED = 1_000
@@ -132,16 +130,13 @@ class _Standing(PartialRanking):
         np.maximum(self._covered, self._cosines[:, document], out=self._covered)
 
 
-def per_cost_of(
-    ranker: Any, limits: Limits, costs: Any, diversity: float | None, relevance: str | None = None
-) -> tuple[Ranker, Limits]:
-    """Ranker and limits of a call of `diversify` with `per_cost=True`.
+def per_cost_of(ranker: Any, costs: bool, diversity: float | None, relevance: str | None = None) -> PerCost:
+    """Ranker of a request with `per_cost=True`.
 
     Args:
         ranker: as the caller named it.
-        limits: of all topics.
-        costs: as the caller gave them.
-        diversity: as for `PerCost`; at 0 near-duplicates stay.
+        costs: whether the caller gave any.
+        diversity: as for `PerCost`.
         relevance: as for `PerCost`.
 
     Raises:
@@ -149,6 +144,6 @@ def per_cost_of(
     """
     if ranker is not None:
         raise ValueError("per_cost chooses by itself, got a ranker, too: leave one of them out")
-    if costs is None:
+    if not costs:
         raise ValueError("per_cost divides by costs=, got none: give costs and budget, or leave per_cost out")
-    return PerCost(diversity, relevance), replace(limits, near_duplicates=None) if diversity == 0 else limits
+    return PerCost(diversity, relevance)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
+from srd_agents.pipeline.arguments import Knobs
 from srd_agents.pipeline.capabilities import (
     check_uses_subtopics,
     puts_copies_last,
@@ -24,11 +25,12 @@ from srd_agents.pipeline.diversified import Diversified, one_over_rank
 from srd_agents.pipeline.documents import Gaps, lacking, warn_lacking
 from srd_agents.pipeline.explanation import kept
 from srd_agents.pipeline.given import Given, topic_of
-from srd_agents.pipeline.limits import Limits, show
+from srd_agents.pipeline.limits import COPIES, Limits, show
 from srd_agents.pipeline.naming import Named
 from srd_agents.pipeline.per_cost import PerCost, per_cost_of
+from srd_agents.pipeline.safe import SafeConfig
 from srd_agents.registry import RANKERS, load_ranker
-from srd_gym.checks import name_of, refuse_class
+from srd_gym.checks import check_integer, check_number, name_of, refuse_class
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
@@ -40,57 +42,74 @@ DEFAULT_RANKER = "safe"
 """Ranker where none is named. It needs no labels, query vector, scores or subtopics."""
 
 
-class Chooser:
-    """A ranker and what limits its rankings.
+_PLAIN = frozenset({type(None), bool, int, float, str})
+"""Types of values that cannot change."""
 
-    Args:
-        ranker: as for `diversify`.
-        limits: of all topics; rankings at diversity 0 are left as they are, near-duplicates included.
-        diversity: as for `diversify`.
-        relevance: as for `diversify`.
-        per_cost: as for `diversify`.
-        subtopics: whether any are named.
-        costs: what the caller says of costs; None: there are none.
-        option: what the caller calls the diversity, for errors.
-        strict: as for `diversify`.
+
+@dataclass(kw_only=True, eq=False)
+class RankingRequest(Knobs):
+    """A ranker, as it is to rank, and the limits of its rankings: of any number of topics, checked when it is made.
 
     Raises:
-        TypeError: no ranker, or diversity is no number.
-        ValueError: an unknown ranker, one that cannot use subtopics or diversity, or diversity out of range.
+        TypeError: no ranker, or an argument of another type.
+        ValueError: an unknown ranker, one that cannot use what is given, a value out of range, one of a pair without
+            the other, or what belongs to none.
     """
 
-    def __init__(
-        self,
-        ranker: PathLike | Ranker | None,
-        limits: Limits,
-        *,
-        diversity: float | None = None,
-        relevance: str | None = None,
-        per_cost: object = False,
-        subtopics: bool = False,
-        costs: Any = None,
-        option: str = "diversity",
-        strict: bool = False,
-    ) -> None:
-        self.relevance, self.strict = relevance, strict
-        self._unnamed: Chooser | None = None
-        if not isinstance(per_cost, bool | None):
-            raise TypeError(f"per_cost must be True or False, got {as_text(per_cost)}")
-        if per_cost:
-            self.ranker, self.limits = per_cost_of(ranker, limits, costs, diversity, relevance)
+    ranker: PathLike | Ranker | None = None
+    """As for `diversify`, and so is the following."""
+    diversity: float | None = None
+    subtopics: bool = False
+    """Whether topics have any, and so are the following."""
+    groups: bool = False
+    costs: bool = False
+    called: Mapping[str, str] = field(default_factory=dict)
+    """The caller's words for "diversity", "groups" and "costs", for errors."""
+    made: Ranker = field(init=False)
+    """The ranker, ready to rank."""
+    limits: Limits = field(init=False)
+    """Those that do not depend on a topic; at diversity 0, the order of relevance, near-duplicates stay."""
+
+    def __post_init__(self) -> None:
+        self._check_limits()
+        copies = None if self.diversity == 0 else self.near_duplicates
+        of_groups: dict[str, Any] = {"max_per_group": self.max_per_group or 0, "fill": bool(self.fill)}
+        self.limits = Limits(near_duplicates=copies, budget=float(self.budget or 0.0), **of_groups)
+        self._unnamed: RankingRequest | None = None
+        if self.per_cost:
+            self.made = per_cost_of(self.ranker, self.costs, self.diversity, self.relevance)
             return
-        alone = limits.near_duplicates is None
-        weighed = (relevance, diversity, option)
-        if _is_kept(ranker, *weighed):
-            self.ranker = _of_a_name(ranker, alone, subtopics, *weighed)
-        else:
-            self.ranker = _weighed(as_ranker(ranker), alone, subtopics, *weighed)
-        # The order of relevance holds copies too.
-        self.limits = replace(limits, near_duplicates=None) if diversity == 0 else limits
-        if subtopics and ranker is not None:  # which may rank no topic without subtopics
-            self._unnamed = Chooser(
-                None, limits, diversity=diversity, relevance=relevance, option=option, strict=strict
+        ranker = with_relevance(as_ranker(self.ranker), self.relevance)
+        if self.subtopics:
+            check_uses_subtopics(ranker)
+        if self.near_duplicates is None and puts_copies_last(ranker):
+            ranker = ranker.with_copies(None)
+        self.made = with_diversity(ranker, self.diversity, self.called.get("diversity", "diversity"))
+        if self.subtopics and self.ranker is not None:  # which may rank no topic without subtopics
+            self._unnamed = replace(self, ranker=None, subtopics=False)
+
+    def _check_limits(self) -> None:
+        """Refuse limits that mean nothing."""
+        groups, costs = self.called.get("groups", "groups"), self.called.get("costs", "costs")
+        if self.groups == (self.max_per_group is None):
+            raise ValueError(f"{groups} and max_per_group belong together, got only one of them; give both or neither")
+        if self.costs == (self.budget is None):
+            raise ValueError(f"{costs} and budget belong together, got only one of them; give both or neither")
+        if not isinstance(self.fill, bool | np.bool_):
+            raise TypeError(f"fill must be True or False, got {as_text(self.fill)}")
+        if self.fill and not self.groups:
+            raise ValueError(
+                f"fill=True fills up with documents above max_per_group, got none: give {groups} and "
+                "max_per_group, or leave fill out"
             )
+        if self.max_per_group is not None:
+            check_integer("max_per_group", self.max_per_group, 1)
+        if self.budget is not None:
+            check_number("budget", self.budget, 0.0)
+        if self.near_duplicates is not COPIES:
+            SafeConfig(near_duplicates=self.near_duplicates)
+        if not isinstance(self.per_cost, bool | None):
+            raise TypeError(f"per_cost must be True or False, got {as_text(self.per_cost)}")
 
     def diversified(
         self, given: Sequence[Given], k: int, *, alone: bool = False, near: float | None = None
@@ -110,9 +129,9 @@ class Chooser:
             ValueError: shapes that do not match, no documents, numbers that are not finite, or what the ranker refuses.
         """
         if self._unnamed is not None and any(map(_is_unnamed, given)):
-            choosers = [self._unnamed if _is_unnamed(one) else self for one in given]
+            requests = [self._unnamed if _is_unnamed(one) else self for one in given]
             return [
-                own.diversified([one], k, alone=alone, near=near)[0] for own, one in zip(choosers, given, strict=True)
+                own.diversified([one], k, alone=alone, near=near)[0] for own, one in zip(requests, given, strict=True)
             ]
         topics, orders, limits, notes, lost = [], [], [], [], Counter[str]()
         for one in given:
@@ -126,7 +145,7 @@ class Chooser:
                 lost.update(gaps)
         warn_lacking(lost)
         rankings = self.show(topics, k, limits)
-        explain = getattr(self.ranker, "explain", lambda topic: f"ranked by {name_of(self.ranker)}")
+        explain = getattr(self.made, "explain", lambda topic: f"ranked by {name_of(self.made)}")
         results = []
         for place, (ranking, order, topic, limit) in enumerate(zip(rankings, orders, topics, limits, strict=True)):
             note, seen = "; ".join(filter(None, [explain(topic), *notes[place]])), limit.already_shown
@@ -140,9 +159,9 @@ class Chooser:
 
     def show(self, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[IntArray]:
         """Rankings of topics within their limits, as of `srd_agents.pipeline.limits.show`."""
-        if isinstance(self.ranker, PerCost):
-            return self.ranker.show(topics, k, limits)
-        return show(self.ranker, topics, k, limits)
+        if isinstance(self.made, PerCost):
+            return self.made.show(topics, k, limits)
+        return show(self.made, topics, k, limits)
 
 
 def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
@@ -172,38 +191,15 @@ def _is_unnamed(given: Given) -> bool:
     return isinstance(given.subtopics, Named) and not given.subtopics and given.subtopic_scores is None
 
 
-def _is_kept(ranker: object, *values: object) -> TypeGuard[str | None]:
-    """Whether the ranker of this name is made once: one of ours without a folder, as nothing of it can change."""
-    if ranker is not None and not (
+def requested(ranker: PathLike | Ranker | None, **options: Any) -> RankingRequest:
+    """`RankingRequest` of these options, made once where nothing of it can change: by the name of a ranker of ours."""
+    named = ranker is None or (
         isinstance(ranker, str) and ranker in RANKERS.built_in and ":" not in ranker and not os.path.isdir(ranker)
-    ):
-        return False
-    return all(isinstance(value, str | float | None) for value in values)
+    )
+    make: Callable[..., RankingRequest] = RankingRequest
+    if named and _PLAIN.issuperset(map(type, options.values())):
+        make = _kept
+    return make(ranker=ranker, **options)
 
 
-@lru_cache(maxsize=256, typed=True)
-def _of_a_name(
-    name: str | None, alone: bool, subtopics: bool, relevance: str | None, diversity: float | None, option: str
-) -> Ranker:
-    return _weighed(as_ranker(name), alone, subtopics, relevance, diversity, option)
-
-
-def _weighed(
-    ranker: Ranker, alone: bool, subtopics: bool, relevance: str | None, diversity: float | None, option: str
-) -> Ranker:
-    """The ranker as a caller wants it.
-
-    Args:
-        ranker: that is to rank.
-        alone: whether near-duplicates come wherever it puts them.
-        subtopics: whether any are named.
-        relevance: as for `diversify`.
-        diversity: as for `diversify`.
-        option: what the caller calls the diversity, for errors.
-    """
-    ranker = with_relevance(ranker, relevance)
-    if subtopics:
-        check_uses_subtopics(ranker)
-    if alone and puts_copies_last(ranker):
-        ranker = ranker.with_copies(None)
-    return with_diversity(ranker, diversity, option)
+_kept = lru_cache(maxsize=256, typed=True)(RankingRequest)

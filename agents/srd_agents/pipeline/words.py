@@ -50,7 +50,10 @@ def with_vectors(
         ValueError: neither vectors nor texts, more or fewer texts than documents, a query's vector beside texts without
             `embed`, or a document without a vector that has no score and whose text nothing embeds.
     """
-    vectors, texts, topic = given.doc_vectors, given.doc_texts, f"topic {shown(given.query_id)}: "
+    vectors, texts = given.doc_vectors, given.doc_texts
+    if texts is None and isinstance(vectors, np.ndarray):
+        return given, embed, ""
+    topic = f"topic {shown(given.query_id)}: "
     if texts is not None:
         texts = _one_each(texts, vectors, topic)
         given = given._replace(doc_texts=texts)

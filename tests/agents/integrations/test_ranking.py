@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,12 @@ from small_topics import adapted, refused
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.config import MMRConfig
 from srd_agents.integrations.ranking import (
-    LimitKeys,
+    Adapter,
     Model,
     Retrieved,
     Subtopics,
     at_once,
-    best_first,
-    chooser_of,
+    chosen,
     marked,
 )
 from srd_agents.pipeline.given import Given
@@ -34,25 +34,23 @@ QUERY = np.random.default_rng(1).normal(size=4).astype(np.float32)
 
 def test_mmr_ranks_where_only_a_weight_is_given_and_without_it_the_default() -> None:
     own = make_ranker("mmr", lambda_=0.1)
-    assert chooser_of(own).ranker is own
-    assert type(chooser_of(None).ranker).__name__ == "Safe"
+    assert Adapter(ranker=own).request().made is own
+    assert type(Adapter().request().made).__name__ == "Safe"
     for weight in ({"diversity": 0.25}, {"lambda_": 0.75}):
-        made: Any = chooser_of(None, **weight).ranker
+        made: Any = Adapter().request(**weight).made
         assert made.config == MMRConfig(lambda_=0.75, relevance="matched")
     for weight in ({"diversity": 1.5}, {"lambda_": 1.5}):
-        refused(
-            lambda weight=weight: chooser_of(None, **weight, option="Lambda"), "Lambda must be between 0 and 1, got 1.5"
-        )
+        refused(lambda weight=weight: Adapter().request(**weight, called="Lambda"), "Lambda must be .* 1, got 1.5")
 
 
 def test_relevance_without_scores() -> None:
     cosines = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1)
     by_cosine = np.argsort(-cosines, kind="stable")
-    weighing, other = chooser_of("mmr", 0.5), chooser_of(None, None)
+    weighing, other = Adapter(ranker="mmr").request(0.5), Adapter().request()
     expected = diversify(QUERY, VECTORS[by_cosine], 5, make_ranker("mmr")).indices
     assert adapted(weighing, 5, VECTORS, query_vector=QUERY)[0] == by_cosine[expected].tolist()
     assert adapted(other, 9, VECTORS, query_vector=QUERY, scores=[None] * 9)[0] == list(range(9))
-    by_rank = chooser_of("mmr", relevance="rank")
+    by_rank = Adapter(ranker="mmr", relevance="rank").request()
     ordered = adapted(by_rank, 5, VECTORS, query_vector=QUERY)[0]
     assert ordered == diversify(None, VECTORS, 5, "mmr", np.arange(9, 0, -1), relevance="rank").indices.tolist()
     scaled = adapted(weighing, 5, VECTORS)[0]
@@ -89,7 +87,7 @@ def test_subtopics_are_embedded_about_the_query_and_count() -> None:
 
     vectors = Subtopics("about", None, "").vectors(["cat", "jaguar car"], "jaguar", embed)
     assert asked == ["jaguar: cat", "jaguar car"]
-    chooser = chooser_of(None, None, named=True)
+    chooser = Adapter(subtopics="about").request()
     found = adapted(chooser, 5, VECTORS, scores=range(9, 0, -1), subtopics=vectors)[0]
     assert found == diversify(None, VECTORS, 5, scores=range(9, 0, -1), subtopics=vectors).indices.tolist()
     assert found != adapted(chooser, 5, VECTORS, scores=range(9, 0, -1))[0]
@@ -106,8 +104,11 @@ def test_odd_sources_of_subtopics_are_named(options: Any, error: type[Exception]
 
 
 def test_subtopics_need_a_ranker_that_uses_them_and_a_weight_alone_is_no_mmr_then() -> None:
-    assert isinstance(chooser_of(None, 0.5, named=True).ranker, Safe)
-    refused(lambda: chooser_of("mmr", 0.5, named=True), "'mmr' cannot use subtopics; .*: xquad, pm2, safe, vrisker")
+    assert isinstance(Adapter(subtopics="about").request(0.5).made, Safe)
+    refused(
+        lambda: Adapter(ranker="mmr", namer=len).request(0.5),
+        "'mmr' cannot use subtopics; .*: xquad, pm2, safe, vrisker",
+    )
     for held in (7, [7], {"cat": 1}):
         refused(
             lambda held=held: Subtopics("about", None, "").of("", [""], [{"about": held}]), "must hold a t", TypeError
@@ -117,8 +118,8 @@ def test_subtopics_need_a_ranker_that_uses_them_and_a_weight_alone_is_no_mmr_the
 @pytest.mark.parametrize(("given", "error", "message"), [
     ({"vectors": [[1, 2], None]}, ValueError, "document 1 has no embedding; do this"),
     ({"vectors": [[1, 2], [1, 2, 3]]}, ValueError, "rows of one length, got 2 numbers in row 0 and 3 in row 1"),
-    ({"scores": [1, None], "keys": LimitKeys(strict=True)}, ValueError, "document 1 has no score, and others have"),
-    ({"scores": [1, NAN], "keys": LimitKeys(strict=True)}, ValueError, "document 1 has no score, and others have"),
+    ({"scores": [1, None], "keys": Adapter(strict=True)}, ValueError, "document 1 has no score, and others have"),
+    ({"scores": [1, NAN], "keys": Adapter(strict=True)}, ValueError, "document 1 has no score, and others have"),
     ({"scores": [1, "2"]}, TypeError, "'jaguar': scores must hold numbers"),
     ({"scores": [1, float("inf")]}, ValueError, r"'jaguar': scores holds NaN or infinity \(first at row 1\)"),
     ({"vectors": [[1, 2], [1, float("nan")]]}, ValueError, r"'jaguar': doc_vectors holds NaN .*at row 1\)"),
@@ -130,7 +131,8 @@ def test_subtopics_need_a_ranker_that_uses_them_and_a_weight_alone_is_no_mmr_the
 @pytest.mark.parametrize("ranker", ["mmr", "safe"])
 def test_odd_documents_are_told_of_the_query(given: Any, error: type[Exception], message: str, ranker: str) -> None:
     asked: dict[str, Any] = {"vectors": [[1, 2], [2, 1]], "query_vector": [1, 2], "ids": ["a", None]} | given
-    refused(lambda: adapted(chooser_of(ranker, keys=asked.get("keys")), 2, **asked, remedy="do this"), message, error)
+    request = replace(asked.get("keys", Adapter()), ranker=ranker).request()
+    refused(lambda: adapted(request, 2, **asked, remedy="do this"), message, error)
 
 
 LIMITS = {"group_key": "site", "max_per_group": 1, "cost_key": "tokens", "budget": 3, "shown_key": "seen", "fill": True}
@@ -141,15 +143,14 @@ PLACES = [{"site": "ab"[i % 2], "tokens": 1, "seen": i == 0} for i in range(9)]
 @pytest.mark.parametrize("ranker", ["mmr", None])
 def test_limits_come_from_the_metadata(ranker: Any, scores: Any) -> None:
     """Also where documents without scores are sorted by their cosine first."""
-    keys = LimitKeys(**LIMITS)
-    chooser = chooser_of(ranker, keys=keys)
+    keys = Adapter(**LIMITS, ranker=ranker)
+    chooser = keys.request()
     places, filled = adapted(chooser, 4, VECTORS, query_vector=QUERY, scores=scores, keys=keys, metadata=PLACES)
     relevance = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1) if ranker and scores is None else range(9, 0, -1)
     given: dict[str, Any] = {"groups": ["a", "b"] * 4 + ["a"], "max_per_group": 1, "costs": [1] * 9, "budget": 3}
     wanted = diversify(QUERY, VECTORS, 4, ranker, relevance, **given, already_shown=[0], fill=True)
     assert (places, filled) == (wanted.indices.tolist(), wanted.filled.tolist())
     assert filled == [False, True, True]
-    assert LimitKeys(**keys.limit_options()).limits() == keys.limits()
     assert marked(PLACES[0]) == {**PLACES[0], "filled": True}
     assert "filled" not in PLACES[0]
 
@@ -165,8 +166,8 @@ def test_limits_come_from_the_metadata(ranker: Any, scores: Any) -> None:
 ])  # fmt: skip
 def test_odd_limits_are_named(options: Any, error: type[Exception], message: str) -> None:
     def limit() -> None:
-        keys = LimitKeys(**options)
-        adapted(chooser_of(None, keys=keys), 4, VECTORS, scores=range(9), keys=keys, metadata=PLACES)
+        keys = Adapter(**options)
+        adapted(keys.request(), 4, VECTORS, scores=range(9), keys=keys, metadata=PLACES)
 
     refused(limit, message, error)
 
@@ -208,31 +209,31 @@ def test_without_a_model_documents_are_compared_by_their_words() -> None:
     pytest.importorskip("sklearn")
     for scores in (None, [1.0, 3.0, 2.0]):
         given = Given("car", (None,) * 3, None, [None] * 3, scores or [None] * 3, query_text="car", doc_texts=TEXTS)
-        of = LimitKeys().each_once("document", range(3), given, [{}] * 3)
+        of = Adapter().each_once("document", range(3), given, [{}] * 3)
         ready = at_once(Subtopics(None, None, "").prepared(of, None))
         wanted = diversify(None, None, 3, "mmr", scores, texts=TEXTS, query_text="car", diversity=0.5).indices.tolist()
-        assert [place for place, _ in best_first(chooser_of(None, 0.5), 3, of, ready)] == wanted
+        assert [place for place, _ in chosen(Adapter().request(0.5), 3, of, ready)] == wanted
 
 
 def test_a_document_without_a_vector_is_ranked_by_its_score() -> None:
     vectors = [None if i == 2 else vector for i, vector in enumerate(VECTORS.tolist())]
     with pytest.warns(UserWarning, match="'jaguar': 1 of 9 documents have no vector and are ranked by their scores"):
-        assert adapted(chooser_of(None), 9, vectors, scores=range(9, 0, -1))[0] == list(range(9))
+        assert adapted(Adapter().request(), 9, vectors, scores=range(9, 0, -1))[0] == list(range(9))
 
 
 @pytest.mark.parametrize("lost", [None, NAN, np.float32("nan")])
 def test_what_a_document_lacks_ends_no_request(lost: Any) -> None:
-    keys = LimitKeys(group_key="site", max_per_group=2, cost_key="tokens", budget=40)
+    keys = Adapter(group_key="site", max_per_group=2, cost_key="tokens", budget=40)
     metadata = [{"site": "ab"[i % 2], "tokens": i + 1} for i in range(9)]
     metadata[3] = {"site": lost, "tokens": lost} | ({} if lost is None else {"other": 1})
     scores = [9.0, 8, lost, 6, 5, 4, 3, 2, 1]
     with pytest.warns(UserWarning, match="out a score, .*: 1; .*cost, .*: 1; .*group, .*: 1; strict=True") as told:
-        places, _ = adapted(chooser_of(None, keys=keys), 9, VECTORS, scores=scores, keys=keys, metadata=metadata)
+        places, _ = adapted(keys.request(), 9, VECTORS, scores=scores, keys=keys, metadata=metadata)
     assert len(told) == 1
     assert places == [0, 1, 3, 4, 5]  # 1 + 2 + 9 + 5 + 6, as the largest cost is 9
-    strict = LimitKeys(group_key="site", max_per_group=2, strict=True)
+    strict = Adapter(group_key="site", max_per_group=2, strict=True)
     refused(
-        lambda: adapted(chooser_of(None, keys=strict), 9, VECTORS, keys=strict, metadata=metadata),
+        lambda: adapted(strict.request(), 9, VECTORS, keys=strict, metadata=metadata),
         "document 3 has no group",
     )
 
@@ -242,7 +243,7 @@ def test_an_id_is_one_document_with_the_best_score_and_what_some_of_it_have() ->
     vectors = [None, *VECTORS[1:5], VECTORS[0], None]
     ids: tuple[Any, ...] = ("a", "b", "c", None, None, "a", None)
     scores = [0.2, 0.8, 0.7, 0.6, 0.5, 0.9, 0.1]
-    keys = LimitKeys(cost_key="tokens", budget=9, shown_key="seen")
+    keys = Adapter(cost_key="tokens", budget=9, shown_key="seen")
     metadata: Any = [{"tokens": 4}, {"tokens": 1}, {"tokens": 1, "seen": True}, *[{"tokens": 1}] * 2, {}, {"tokens": 1}]
     given = Given("jaguar", ids, doc_vectors=vectors, scores=scores)
     of = keys.each_once("document", range(7), given, metadata)
@@ -251,9 +252,9 @@ def test_an_id_is_one_document_with_the_best_score_and_what_some_of_it_have() ->
     assert of.given.costs == [4, 1, 1, 1, 1, 1]
     assert of.given.already_shown == [False, False, True, False, False, False]
     with pytest.warns(UserWarning, match="1 of 6 documents have no vector"):
-        shown = [place for place, _ in best_first(chooser_of(None, keys=keys), 9, of, of.given)]
+        shown = [place for place, _ in chosen(keys.request(), 9, of, of.given)]
     assert shown == [5, 1, 3, 4, 6]
-    strict = LimitKeys(strict=True)
+    strict = Adapter(strict=True)
     message = r"document 5 \(id 'a'\) is duplicated; keep one document of an id"
     refused(lambda: strict.each_once("document", range(7), given, metadata), message)
 

@@ -11,7 +11,7 @@ import pytest
 from small_topics import Own, adapted, refused
 
 from srd_agents import diversify
-from srd_agents.integrations.ranking import chooser_of
+from srd_agents.integrations.ranking import Adapter
 from srd_agents.pipeline.capabilities import rankers_with
 
 DOCUMENTS = np.eye(5)[[0, 0, 1, 2, 3]]
@@ -103,16 +103,16 @@ def test_they_take_what_they_say(ranker: Any, given: Any, expected: list[int]) -
 ])  # fmt: skip
 def test_one_that_does_not_say_so_gets_an_error(given: Any, message: str) -> None:
     refused(lambda: diversify(None, DOCUMENTS, 3, backwards, **given), message)
-    asked: Any = {"named": True} if "subtopics" in given else given
-    refused(lambda: chooser_of(backwards, **asked), message)
+    adapter = Adapter(ranker=backwards, subtopics="key" if "subtopics" in given else None)
+    refused(lambda: adapter.request(given.get("diversity")), message)
 
 
 def test_they_take_part_in_adapters() -> None:
     rest: Any = {"query_vector": DOCUMENTS[3]}
-    assert adapted(chooser_of(Weighed(), 0.9), 5, DOCUMENTS, **rest)[0] == [4, 3, 2, 1, 0]
+    assert adapted(Adapter(ranker=Weighed()).request(0.9), 5, DOCUMENTS, **rest)[0] == [4, 3, 2, 1, 0]
     # Without scores the query's cosine puts the fourth first, for a ranker that weighs it.
-    assert adapted(chooser_of(Named()), 2, DOCUMENTS, **rest)[0] == [3, 0]
-    assert adapted(chooser_of(Steps()), 2, DOCUMENTS, **rest)[0] == [4, 0]
+    assert adapted(Adapter(ranker=Named()).request(), 2, DOCUMENTS, **rest)[0] == [3, 0]
+    assert adapted(Adapter(ranker=Steps()).request(), 2, DOCUMENTS, **rest)[0] == [4, 0]
 
 
 def test_the_page_names_the_rankers_that_take_a_diversity() -> None:

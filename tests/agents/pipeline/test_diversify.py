@@ -19,7 +19,7 @@ from scipy import sparse
 from small_topics import Own, adapted, refused
 
 from srd_agents import Diversified, diversify, load_ranker, make_ranker
-from srd_agents.integrations.ranking import chooser_of
+from srd_agents.integrations.ranking import Adapter
 from srd_agents.pipeline.request import DEFAULT_RANKER
 from srd_gym.data import generate
 from srd_gym.topic import Topic
@@ -445,7 +445,7 @@ RISING: tuple[Any, ...] = (
 
 
 def by_adapter(scores: Any) -> list[int]:
-    return adapted(chooser_of("mmr", 0), 5, np.eye(5), scores=list(scores))[0]
+    return adapted(Adapter(ranker="mmr").request(0), 5, np.eye(5), scores=list(scores))[0]
 
 
 def by_line(scores: Any) -> list[int]:

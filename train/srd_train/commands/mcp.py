@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from srd_agents import diversify
-from srd_agents.heuristic.config import KINDS
+from srd_agents.pipeline.arguments import ARGUMENTS as SHARED
 from srd_agents.pipeline.subtopics import texts_of
 from srd_agents.pipeline.words import checked_texts
 from srd_gym.checks import check_option
@@ -27,38 +27,17 @@ query may mean or ask about: that helps most. Without subtopics and diversity, r
 near-duplicates come last."""
 
 
-def _one(kind: str, about: str, **more: Any) -> dict[str, Any]:
-    return {"type": kind, "description": about, **more}
-
-
-def _list(of: Any, about: str) -> dict[str, Any]:
-    return {"type": "array", "items": of if isinstance(of, dict) else {"type": of}, "description": about}
-
-
-_VECTOR = {"type": "array", "items": {"type": "number"}}
-_RATINGS = {"type": "array", "items": {"type": ["number", "null"]}}
-_TEXT_OR_VECTOR = {"anyOf": [{"type": "string"}, _VECTOR]}
 ARGUMENTS: dict[str, dict[str, Any]] = {
-    "query_text": _one("string", "The query; with texts it tells relevance where there are no scores."),
-    "texts": _list("string", "The results' texts. Without doc_vectors they are compared by their words."),
-    "query_vector": _list("number", "The query's embedding, of the model of doc_vectors."),
-    "doc_vectors": _list(_VECTOR, "The results' embeddings, one each."),
-    "scores": _list("number", "The search's score of each result, higher is better."),
-    "subtopics": _list(_TEXT_OR_VECTOR, "Likeliest first: texts, or beside doc_vectors embeddings."),
-    "subtopic_scores": _list(_RATINGS, "Each result's rating for each subtopic, higher is more; null: not rated."),
-    "groups": _list(["string", "integer"], "The site, author or document of each result."),
-    "max_per_group": _one("integer", "Results shown of a group at most.", minimum=1),
-    "costs": _list("number", "What each result costs, such as its tokens."),
-    "budget": _one("number", "What the results chosen may cost in all.", minimum=0),
-    "per_cost": _one("boolean", "Whether to choose what is worth most for the budget, by value per cost."),
-    "already_shown": _list("integer", "Positions of results shown before; they are not shown again."),
-    "k": _one("integer", "Results wanted.", minimum=1, default=10),
-    "relevance": _one("string", "What diversity weighs; left out: scores, scaled as cosines.", enum=list(KINDS)),
-    "diversity": _one("number", "0: order of relevance, 1: difference only; left out: safe.", minimum=0, maximum=1),
+    name: {"description": each.about, **each.schema} for name, each in SHARED.items() if each.schema
 }
+"""Those of `diversify` that JSON can hold."""
 _FIRST = {"texts": ["a text", "another one"], "subtopics": ["a sense"]}
 """A call that imports and makes ready what others need."""
-_RESULT = {"indices": _list("integer", "Positions of the chosen results, from 0, best first.")}
+_INDICES = {
+    "type": "array",
+    "items": {"type": "integer"},
+    "description": "Positions of the chosen results, from 0, best first.",
+}
 
 
 def diversify_results(arguments: Mapping[str, Any]) -> list[int]:
@@ -132,7 +111,7 @@ async def _serve() -> None:
     from mcp.server.stdio import stdio_server
 
     schema = {"type": "object", "properties": ARGUMENTS, "additionalProperties": False}
-    result = {"type": "object", "properties": _RESULT, "required": ["indices"]}
+    result = {"type": "object", "properties": {"indices": _INDICES}, "required": ["indices"]}
     tool = types.Tool(name=TOOL, description=_ABOUT, input_schema=schema, output_schema=result)
 
     async def listed(*_: Any) -> types.ListToolsResult:

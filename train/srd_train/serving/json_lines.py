@@ -11,26 +11,29 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.pipeline.arguments import ARGUMENTS
 from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.given import Given, ready_to_rank
-from srd_agents.pipeline.limits import Limits, array_of, row_of
-from srd_agents.pipeline.request import Chooser
+from srd_agents.pipeline.limits import array_of, row_of
+from srd_agents.pipeline.request import RankingRequest
 from srd_agents.pipeline.subtopics import texts_of, weights_apart
 from srd_gym.checks import check_integer, falling, unknown
 from srd_gym.dtypes import IntArray
+from srd_gym.protocols import Ranker
 from srd_gym.reading import json_value, shown, with_type
 from srd_gym.topic import Topic, TopicSet
 from srd_train.serving.models import Model
 
 REQUIRED = ("query_id", "doc_ids")
-_OF_TOPIC = (
-    "doc_vectors", "query_vector", "retrieval_scores", "query_text", "doc_texts", "subtopics", "subtopic_weights",
-    "subtopic_scores",
-)  # fmt: skip
-_LIMITS = ("groups", "max_per_group", "fill", "costs", "budget", "per_cost", "already_shown", "diversity", "relevance")
-OPTIONAL = ("k", *_OF_TOPIC, *_LIMITS)
+_CALLED = {"scores": "retrieval_scores", "texts": "doc_texts"}
+"""Words of lines, where they are others than those of `diversify`."""
+OPTIONAL = tuple(_CALLED.get(name, name) for name, each in ARGUMENTS.items() if each.schema)
 """Further keys of a line."""
-_OF_DOCUMENTS = ("doc_vectors", "doc_texts", "retrieval_scores", "subtopic_scores", "groups", "costs", "already_shown")
+_OF_REQUEST = tuple(name for name, each in ARGUMENTS.items() if each.schema and not each.shape and name != "k")
+_LIMITS = (*_OF_REQUEST, "groups", "costs", "already_shown")
+_OF_DOCUMENTS = tuple(
+    _CALLED.get(name, name) for name, each in ARGUMENTS.items() if each.shape.strip("[")[:1] in ("N", "P")
+)
 _KEYS = (*REQUIRED, *OPTIONAL)
 OnError = Literal["stop", "skip", "record"]
 """Treatment of a line that cannot be ranked: the end, a notice, or an object with its number and the error."""
@@ -134,7 +137,7 @@ class _LineRanker:
 
     def __init__(self, model: Model, k: int, pass_through: Collection[str]) -> None:
         self._model, self._k, self._pass_through = model, k, pass_through
-        self._plain = Chooser(model.ranker, self._asked(_NOTHING))
+        self._plain = self._request(_NOTHING)
 
     def rank(self, content: Mapping[str, Any]) -> dict[str, list[str | int]]:
         """The answer without its query: ids of the documents to show, best first, as they came.
@@ -150,18 +153,15 @@ class _LineRanker:
         given = _with_a_document(given) if nothing else given
         limits = {key: given.pop(key, None) for key in _LIMITS}
         topic, order = topic_of(given) if nothing else self._topic(given)
-        chooser = self._plain
+        request = self._plain
         if topic.n_subtopics or limits != _NOTHING:
-            weighed = {key: limits[key] for key in ("diversity", "relevance", "per_cost", "costs")}
-            # per_cost chooses in place of the command's ranker
-            ranker = None if limits["per_cost"] else self._model.ranker
-            chooser = Chooser(ranker, self._asked(limits), subtopics=topic.n_subtopics > 0, **weighed)
+            request = self._request(limits, subtopics=topic.n_subtopics > 0)
         if nothing:
-            return {"ranking": [], "filled": []} if chooser.limits.fill else {"ranking": []}
+            return {"ranking": [], "filled": []} if request.limits.fill else {"ranking": []}
         shown_before = _positions(given["doc_ids"], limits["already_shown"])
         told = Given(topic.query_id, groups=limits["groups"], costs=limits["costs"], already_shown=shown_before)
-        limit = chooser.limits.of(topic, order, told)
-        (ranking,) = chooser.show([topic], k, [limit])
+        limit = request.limits.of(topic, order, told)
+        (ranking,) = request.show([topic], k, [limit])
         ids = given["doc_ids"]
         shown_now = [ids[i] for i in (ranking if order is None else order[ranking]).tolist()]
         if not limit.fill:
@@ -180,13 +180,16 @@ class _LineRanker:
             raise ValueError("subtopics are texts: give their embeddings, or subtopic_scores for each document")
         return topic, order
 
-    def _asked(self, limits: Mapping[str, Any]) -> Limits:
-        """The limits of a line that do not depend on its documents."""
-        ranker = self._model.ranker
+    def _request(self, limits: Mapping[str, Any], *, subtopics: bool = False) -> RankingRequest:
+        """The request of a line; where it says nothing of near-duplicates, the ranker does."""
+        ranker: Ranker | None = self._model.ranker
         copies = ranker.copies if puts_copies_last(ranker) else None
-        named = ("groups", "max_per_group", "costs", "budget")
-        fill = limits["fill"] is not None and limits["fill"]
-        return Limits.asked(near_duplicates=copies, fill=fill, **{key: limits[key] for key in named})
+        asked: dict[str, Any] = {"near_duplicates": copies}
+        asked |= {name: limits[name] for name in _OF_REQUEST if limits[name] is not None}
+        asked |= {name: limits[name] is not None for name in ("groups", "costs")}
+        if limits["per_cost"]:
+            ranker = None  # it chooses in place of the command's ranker
+        return RankingRequest(ranker=ranker, subtopics=subtopics, strict=True, **asked)
 
     def _known(self, content: Mapping[str, Any]) -> dict[str, Any]:
         """Fields of a line, without nulls and those passed through.

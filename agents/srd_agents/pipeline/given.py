@@ -95,7 +95,8 @@ def _is_alone(doc_vectors: Any, texts: Any) -> bool:
             raise ValueError("there are no documents; give doc_vectors ([N, F]), or texts (N of them)")
         each_lists = hasattr(texts, "__len__") and all(isinstance(each, Sized | None) for each in texts)
         return not each_lists or not len(texts) or any(isinstance(each, str | bytes | Mapping) for each in texts)
-    dimensions = _dimensions(doc_vectors)
+    plain = type(doc_vectors) is np.ndarray and doc_vectors.ndim > 1
+    dimensions = doc_vectors.ndim if plain else _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(
             "doc_vectors must be [N, F] (one topic), or [B, N, F] or B arrays [N, F] (a batch), "

@@ -179,8 +179,10 @@ def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limit
         ValueError: what the ranker refuses, or an answer of it that is no ranking.
     """
     rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker, k)
-    if puts_copies_last(ranker) and all(limit.only_copies(ranker.copies) for limit in limits):
-        return rankings
+    if puts_copies_last(ranker):
+        copies = ranker.copies
+        if all(limit.only_copies(copies) for limit in limits):
+            return rankings
     return [
         ranking if limit.kept_by(topic, ranking) else limit.choose(topic, k, progress_of(ranker, topic))
         for topic, ranking, limit in zip(topics, rankings, limits, strict=True)
@@ -204,6 +206,8 @@ def array_of(
         TypeError: something of another type.
         ValueError: no array, masked values, or one that holds NaN or infinity.
     """
+    if may_lack and type(values) is np.ndarray and values.dtype.kind in kinds:  # as most are
+        return values
     try:
         array = numbers_of(name, values, kinds, what, lacks=name == "subtopic_scores")
         if array.ndim and not may_lack and not all_finite(array):

@@ -140,10 +140,11 @@ class RankingRequest(Knobs):
             topics.append(topic)
             orders.append(order)
             limits.append(self.limits.of(topic, order, one, gaps, alone=alone))
-            notes.append([one.note, *lacking(gaps)])
+            notes.append([one.note, *(lacking(gaps) if gaps else ())])
             if gaps:
                 lost.update(gaps)
-        warn_lacking(lost)
+        if lost:
+            warn_lacking(lost)
         rankings = self.show(topics, k, limits)
         explain = getattr(self.made, "explain", lambda topic: f"ranked by {name_of(self.made)}")
         results = []

@@ -148,7 +148,7 @@ class Safe:
             return self._made(MMR), "diversified as far as asked, by MMR"
         if scored:
             order = "the scores" if self._relevance is None else f"relevance ({self._relevance})"
-            last = "" if self.copies is None else ", near-duplicates last"
+            last = "" if self.config.near_duplicates is None else ", near-duplicates last"
             why = (
                 f"kept the order of {order}{last}: without named subtopics nothing tried is safely better; "
                 "naming subtopics or setting a diversity changes it"

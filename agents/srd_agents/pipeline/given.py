@@ -215,44 +215,34 @@ def plainly(error: Exception) -> None:
         error.args = (str(error).removeprefix("topic '0': ").replace("topic '0'", "this query"),)
 
 
-def topic_of(given: Given, gaps: Gaps) -> tuple[Topic, IntArray | None]:
+def topic_of(given: Given, gaps: Gaps, scores: str = "scores") -> tuple[Topic, IntArray | None]:
     """The topic that a ranker is to see: an unlabelled one, its candidates in the order of their scores.
 
     Args:
         given: the topic as a caller has it.
         gaps: takes note of missing scores.
+        scores: the caller's word for them, for errors.
 
     Returns:
         The topic, and for each of its candidates its position among the documents given (None: the same).
     """
-    documents = array_of(given.query_id, "doc_vectors", given.doc_vectors, may_lack=True)
-    ids = _numbered(len(documents)) if given.doc_ids is None else given.doc_ids
+    ids, documents = given.doc_ids, given.doc_vectors
+    if documents is not None:
+        documents = array_of(given.query_id, "doc_vectors", documents, may_lack=True)
+    if ids is None:
+        ids = _numbered(len(documents))
+    count = len(ids)
     order = first_stage = None
     if given.scores is not None:
-        first_stage, order = scores_of(given.query_id, "scores", given.scores, len(documents), gaps)
+        first_stage, order = scores_of(given.query_id, scores, given.scores, count, gaps)
         if first_stage is not None and order is not None:
-            # The topic checks them sorted, where a row in an error would be another one.
-            documents = array_of(given.query_id, "doc_vectors", documents).take(order, axis=0)
+            if documents is not None:  # the topic checks them sorted, where a row in an error would be another one
+                documents = array_of(given.query_id, "doc_vectors", documents).take(order, axis=0)
             first_stage = first_stage[order]
     elif given.ordered:
-        first_stage = np.arange(len(documents), 0, -1)
+        first_stage = np.arange(count, 0, -1)
     if order is not None and given.doc_ids is not None:
         ids = tuple([ids[i] for i in order.tolist()])
-    told, named, rated = list[str](), None, None
-    if given.subtopics is not None:
-        told = texts_of(given.subtopics)
-        named = None if told else _named(given)
-    if given.subtopic_scores is not None:
-        rated = _rated(given, len(documents))
-    count = len(told) or (len(named) if named is not None else 0 if rated is None else rated.shape[1])
-    weights = given.subtopic_weights
-    if weights is not None:
-        weights = array_of(given.query_id, "subtopic_weights", weights, may_lack=True)
-    if not count and weights is not None and weights.size:
-        raise ValueError(
-            f"topic {as_text(given.query_id)}: subtopic_weights weigh subtopics, got none; give subtopics or "
-            "subtopic_scores, or leave subtopic_weights out"
-        )
     texts = given.doc_texts
     if texts is not None and order is not None:
         texts = [texts[i] for i in order.tolist()]
@@ -264,13 +254,32 @@ def topic_of(given: Given, gaps: Gaps) -> tuple[Topic, IntArray | None]:
         doc_texts=texts,
         doc_vectors=documents,
         retrieval_scores=first_stage,
-        subtopic_ids=_numbered(count),
-        subtopic_texts=tuple(told) or None,
-        subtopic_vectors=named,
-        subtopic_weights=weights,
-        subtopic_scores=rated if rated is None or order is None else rated[order],
+        **_subtopics(given, order, count),
     )
     return topic, order
+
+
+def _subtopics(given: Given, order: IntArray | None, documents: int) -> dict[str, Any]:
+    """The fields of a topic that say what its subtopics are."""
+    told = [] if given.subtopics is None else texts_of(given.subtopics)
+    named = None if told or given.subtopics is None else _named(given)
+    rated = None if given.subtopic_scores is None else _rated(given, documents)
+    count = len(told) or (len(named) if named is not None else 0 if rated is None else rated.shape[1])
+    weights = given.subtopic_weights
+    if weights is not None:
+        weights = array_of(given.query_id, "subtopic_weights", weights, may_lack=True)
+        if not count and weights.size:
+            raise ValueError(
+                f"topic {as_text(given.query_id)}: subtopic_weights weigh subtopics, got none; give subtopics or "
+                "subtopic_scores, or leave subtopic_weights out"
+            )
+    return {
+        "subtopic_ids": _numbered(count),
+        "subtopic_texts": tuple(told) or None,
+        "subtopic_vectors": named,
+        "subtopic_weights": weights,
+        "subtopic_scores": rated if rated is None or order is None else rated[order],
+    }
 
 
 def _named(given: Given) -> NDArray[Any] | None:

@@ -221,8 +221,8 @@ SIX = base64.b64encode(np.arange(6, dtype="<f4").tobytes()).decode()
     ({"doc_ids": ["a"], "doc_vectors": [SIX] * 2, "query_vector": None}, "doc_vectors has shape (2, 6), expected (1,"),
     ({"query_vector": [SIX] * 2}, "query_vector has shape (2, 6), expected (2,)"),
     ({"subtopics": {"float32": [SIX] * 2}}, "subtopic_vectors has shape (2, 6), expected (2, 2)"),
-    ({"subtopic_scores": [SIX] * 2}, "subtopic_scores has shape (2, 6), expected (3, 6)"),
-    ({"subtopic_scores": [[1, 0]] * 2}, "subtopic_scores has shape (2, 2), expected (3, 2)"),
+    ({"subtopic_scores": [SIX] * 2}, "subtopic_scores have shape (2, 6), expected (3, S)"),
+    ({"subtopic_scores": [[1, 0]] * 2}, "subtopic_scores have shape (2, 2), expected (3, S)"),
 ])  # fmt: skip
 def test_rows_of_base64_are_counted_and_not_their_numbers(srd: Srd, feed: Any, line: Any, expected: str) -> None:
     feed({**LINE, **line})
@@ -288,7 +288,7 @@ def test_where_nothing_was_retrieved_nothing_is_shown(srd: Srd, feed: Any) -> No
     ({"diversity": 2}, "between 0 and 1"),
     ({"relevance": "scord"}, "Did you mean scores"),
     ({"subtopics": [[1, 2]]}, "ranker 'mmr' cannot use subtopics"),
-    ({"query_vector": [[1, 2]]}, "query_vector has shape (1, 2)"),
+    ({"query_vector": [[1, 2]] * 2}, "query_vector has shape (2, 2)"),
     ({"query_vector": ["a"]}, "query_vector: not base64"),
     ({"query_text": 7}, "query_text must be text"),
     ({"query_id": 1.5}, "query_id must be text or whole numbers"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import binascii
-import dataclasses
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -14,10 +13,11 @@ from numpy.typing import NDArray
 from srd_agents.pipeline.arguments import ARGUMENTS
 from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.given import Given, ready_to_rank
-from srd_agents.pipeline.limits import array_of, row_of
+from srd_agents.pipeline.given import topic_of as _topic_of
+from srd_agents.pipeline.limits import array_of
 from srd_agents.pipeline.request import RankingRequest
 from srd_agents.pipeline.subtopics import texts_of, weights_apart
-from srd_gym.checks import check_integer, falling, unknown
+from srd_gym.checks import check_integer, unknown
 from srd_gym.dtypes import IntArray
 from srd_gym.protocols import Ranker
 from srd_gym.reading import json_value, shown, with_type
@@ -169,11 +169,13 @@ class _LineRanker:
         filled = limit.filled(ranking).tolist()
         return {"ranking": shown_now, "filled": [name for name, above in zip(shown_now, filled, strict=True) if above]}
 
-    def _topic(self, given: dict[str, Any]) -> tuple[Topic, IntArray | None]:
+    def _topic(self, content: dict[str, Any]) -> tuple[Topic, IntArray | None]:
         """`topic_of` with what the ranker needs of it."""
-        topic, order = topic_of(given)
+        topic, order = topic_of(content)
         if self._model.compares_words and topic.doc_vectors is None and topic.doc_texts is not None:
-            topic, order = topic_of(given | _by_words(given))
+            named = not {"subtopics", "subtopic_scores"}.isdisjoint(content)
+            (given,) = ready_to_rank([given_of(content)], None, named=named, alone=True)
+            topic, order = _topic_of(given, None, "retrieval_scores")
         if self._model.vectorizer is not None:
             (topic,) = self._model.vectorizer.apply(TopicSet([topic], name="topics"))
         elif topic.subtopic_texts is not None and topic.subtopic_scores is None:
@@ -219,19 +221,6 @@ def _with_a_document(given: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in given.items() if key not in dropped} | {"doc_ids": [""]}
 
 
-def _by_words(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Vectors that compare a line's texts by their words, as `diversify` does without vectors."""
-    fields = ("query_vector", "query_text", "doc_texts", "subtopics", "subtopic_scores")
-    asked: dict[str, Any] = {key: given.get(key) for key in fields}
-    line = Given(str(given["query_id"]), scores=given.get("retrieval_scores"), **asked)
-    named = not {"subtopics", "subtopic_scores"}.isdisjoint(given)
-    (ready,) = ready_to_rank([line], None, named=named, alone=True)
-    made = {"doc_vectors": ready.doc_vectors, "query_vector": ready.query_vector}
-    if ready.subtopics is not None:
-        made["subtopics"] = list(ready.subtopics)
-    return {key: value for key, value in made.items() if value is not None}
-
-
 def topic_of(content: Mapping[str, Any]) -> tuple[Topic, IntArray | None]:
     """The topic of a line; candidates with retrieval scores are put into retrieval order.
 
@@ -245,48 +234,30 @@ def topic_of(content: Mapping[str, Any]) -> tuple[Topic, IntArray | None]:
         TypeError: ids that are neither text nor whole numbers, or something that holds no numbers.
         ValueError: values that do not make a topic.
     """
-    values = dict(content)
-    for key in ("doc_ids", "doc_texts"):
-        if key in values and not isinstance(values[key], list):
-            raise ValueError(f"{key}: expected a list of texts, got {type(values[key]).__name__}")
-    values["query_id"] = _id("query_id", values["query_id"])
-    values["doc_ids"] = [_id("doc_ids", each) for each in values["doc_ids"]]
-    for key, shape in (("doc_vectors", (len(values["doc_ids"]), -1)), ("query_vector", (-1,))):
-        if key in values:
-            values[key] = _array(values["query_id"], key, values[key], shape)
-    values |= _subtopics(values.pop("subtopics", None), values.pop("subtopic_scores", None), values)
-    scores = values.pop("retrieval_scores", None)
-    topic = Topic(**values)
-    if scores is None:
-        return topic, None
-    row = row_of(topic.query_id, "retrieval_scores", scores, topic.n_candidates)
-    if (order := falling(row)) is not None:
-        topic, row = topic.take(order), row[order]
-    return dataclasses.replace(topic, retrieval_scores=row), order
+    return _topic_of(given_of(content), None, "retrieval_scores")
 
 
-def _subtopics(subtopics: Any, scores: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a topic that say what its subtopics are.
+def given_of(content: Mapping[str, Any]) -> Given:
+    """The topic of a line as `diversify` takes it: ids as text, numbers as arrays.
 
-    Args:
-        subtopics: texts, or vectors of the documents' width; None where there are none.
-        scores: [N, S], or None.
-        values: the topic's other fields.
+    Raises:
+        TypeError, ValueError: as `topic_of`.
     """
-    found: dict[str, Any] = {}
-    if texts := texts_of(subtopics):
-        found["subtopic_texts"] = texts
-    elif subtopics:
-        width = np.shape(values.get("doc_vectors", ()))[-1:]
-        found["subtopic_vectors"] = _array(values["query_id"], "subtopics", subtopics, (-1, *width))
-    if scores is not None:
-        rated = _array(values["query_id"], "subtopic_scores", scores, (len(values["doc_ids"]), -1))
-        found["subtopic_scores"] = rated
-        if not (texts or subtopics) and rated.ndim == 2:
-            found["subtopic_ids"] = [str(s) for s in range(rated.shape[1])]
-    if not found and values.get("subtopic_weights"):
-        raise ValueError("subtopic_weights weigh subtopics, got none; give subtopics or subtopic_scores, too")
-    return found
+    values: dict[str, Any] = {
+        name: content.get(_CALLED.get(name, name)) for name, each in ARGUMENTS.items() if each.shape
+    }
+    for key in ("doc_ids", "doc_texts"):
+        if not isinstance(content.get(key, []), list):
+            raise ValueError(f"{key}: expected a list of texts, got {type(content[key]).__name__}")
+    query_id = _id("query_id", content["query_id"])
+    doc_ids = tuple([_id("doc_ids", each) for each in content["doc_ids"]])
+    shapes = {"doc_vectors": (len(doc_ids), -1), "query_vector": (-1,), "subtopic_scores": (len(doc_ids), -1)}
+    if values["subtopics"] and not texts_of(values["subtopics"]):
+        shapes["subtopics"] = (-1, *np.shape(content.get("doc_vectors", ()))[1:])
+    for key, shape in shapes.items():
+        if values[key] is not None:
+            values[key] = _array(query_id, key, values[key], shape)
+    return Given(query_id, doc_ids, doc_texts=values.pop("texts"), **values)
 
 
 def _id(key: str, value: Any) -> str:

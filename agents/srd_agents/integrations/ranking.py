@@ -20,7 +20,7 @@ from srd_agents.pipeline.given import Given
 from srd_agents.pipeline.limits import was_shown
 from srd_agents.pipeline.naming import Names, about, as_names, named_by, named_later
 from srd_agents.pipeline.request import RankingRequest
-from srd_agents.pipeline.subtopics import Lookup, embedded, texts_of, vectors_by
+from srd_agents.pipeline.subtopics import texts_of, vectors_by
 from srd_agents.pipeline.words import embed_by_words, with_vectors
 from srd_gym.checks import check_number, is_missing
 from srd_gym.files import PathLike
@@ -224,13 +224,16 @@ class Subtopics:
         self._names = as_names(namer) if namer is not None else subtopics if callable(subtopics) else None
         self._remedy = remedy
 
-    def of(self, query: str | None, texts: Sequence[Any], metadata: Sequence[Mapping[str, Any]]) -> Any:
+    async def of(
+        self, query: str | None, texts: Sequence[Any], metadata: Sequence[Mapping[str, Any]], *, later: bool = False
+    ) -> Any:
         """A query's subtopics: texts, vectors [S, F], or None.
 
         Args:
             query: its text.
             texts: of the N documents.
             metadata: of the N documents.
+            later: whether a model is awaited.
 
         Raises:
             TypeError, ValueError: a query without text, or what `srd_agents.pipeline.naming.named_by` refuses.
@@ -239,23 +242,10 @@ class Subtopics:
             return self._listed(metadata)
         if self._names is None:
             return None
-        return named_by(self._names, [query], [[text or "" for text in texts]], [query or "of these documents"])[0]
-
-    async def later(self, query: str | None, texts: Sequence[Any], metadata: Sequence[Mapping[str, Any]]) -> Any:
-        """`of` for asynchronous code."""
-        if self._names is None:
-            return self.of(query, texts, metadata)
-        return await named_later(self._names, query, [text or "" for text in texts], query or "of these documents")
-
-    def vectors(self, named: Any, query: str | None, embed: Lookup | None) -> Any:
-        """Vectors [S, F] of what `of` gives, or None.
-
-        Raises:
-            ValueError: texts that nothing embeds.
-        """
-        if named is not None and len(named) and isinstance(named[0], str) and embed is None:
-            raise ValueError(f"subtopics are texts ({named[0]!r}, ...): {self._remedy}")
-        return embedded([named], embed, queries=[query])[0]
+        contents, name = [text or "" for text in texts], query or "of these documents"
+        if later:
+            return await named_later(self._names, query, contents, name)
+        return named_by(self._names, [query], [contents], [name])[0]
 
     async def prepared(self, of: Retrieved, model: Model | None, *, later: bool = False) -> Given:
         """Inputs of a ranking: vectors of documents, query and subtopics, each made by the model where it is missing.
@@ -269,11 +259,11 @@ class Subtopics:
                 gives the result.
 
         Raises:
-            TypeError, ValueError: as `of` and `vectors`, or a model that gives fewer vectors than asked for.
+            TypeError, ValueError: as `of`, texts of subtopics that nothing embeds, or a model that gives fewer
+                vectors than asked for.
         """
         given, query = of.given, of.given.query_text
-        asked_of = (query, given.doc_texts, of.metadata)
-        told = await self.later(*asked_of) if later else self.of(*asked_of)
+        told = await self.of(query, given.doc_texts, of.metadata, later=later)
         held, query_vector = list(given.doc_vectors), given.query_vector
         contents = given.doc_texts if of.contents is None else of.contents
         gaps = [place for place, vector in enumerate(held) if vector is None]
@@ -290,12 +280,11 @@ class Subtopics:
             made = await _answer(model.documents(without))
             for place, vector in zip(gaps, vectors_by(lambda _: made, without), strict=True):
                 held[place] = vector
-        asked = [about(query, text) for text in texts_of(told)]
-        if asked and model is not None:
+        if asked := [about(query, text) for text in texts_of(told)]:
+            if model is None:
+                raise ValueError(f"subtopics are texts ({told[0]!r}, ...): {self._remedy}")
             of_subtopics = await _answer(model.documents(asked))
-            told = self.vectors(told, query, lambda _: of_subtopics)
-        else:
-            told = self.vectors(told, query, None)
+            told = vectors_by(lambda _: of_subtopics, asked)
         if model is not None and query_vector is None and query:
             query_vector = await _answer(model.query(query))
         return given._replace(doc_vectors=held, query_vector=query_vector, subtopics=told)

@@ -169,8 +169,7 @@ def diversify(
         doc_texts=texts,
     )
     try:
-        given = [one for one in every if has_documents(one)]
-        given = ready_to_rank(given, embed, named=named, names=names, alone=alone)
+        given = ready_to_rank(list(filter(has_documents, every)), embed, named=named, names=names, alone=alone)
         chosen = request.diversified(given, k, alone=alone, near=near_duplicates or COPIES or 1.0)
     except (TypeError, ValueError) as error:
         if alone:

@@ -74,7 +74,8 @@ META = [{"about": "cat"}, {"about": ["car", "Cat"]}, {"about": None}, {}]
 def test_subtopics_are_found_or_named(subtopics: Any, namer: Any, named: Any, asynchronous: bool) -> None:
     source = Subtopics(subtopics, namer, "")
     asked = ("jaguar", ["first", None, "", "last"], META)
-    assert (asyncio.run(source.later(*asked)) if asynchronous else source.of(*asked)) == named
+    found = asyncio.run(source.of(*asked, later=True)) if asynchronous else at_once(source.of(*asked))
+    assert found == named
     assert source.given == (subtopics is not None or namer is not None)
 
 
@@ -85,13 +86,15 @@ def test_subtopics_are_embedded_about_the_query_and_count() -> None:
         asked.extend(texts)
         return [SENSES[text.rpartition(" ")[2]] for text in texts]
 
-    vectors = Subtopics("about", None, "").vectors(["cat", "jaguar car"], "jaguar", embed)
+    known = Given("jaguar", None, QUERY, list(VECTORS), range(9, 0, -1), query_text="jaguar", doc_texts=[""] * 9)
+    held = Retrieved(known, list(range(9)), [""] * 9, [{"about": ["cat", "jaguar car"]}] * 9)
+    ready = at_once(Subtopics("about", None, "").prepared(held, Model(embed, len)))
     assert asked == ["jaguar: cat", "jaguar car"]
-    chooser = Adapter(subtopics="about").request()
-    found = adapted(chooser, 5, VECTORS, scores=range(9, 0, -1), subtopics=vectors)[0]
-    assert found == diversify(None, VECTORS, 5, scores=range(9, 0, -1), subtopics=vectors).indices.tolist()
-    assert found != adapted(chooser, 5, VECTORS, scores=range(9, 0, -1))[0]
-    refused(lambda: Subtopics("about", None, "do this").vectors(["cat"], "jaguar", None), r"\('cat', ...\): do this")
+    request = Adapter(subtopics="about").request()
+    found = [place for place, _ in chosen(request, 5, held, ready)]
+    wanted = diversify(QUERY, VECTORS, 5, scores=range(9, 0, -1), subtopics=list(SENSES.values())).indices.tolist()
+    assert found == wanted != diversify(QUERY, VECTORS, 5, scores=range(9, 0, -1)).indices.tolist()
+    refused(lambda: at_once(Subtopics("about", None, "do this").prepared(held, None)), r"\('cat', ...\): do this")
 
 
 @pytest.mark.parametrize(("options", "error", "message"), [
@@ -111,7 +114,9 @@ def test_subtopics_need_a_ranker_that_uses_them_and_a_weight_alone_is_no_mmr_the
     )
     for held in (7, [7], {"cat": 1}):
         refused(
-            lambda held=held: Subtopics("about", None, "").of("", [""], [{"about": held}]), "must hold a t", TypeError
+            lambda held=held: at_once(Subtopics("about", None, "").of("", [""], [{"about": held}])),
+            "must hold a t",
+            TypeError,
         )
 
 

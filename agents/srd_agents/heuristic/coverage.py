@@ -24,9 +24,9 @@ import numpy as np
 
 from srd_agents.heuristic.config import CoverageConfig, CoverConfig
 from srd_agents.heuristic.greedy import BLOCK, Choice, rows_of
-from srd_agents.heuristic.stepwise import TIED, best, least_tied
+from srd_agents.heuristic.stepwise import TIED, PartialRanking, best, least_tied
 from srd_agents.heuristic.trade_off import Weighing
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
 LAZY_FROM = BLOCK // 2
@@ -71,6 +71,10 @@ class Covering(Weighing):
         if n * n <= LAZY_FROM:
             return super()._first(topics, k)
         return [_Lazy(self, topic).first(k) for topic in topics]
+
+    def progress(self, topic: Topic) -> PartialRanking:
+        """An empty ranking of the topic."""
+        return _Lazy(self, topic) if topic.n_candidates**2 > LAZY_FROM else super().progress(topic)
 
 
 class Cover(Covering):
@@ -166,37 +170,57 @@ class _Choice(Choice):
         self._state = self._ranker.folded(self._state, self._similarities[self._each, chosen])
 
 
-class _Lazy:
+class _Lazy(PartialRanking):
     """The choice for one large topic; no N x N matrix is held."""
+
+    tied = TIED
 
     def __init__(self, ranker: Covering, topic: Topic) -> None:
         self._ranker, self._topic = ranker, _Topic(ranker, topic)
+        self.ties = self._topic.ties
         self._state = np.zeros(topic.n_candidates, dtype=np.float32)
+        self._bound = self._all()
+        self._doubt = _DOUBT * float((self._bound - self._topic.value).max(initial=0))
+        self._exact = True
+
+    def scores(self) -> ScoreArray:
+        """[N], all of them computed."""
+        return self._all().astype(np.float64)
+
+    def _all(self) -> FloatArray:
+        every = np.arange(len(self._state))
+        return np.concatenate([self._scores(every[start : start + _AT_ONCE]) for start in every[::_AT_ONCE]])
+
+    def add(self, document: int) -> None:
+        """Choose a candidate; what others added is now a bound on what they add."""
+        self._state = self._ranker.folded(self._state, self._topic.similarities(np.array([document]))[0])
+        self._exact = False
 
     def first(self, k: int) -> IntArray:
         """The first k: [k] int64."""
-        ranking = np.empty(k, dtype=np.int64)
-        every = np.arange(len(self._state))
-        bound = np.concatenate([self._scores(every[start : start + _AT_ONCE]) for start in every[::_AT_ONCE]])
-        doubt = _DOUBT * float((bound - self._topic.value).max(initial=0))
-        ranking[0] = chosen = best(bound, self._topic.ties, TIED)
-        for rank in range(1, k):
-            self._state = self._ranker.folded(self._state, self._topic.similarities(np.array([chosen]))[0])
-            self._topic.value[chosen] = bound[chosen] = -np.inf
-            ranking[rank] = chosen = self._best(bound, doubt)
+        ranking, left = np.empty(k, dtype=np.int64), np.ones(len(self._state), np.bool_)
+        for rank in range(k):
+            ranking[rank] = chosen = self.best_of(left)
+            left[chosen] = False
+            if rank + 1 < k:
+                self.add(chosen)
         return ranking
 
-    def _best(self, bound: FloatArray, doubt: float) -> int:
-        """The candidate with the highest score; bounds of those that could be it become their scores."""
-        order, highest = np.argsort(-bound, kind="stable"), -np.inf
+    def best_of(self, allowed: BoolArray) -> int:
+        """The candidate with the highest score of those allowed, [N], of which there is one.
+
+        Bounds of those that could be it become their scores.
+        """
+        places, highest = np.flatnonzero(allowed), -np.inf
+        order = places[:0] if self._exact else places[np.argsort(-self._bound[places], kind="stable")]
         for start in range(0, len(order), _AT_ONCE):
             part = order[start : start + _AT_ONCE]
-            if bound[part[0]] < min(highest - doubt, least_tied(highest, TIED)):
+            if self._bound[part[0]] < min(highest - self._doubt, least_tied(highest, TIED)):
                 break
-            bound[part] = self._scores(part)
-            highest = max(highest, float(bound[part].max()))
+            self._bound[part] = self._scores(part)
+            highest = max(highest, float(self._bound[part].max()))
         # Of those not computed anew none reaches it.
-        return best(bound, self._topic.ties, TIED)
+        return best(np.where(allowed, self._bound, -np.inf), self.ties, TIED)
 
     def _scores(self, documents: IntArray) -> FloatArray:
         """Scores of some candidates, [M]."""

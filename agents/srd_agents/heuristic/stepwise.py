@@ -33,7 +33,8 @@ class PartialRanking(Protocol):
     """A topic's ranking in the making.
 
     It may have `tied`, which scores tie (`Tied`; left out: equal ones), and `ties`: [N] what decides between them,
-    after `scores` (left out, or None: the earlier candidate).
+    after `scores` (left out, or None: the earlier candidate). It may have `best_of(allowed)`, the candidate of the
+    highest score of those allowed ([N] bool, one at least), where that takes less than all scores.
     """
 
     def scores(self) -> ScoreArray:
@@ -127,6 +128,18 @@ def best(scores: NDArray[np.floating], ties: NDArray[np.floating] | None, tied: 
     """
     equal, _ = highest(scores, tied)
     return int(equal[0 if ties is None or len(equal) == 1 else best(ties[equal], None, tied)])
+
+
+def best_of(progress: PartialRanking, allowed: BoolArray) -> int | None:
+    """The candidate of the highest score of those allowed, [N]; None if there is none.
+
+    Ties go where the ranker's own go (`PartialRanking` with `ties`), else to the earlier candidate.
+    """
+    if hasattr(progress, "best_of"):
+        return int(progress.best_of(allowed)) if allowed.any() else None
+    scores = np.where(allowed, progress.scores(), -np.inf)
+    document = best(scores, getattr(progress, "ties", None), getattr(progress, "tied", EXACT))
+    return None if scores[document] == -np.inf else document
 
 
 def evened(values: NDArray[np.floating], tied: Tied = TIED) -> NDArray[np.floating]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import rows_of
-from srd_agents.heuristic.stepwise import EXACT, PartialRanking, best, progress_of
+from srd_agents.heuristic.stepwise import PartialRanking, best_of, progress_of
 from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.documents import Gaps, add_gaps
 from srd_agents.pipeline.safe import ROUNDING, SafeConfig, near_copies
@@ -130,15 +130,12 @@ class Limits:
     def choose(self, topic: Topic, k: int, progress: PartialRanking) -> IntArray:
         """The candidate of the highest score that may be shown, again and again: [at most k].
 
-        Ties go where the ranker's own go (`PartialRanking` with `ties`), else to the earlier candidate.
-
         Near copies of what is shown come only where nothing else fits, and documents above `max_per_group` after them.
         """
         n = topic.n_candidates
         groups, most = (np.arange(n), 1) if self.groups is None else (self.groups, self.max_per_group)
         costs, budget = (np.zeros(n), 0.0) if self.costs is None else (self.costs, self.affordable)
         rows = None if self.near_duplicates is None else rows_of(topic.require_vectors("near_duplicates="))
-        tied = getattr(progress, "tied", EXACT)
         left, near, counts = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
         limit, spent, chosen = (self.near_duplicates or 0.0) - ROUNDING, 0.0, list[int]()
 
@@ -149,17 +146,15 @@ class Limits:
             if rows is not None and not near[document]:
                 near[rows.project(rows.unit(document)) >= limit] = True
 
-        for document in self.already_shown:
-            note(document)
-            progress.add(document)
+        for earlier in self.already_shown:
+            note(earlier)
+            progress.add(earlier)
         while len(chosen) < k:
             affordable = left & (spent + costs <= budget)
             within = affordable & (counts[groups] < most)
             allowed = affordable if self.fill and not within.any() else within
             fresh = allowed & ~near
-            scores = np.where(fresh if fresh.any() else allowed, progress.scores(), -np.inf)
-            document = best(scores, getattr(progress, "ties", None), tied)
-            if scores[document] == -np.inf:
+            if (document := best_of(progress, fresh if fresh.any() else allowed)) is None:
                 break
             chosen.append(document)
             note(document)

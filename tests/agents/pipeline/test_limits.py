@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from small_topics import Own, refused
 
 from srd_agents import diversify, make_ranker
+from srd_agents.heuristic import coverage
 from srd_agents.pipeline.capabilities import rankers_with
 from srd_gym.data import load_ambient
 from srd_gym.topic import Topic
@@ -388,3 +389,16 @@ def test_more_diversity_shows_documents_that_are_less_alike(ranker: str, scored:
         assert diversity == 0 or max((rows @ rows.T)[np.triu_indices(10, 1)].max() for rows in units) < 0.9999
     assert (np.diff(alike) <= 0.005).all(), alike
     assert alike[-1] < alike[0] - 0.1
+
+
+@pytest.mark.parametrize("ranker", ["cover", "facility-location"])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=15)
+def test_rankers_by_coverage_choose_lazily_within_limits_what_they_choose_otherwise(ranker: str, seed: int) -> None:
+    limits = {"groups": list("aabbc" * 8), "max_per_group": 3, "already_shown": [1, 7], "fill": True}
+    found = []
+    for least in (0, 1 << 40):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(coverage, "LAZY_FROM", least)
+            found.append(diversify(**case(seed, 40), k=20, ranker=ranker, **limits).indices.tolist())
+    assert found[0] == found[1]

@@ -101,9 +101,10 @@ def _numbered(texts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> t
 def _frozen(name: str, given: NDArray[Any], sizes: Mapping[str, int]) -> NDArray[Any]:
     """Numbers of the shape that the axes ask for, as they are kept; scores of subtopics may be NaN."""
     shape, lacks = tuple(map(sizes.__getitem__, ARRAYS[name])), name == _MAY_LACK
+    fine = _none_infinite if lacks else all_finite
     if given.shape != shape:
         raise ValueError(f"{name} has shape {given.shape}, expected {shape}")
-    if not _fine(given, lacks):
+    if not fine(given):
         row = int(np.argwhere(np.isinf(given) if lacks else ~np.isfinite(given))[0][0])
         kind, wanted = ("infinity", ", or NaN where nobody rated") if lacks else ("NaN or infinity", "")
         raise ValueError(f"{name} holds {kind} (first at row {row}); expected finite numbers{wanted}")
@@ -118,7 +119,7 @@ def _frozen(name: str, given: NDArray[Any], sizes: Mapping[str, int]) -> NDArray
     else:
         with np.errstate(over="ignore", invalid="ignore"):
             array = np.ascontiguousarray(given, dtype)
-    if array is not given and not (np.array_equal(array, given) if name in GRADES else _fine(array, lacks)):
+    if array is not given and not (np.array_equal(array, given) if name in GRADES else fine(array)):
         wrong = "are not whole numbers from -128 to 127" if name in GRADES else "float32 cannot represent"
         raise ValueError(f"{name} holds values that {wrong}")
     if name == "subtopic_weights" and not (array > 0).all():
@@ -126,9 +127,9 @@ def _frozen(name: str, given: NDArray[Any], sizes: Mapping[str, int]) -> NDArray
     return read_only(array)
 
 
-def _fine(array: NDArray[Any], lacks: bool) -> bool:
-    """Whether all numbers are finite, or NaN where they may be lacking."""
-    return not np.isinf(array).any() if lacks else all_finite(array)
+def _none_infinite(array: NDArray[Any]) -> bool:
+    """Whether all numbers are finite or NaN."""
+    return not np.isinf(array).any()
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -128,8 +127,7 @@ class DiverseRanker(Adapter):
                 no document with a cost, subtopics that cannot be named or embedded, what `strict` or the ranker
                 refuses.
         """
-        model = None if self.embedder is None else Model(self._embed, lambda text: self._embed([text])[0])
-        return at_once(self._shown(documents, query_embedding, top_k, diversity, query, model))
+        return at_once(self._shown(documents, query_embedding, top_k, diversity, query))
 
     @component.output_types(documents=list[Document])
     async def run_async(
@@ -141,12 +139,7 @@ class DiverseRanker(Adapter):
         query: str | None = None,
     ) -> dict[str, list[Document]]:
         """`run` for asynchronous pipelines: models that name subtopics or embed are awaited."""
-
-        async def one(text: str) -> Any:
-            return (await self._embed_later([text]))[0]
-
-        model = None if self.embedder is None else Model(self._embed_later, one)
-        return await self._shown(documents, query_embedding, top_k, diversity, query, model, later=True)
+        return await self._shown(documents, query_embedding, top_k, diversity, query, later=True)
 
     async def _shown(
         self,
@@ -155,11 +148,18 @@ class DiverseRanker(Adapter):
         top_k: int | None,
         diversity: float | None,
         query: str | None,
-        model: Model | None,
         *,
         later: bool = False,
     ) -> dict[str, list[Document]]:
-        """The documents to show for a query."""
+        """The documents to show for a query; with `later`, models are awaited."""
+
+        async def embed(texts: list[str]) -> Any:
+            return await self._embed(texts, later=later)
+
+        async def embed_one(text: str) -> Any:
+            return (await embed([text]))[0]
+
+        model = None if self.embedder is None else Model(embed, embed_one)
         top_k = self.top_k if top_k is None else top_k
         if top_k is not None:
             check_integer("top_k", top_k, 1)
@@ -180,36 +180,22 @@ class DiverseRanker(Adapter):
             ]
         }
 
-    def _embed(self, texts: list[str]) -> Any:
-        """Vectors of texts, by the embedder."""
+    async def _embed(self, texts: list[str], *, later: bool) -> Any:
+        """Vectors of texts by the embedder, which is asked once if it takes documents, else once for each text."""
         if not hasattr(self.embedder, "run"):
-            return self.embedder(texts)
+            return await asyncio.to_thread(self.embedder, texts) if later else self.embedder(texts)
         self.warm_up()
-        return _vectors_in([self.embedder.run(**asked) for asked in self._asked(texts)])
-
-    async def _embed_later(self, texts: list[str]) -> Any:
-        """`_embed`, by the embedder's `run_async` if it has one."""
-        if not hasattr(self.embedder, "run_async"):
-            return await asyncio.to_thread(self._embed, texts)
-        self.warm_up()
-        return _vectors_in([await self.embedder.run_async(**asked) for asked in self._asked(texts)])
-
-    def _asked(self, texts: list[str]) -> list[dict[str, Any]]:
-        """Ask the embedder: once for all texts if it takes documents, else once each."""
-        if "documents" in inspect.signature(self.embedder.run).parameters:
-            return [{"documents": [Document(content=text) for text in texts]}]
-        return [{"text": text} for text in texts]
-
-
-def _vectors_in(answers: Sequence[dict[str, Any]]) -> list[Any]:
-    """The vectors in what an embedder answered."""
-    return [
-        each
-        for answer in answers
-        for each in (
-            [document.embedding for document in answer["documents"]] if "documents" in answer else [answer["embedding"]]
-        )
-    ]
+        of_documents = "documents" in inspect.signature(self.embedder.run).parameters
+        vectors = list[Any]()
+        for part in [texts] if of_documents else texts:
+            asked = {"documents": [Document(content=text) for text in part]} if of_documents else {"text": part}
+            if later and hasattr(self.embedder, "run_async"):
+                answer = await self.embedder.run_async(**asked)
+            else:
+                answer = await asyncio.to_thread(self.embedder.run, **asked) if later else self.embedder.run(**asked)
+            of_answer = [each.embedding for each in answer["documents"]] if of_documents else [answer["embedding"]]
+            vectors += of_answer
+        return vectors
 
 
 def _written(name: str, part: Any) -> Any:

@@ -62,24 +62,22 @@ class DiverseCompressor(BaseDocumentCompressor, Adapter):
             ValueError: a document without a vector, vectors of two widths, numbers that are not finite, no document
                 with a cost, subtopics that cannot be named or embedded, what `strict` or the ranker refuses.
         """
-        by = self.embeddings
-        model = None if by is None else Model(by.embed_documents, by.embed_query)
-        return at_once(self._shown(documents, query, model))
+        return at_once(self._shown(documents, query))
 
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
         """`compress_documents` for asynchronous code: models that name subtopics or embed are awaited."""
-        by = self.embeddings
-        model = None if by is None else Model(by.aembed_documents, by.aembed_query)
-        return await self._shown(documents, query, model, later=True)
+        return await self._shown(documents, query, later=True)
 
-    async def _shown(
-        self, documents: Sequence[Document], query: str, model: Model | None, *, later: bool = False
-    ) -> list[Document]:
-        """The documents to show for a query."""
+    async def _shown(self, documents: Sequence[Document], query: str, *, later: bool = False) -> list[Document]:
+        """The documents to show for a query; with `later`, models are awaited."""
         if not documents:
             return []
+        by, model = self.embeddings, None
+        if by is not None:
+            own = (by.aembed_documents, by.aembed_query) if later else (by.embed_documents, by.embed_query)
+            model = Model(*own)
         metadata = [document.metadata for document in documents]
         vectors = [None if self.vector_key is None else fields.get(self.vector_key) for fields in metadata]
         given = Given(query, tuple([document.id for document in documents]), None, vectors, query_text=query)

@@ -63,27 +63,25 @@ class DiversePostprocessor(BaseNodePostprocessor, Adapter):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        by, model = self.embed_model, None
-        if by is not None:
-            strings = [] if query_bundle is None else query_bundle.embedding_strs
-            model = Model(by.get_text_embedding_batch, lambda _: by.get_agg_embedding_from_queries(strings))
-        return at_once(self._shown(nodes, query_bundle, model))
+        return at_once(self._shown(nodes, query_bundle))
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        by, model = self.embed_model, None
-        if by is not None:
-            strings = [] if query_bundle is None else query_bundle.embedding_strs
-            model = Model(by.aget_text_embedding_batch, lambda _: by.aget_agg_embedding_from_queries(strings))
-        return await self._shown(nodes, query_bundle, model, later=True)
+        return await self._shown(nodes, query_bundle, later=True)
 
     async def _shown(
-        self, nodes: list[NodeWithScore], query: QueryBundle | None, model: Model | None, *, later: bool = False
+        self, nodes: list[NodeWithScore], query: QueryBundle | None, *, later: bool = False
     ) -> list[NodeWithScore]:
-        """The nodes to show for a query."""
+        """The nodes to show for a query; with `later`, models are awaited."""
         if not nodes:
             return []
+        by, model = self.embed_model, None
+        if by is not None:
+            strings = [] if query is None else query.embedding_strs
+            of_query = by.aget_agg_embedding_from_queries if later else by.get_agg_embedding_from_queries
+            of_nodes = by.aget_text_embedding_batch if later else by.get_text_embedding_batch
+            model = Model(of_nodes, lambda _: of_query(strings))
         text, vector = (None, None) if query is None else (query.query_str, query.embedding)
         items = [node.node for node in nodes]
         vectors, scores = [node.embedding for node in items], [node.score for node in nodes]

@@ -42,7 +42,7 @@ DEFAULT_RANKER = "safe"
 """Ranker where none is named. It needs no labels, query vector, scores or subtopics."""
 
 
-_PLAIN = frozenset({type(None), bool, int, float, str})
+_PLAIN = frozenset({type(None), bool, int, float, str, np.bool_, np.int64, np.float32, np.float64})
 """Types of values that cannot change."""
 
 

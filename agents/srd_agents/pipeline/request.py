@@ -72,21 +72,25 @@ class RankingRequest(Knobs):
 
     def __post_init__(self) -> None:
         self._check_limits()
+        if self.per_cost:
+            self.made = per_cost_of(self.ranker, self.costs, self.diversity, self.relevance)
+        else:
+            self.made = self._ready()
         copies = None if self.diversity == 0 else self.near_duplicates
         of_groups: dict[str, Any] = {"max_per_group": self.max_per_group or 0, "fill": bool(self.fill)}
         self.limits = Limits(near_duplicates=copies, budget=float(self.budget or 0.0), **of_groups)
         self._unnamed: RankingRequest | None = None
-        if self.per_cost:
-            self.made = per_cost_of(self.ranker, self.costs, self.diversity, self.relevance)
-            return
+        if self.subtopics and self.ranker is not None:  # which may rank no topic without subtopics
+            self._unnamed = replace(self, ranker=None, subtopics=False)
+
+    def _ready(self) -> Ranker:
+        """The ranker, told what is asked of it."""
         ranker = with_relevance(as_ranker(self.ranker), self.relevance)
         if self.subtopics:
             check_uses_subtopics(ranker)
         if self.near_duplicates is None and puts_copies_last(ranker):
             ranker = ranker.with_copies(None)
-        self.made = with_diversity(ranker, self.diversity, self.called.get("diversity", "diversity"))
-        if self.subtopics and self.ranker is not None:  # which may rank no topic without subtopics
-            self._unnamed = replace(self, ranker=None, subtopics=False)
+        return with_diversity(ranker, self.diversity, self.called.get("diversity", "diversity"))
 
     def _check_limits(self) -> None:
         """Refuse limits that mean nothing."""

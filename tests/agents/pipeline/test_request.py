@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,3 +79,10 @@ def test_the_docstring_says_the_shape_of_every_argument() -> None:
     explained = re.findall(r"^    (\w+): ", inspect.getdoc(diversify), re.MULTILINE)  # type: ignore[arg-type]
     assert [name for name in ARGUMENTS if name not in explained] == []
     assert [(name, each.shape) for name, each in ARGUMENTS.items() if each.shape not in one.get(name, "")] == []
+
+
+@pytest.mark.parametrize(("page", "names"), [("your_data.md", OPTIONAL), ("third_party/service.md", OF_THE_TOOL)])
+def test_the_pages_list_every_argument(page: str, names: Any) -> None:
+    text = (Path(__file__).parents[3] / "docs" / page).read_text(encoding="utf-8")
+    told = {name for line in text.splitlines() if line.startswith("|") for name in re.findall(r"`(\w+)`", line)}
+    assert set(names) <= told

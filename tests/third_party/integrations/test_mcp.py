@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -260,9 +259,3 @@ def test_a_signal_ends_it_at_once(number: signal.Signals) -> None:
         assert process.stdout.readline()
         process.send_signal(number)
         assert process.wait(20) == -number
-
-
-def test_the_page_lists_every_argument() -> None:
-    page = Path(__file__).parents[3] / "docs" / "third_party" / "service.md"
-    table = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
-    assert [name for name in ARGUMENTS if not any(f"`{name}`" in line.split("|")[1] for line in table)] == []

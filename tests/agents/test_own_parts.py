@@ -60,7 +60,13 @@ def same_weights(one: Learner[Any], other: Learner[Any]) -> None:
 def test_no_learner_with_a_reward_is_left_out() -> None:
     specs = [spec for spec in RANKERS.values() if spec.learns and not spec.foreign_code]
     classes = {spec.ranker_class for spec in specs if hasattr(spec.configure(), "reward")}
-    assert classes == {RANKERS[name].ranker_class for name in (*PAID, "qmix", "vdn", "iql", "mdp-div-ntn-d")}
+    others = ("qmix", "vdn", "iql", "mdp-div-ntn-d", "reinforce-subtopics")
+    assert classes == {RANKERS[name].ranker_class for name in (*PAID, *others)}
+
+
+def test_what_learns_in_torch_refuses_a_reward_that_has_no_form_there() -> None:
+    message = "reward 'gains' has no form in tensors"
+    refused(lambda: trained("reinforce-subtopics", reward=Gone()), message, TypeError)
 
 
 @pytest.mark.parametrize("name", PAID)

@@ -236,6 +236,7 @@ def topic_of(given: Given, gaps: Gaps, scores: str = "scores") -> tuple[Topic, I
     if given.scores is not None:
         first_stage, order = scores_of(given.query_id, scores, given.scores, count, gaps)
         if first_stage is not None and order is not None:
+            _check_one_each(given, documents, count)
             if documents is not None:  # the topic checks them sorted, where a row in an error would be another one
                 documents = array_of(given.query_id, "doc_vectors", documents).take(order, axis=0)
             first_stage = first_stage[order]
@@ -257,6 +258,19 @@ def topic_of(given: Given, gaps: Gaps, scores: str = "scores") -> tuple[Topic, I
         **_subtopics(given, order, count),
     )
     return topic, order
+
+
+def _check_one_each(given: Given, documents: NDArray[Any] | None, count: int) -> None:
+    """Refuse more or fewer vectors or texts than documents, before they are sorted.
+
+    Raises:
+        ValueError: there are.
+    """
+    for name, rows in (("doc_vectors", documents), ("doc_texts", given.doc_texts)):
+        if rows is not None and len(rows) != count:
+            raise ValueError(
+                f"topic {as_text(given.query_id)}: {name} has {len(rows)} rows for {count} documents; expected one each"
+            )
 
 
 def _subtopics(given: Given, order: IntArray | None, documents: int) -> dict[str, Any]:

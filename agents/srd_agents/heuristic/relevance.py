@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import rows_of
-from srd_agents.heuristic.stepwise import evened
+from srd_agents.heuristic.stepwise import falling_order
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.reading import shown
@@ -131,7 +131,7 @@ class ByRelevance:
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The k most relevant: [min(k, N)] int64."""
         check_integer("k", k, 1)
-        return np.argsort(-evened(relevance_or_none(topic, self.relevance)), kind="stable")[:k].copy()
+        return falling_order(relevance_or_none(topic, self.relevance))[:k].copy()
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic."""

@@ -10,7 +10,7 @@ import numpy as np
 from srd_agents.heuristic.blend import Blend
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import ByRelevance, cosines
-from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise, evened
+from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise, falling_order
 from srd_gym.checks import check_integer, check_number
 from srd_gym.dtypes import ScoreArray
 from srd_gym.protocols import Ranker
@@ -70,7 +70,7 @@ class _Represented(PartialRanking):
         self._rows, n, most = rows_of(vectors), len(vectors), ranker.sample
         self._scores: ScoreArray = np.empty(n)
         if n > most:
-            order = np.argsort(-evened(self._rows.project(self._rows.scale @ vectors)), kind="stable")
+            order = falling_order(self._rows.project(self._rows.scale @ vectors))
             compared = np.zeros(n, np.bool_)
             compared[np.arange(most) * n // most] = True
             self._scores[order[~compared]] = -np.linspace(1.1, 2.0, n - most)

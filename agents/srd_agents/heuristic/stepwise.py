@@ -153,6 +153,19 @@ def evened(values: NDArray[np.floating], tied: Tied = TIED) -> NDArray[np.floati
     return even
 
 
+def falling_order(values: NDArray[np.floating]) -> IntArray:
+    """Positions by falling value, [N] int64; those that tie with the next higher one stand in their order."""
+    order = np.argsort(-values, kind="stable")
+    sinking = values[order]
+    tied = sinking[1:] >= least_tied(sinking[:-1], TIED)
+    if np.count_nonzero(tied & (order[1:] < order[:-1])):
+        group = np.zeros(len(order), np.int64)
+        np.cumsum(~tied, out=group[1:])
+        keys = np.sort(group * len(order) + order)  # faster than by two keys
+        order = keys % len(order)
+    return order
+
+
 def greedily(progress: PartialRanking, n: int, k: int) -> IntArray:
     """The best candidate of N, again and again, ties to the earlier one: [min(k, N)] int64."""
     left, ranking, tied = np.zeros(n), np.empty(min(k, n), dtype=np.int64), getattr(progress, "tied", EXACT)

@@ -14,7 +14,7 @@ from srd_agents.heuristic.config import XQuADConfig
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import min_max, relevance_or_none
-from srd_agents.heuristic.stepwise import EXACT, TIED, PartialRanking, best, evened
+from srd_agents.heuristic.stepwise import EXACT, TIED, PartialRanking, best, falling_order
 from srd_agents.pipeline.limits import Limits
 from srd_gym.checks import check_integer, check_number
 from srd_gym.dtypes import IntArray, ScoreArray
@@ -115,7 +115,7 @@ class _Standing(PartialRanking):
 
     def __init__(self, topic: Topic, diversity: float, relevance: ScoreArray) -> None:
         units = rows_of(topic.require_vectors("per_cost=")).unit(slice(None))
-        represented = np.argsort(-evened(relevance), kind="stable")[:_REPRESENTED]
+        represented = falling_order(relevance)[:_REPRESENTED]
         self._own: ScoreArray = (1.0 - diversity) * relevance
         self._weights = (diversity * relevance[represented]).astype(np.float32)
         self._cosines: FloatArray = np.clip(units[represented] @ units.T, 0.0, 1.0)

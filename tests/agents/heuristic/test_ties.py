@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from srd_agents import diversify
-from srd_agents.heuristic.stepwise import EXACT, TIED, best, evened
+from srd_agents.heuristic.stepwise import EXACT, TIED, best, evened, falling_order
 from srd_agents.pipeline.capabilities import rankers_with
 
 Vectors = NDArray[Any]
@@ -93,6 +93,13 @@ def test_the_best_of_scores(scores: Any, ties: Any, tied: Any, wanted: int) -> N
     given = np.array(scores)
     assert best(given, None if ties is None else np.array(ties, float), tied) == wanted
     np.testing.assert_array_equal(given, scores)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-6, 1e-5, 1.0])
+def test_orders_are_those_of_evened_values(spread: float) -> None:
+    for seed in range(20):
+        values = 0.5 + spread * np.random.default_rng(seed).random(300, dtype=np.float32)
+        np.testing.assert_array_equal(falling_order(values), np.argsort(-evened(values), kind="stable"))
 
 
 def test_values_are_evened_from_the_highest_down() -> None:

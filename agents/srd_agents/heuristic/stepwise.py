@@ -155,7 +155,7 @@ def evened(values: NDArray[np.floating], tied: Tied = TIED) -> NDArray[np.floati
 
 def falling_order(values: NDArray[np.floating]) -> IntArray:
     """Positions by falling value, [N] int64; those that tie with the next higher one stand in their order."""
-    order = np.argsort(-values, kind="stable")
+    order = np.argsort(-values)  # equal ones are put in their order below
     sinking = values[order]
     tied = sinking[1:] >= least_tied(sinking[:-1], TIED)
     if np.count_nonzero(tied & (order[1:] < order[:-1])):

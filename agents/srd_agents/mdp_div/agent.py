@@ -15,7 +15,7 @@ from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyC
 from srd_agents.mdp_div.network import RecurrentPolicy
 from srd_agents.mdp_div.step_updates import ascend, ascend_by_hand
 from srd_agents.networks.features import ORDER_FEATURES, order_features, query_vectors
-from srd_agents.networks.inputs import Inputs, TopicTensors
+from srd_agents.networks.inputs import Inputs, InputTensors
 from srd_agents.networks.policy import StatePolicy, Steps, acting, in_numpy, to_numpy
 from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.rollout import roll_out
@@ -37,7 +37,7 @@ class PolicyLearner(PolicyGradient[C]):
     """
 
     _network: StatePolicy
-    _tensors: TopicTensors
+    _tensors: InputTensors
     _acting: StatePolicy | None = None
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_tensors")
 
@@ -71,7 +71,7 @@ class PolicyLearner(PolicyGradient[C]):
             pay="end" if self.config.return_only else "step",
         )
         like = next(self._network.parameters())
-        self._tensors = TopicTensors(self._core.arrays, like, order=self._order_features() > 0)
+        self._tensors = InputTensors(self._core.arrays, like, order=self._order_features() > 0)
 
     def _release(self) -> None:
         super()._release()

@@ -71,7 +71,7 @@ class Standardizer(ShiftAndScale):
         return queries, documents
 
 
-class TopicTensors:
+class InputTensors:
     """The vectors of a topic set as tensors on a device; on the CPU they share the topics' memory.
 
     Args:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from srd_agents.networks.attention import initialise
-from srd_agents.networks.inputs import Inputs, Standardizer, TopicTensors, inputs_of
+from srd_agents.networks.inputs import Inputs, InputTensors, Standardizer, inputs_of
 from srd_agents.qmix.config import QmixConfig, ScoringConfig
 from srd_agents.qmix.loss import (
     MixingWeights,
@@ -60,7 +60,7 @@ class ScoringLearner(NetworkLearner[C]):
     _network: ScoringNetworks
     only_training: ClassVar[tuple[str, ...]] = ("_core", "_tensors", "_replay", "_optimizer")
     _core: ScoringCore
-    _tensors: TopicTensors
+    _tensors: InputTensors
     _replay: Replay
     _optimizer: torch.optim.Adam
     _generator: np.random.Generator
@@ -140,7 +140,7 @@ class ScoringLearner(NetworkLearner[C]):
             self._network.inputs.fit(topics)
         self._network.to(config.device)
         self._core = ScoringCore(topics, reward=config.rewards, n_scores=config.n_scores)
-        self._tensors = TopicTensors(self._core.arrays, self._network.inputs.shift)
+        self._tensors = InputTensors(self._core.arrays, self._network.inputs.shift)
         self._replay = Replay(
             config.replay_capacity, config.rollouts, self._core.arrays.max_candidates, config.n_scores
         )

@@ -14,7 +14,7 @@ from srd_agents.mdp_div.config import MdpDivConfig
 from srd_agents.mdp_div.network import RecurrentPolicy
 from srd_agents.mdp_div.step_updates import ascend
 from srd_agents.networks.features import order_features, padded_order_features
-from srd_agents.networks.inputs import Inputs, TopicTensors, mean_and_deviation
+from srd_agents.networks.inputs import Inputs, InputTensors, mean_and_deviation
 from srd_agents.networks.policy import Steps, acting, in_numpy
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce.learner import PolicyGradient
@@ -72,7 +72,7 @@ def test_what_episodes_earn_is_what_the_simulator_measures(rollouts: int) -> Non
     topics = ragged()
     network = RecurrentPolicy(7, 3)
     core = SelectionCore(topics, reward="StRecall", horizon=10)
-    tensors = TopicTensors(core.arrays, network.shift)
+    tensors = InputTensors(core.arrays, network.shift)
     for chosen in ([8, 0, 4], [5], [0]):
         index = np.array(chosen)
         draft = Steps(acting(network), in_numpy(tensors.batch(index)), rollouts)
@@ -86,7 +86,7 @@ def test_what_episodes_earn_is_what_the_simulator_measures(rollouts: int) -> Non
 
 def test_vectors_are_not_copied_for_training_on_the_cpu() -> None:
     core = SelectionCore(ragged(), horizon=3)
-    tensors = TopicTensors(core.arrays, RecurrentPolicy(7, 3).shift)
+    tensors = InputTensors(core.arrays, RecurrentPolicy(7, 3).shift)
     one = tensors.batch(np.array([4])).documents
     assert one.data_ptr() == core.arrays.topics[4].require_vectors("test").ctypes.data
     assert one.shape == (1, 10, 7)

@@ -8,7 +8,7 @@ import torch
 from small_topics import judged_topic, ragged
 
 from srd_agents.mdp_div.network import RecurrentPolicy
-from srd_agents.networks.inputs import TopicTensors
+from srd_agents.networks.inputs import InputTensors
 from srd_agents.networks.policy import Steps, acting, in_numpy
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
@@ -27,7 +27,7 @@ def episodes_of(topics: TopicSet, pruning: Any, rollouts: int = 1, order: int = 
     network.shift.uniform_(-1, 1, generator=torch.Generator().manual_seed(3))
     network.scale.fill_(1.7)
     core, chosen = SelectionCore(topics, horizon=10, pruning=pruning), np.arange(len(topics))
-    seen = TopicTensors(core.arrays, network.shift, order=order > 0).batch(chosen)
+    seen = InputTensors(core.arrays, network.shift, order=order > 0).batch(chosen)
     return roll_out(Steps(acting(network), in_numpy(seen), rollouts), core, chosen, rollouts, np.random.default_rng(2))
 
 

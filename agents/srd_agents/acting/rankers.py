@@ -29,16 +29,10 @@ class Predicts(Protocol):
         """Actions [B] for stacked observations, and a state."""
 
 
-def as_ranker(
-    policy: Predicts,
-    *,
-    horizon: int | None = None,
-    max_candidates: int | None = None,
-    mask_dtype: Literal["int8", "bool"] = "int8",
-    masks: bool = True,
-    name: str = "policy",
-) -> PolicyRanker:
-    """The policy as a ranker: it acts greedily in `SRD-v0` on the topics to rank.
+class PolicyRanker:
+    """Ranks with a policy, which acts greedily in `SRD-v0` on the topics to rank; recipes name a subclass of yours.
+
+    Documents beyond rank K follow in candidate order.
 
     Args:
         policy: `predict(observation, state=, episode_start=, deterministic=True, action_masks=)` takes full
@@ -52,16 +46,7 @@ def as_ranker(
 
     Raises:
         TypeError: no `predict`.
-    """
-    return PolicyRanker(
-        policy, horizon=horizon, max_candidates=max_candidates, mask_dtype=mask_dtype, masks=masks, name=name
-    )
-
-
-class PolicyRanker:
-    """Ranks with a policy, see `as_ranker`; inherit from it to name your policy in a recipe ("module:Class").
-
-    Documents beyond rank K follow in candidate order.
+        ValueError: a policy of compact observations, which name topics by their index alone.
     """
 
     def __init__(
@@ -145,6 +130,10 @@ class PolicyRanker:
                 f"stacked observation, got {shown(given)}"
             )
         return actions.reshape(count).astype(np.int64)
+
+
+as_ranker = PolicyRanker
+"""The policy as a ranker, the counterpart of `srd_agents.acting.as_policy`."""
 
 
 def _renamed(topic: Topic, place: int) -> Topic:

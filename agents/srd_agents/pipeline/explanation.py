@@ -109,7 +109,7 @@ class Explanation:
 
 
 class Kept(NamedTuple):
-    """Copies of the documents shown of a topic, and of nothing else; its explanation is made of them when asked for."""
+    """Copies of the documents shown of a topic; `explained` makes its explanation of them."""
 
     given: Any
     """A `srd_agents.pipeline.given.Given` of the P documents shown before, and then of the K chosen."""

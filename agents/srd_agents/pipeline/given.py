@@ -68,7 +68,7 @@ def taken_apart(**parts: Any) -> tuple[list[Given], bool]:
         parts: of a `Given`, of one topic or of each topic of a batch.
 
     Returns:
-        The topics, and whether there is one, which is no batch.
+        The topics, and whether this is one topic rather than a batch.
 
     Raises:
         TypeError: one text for all topics of a batch.

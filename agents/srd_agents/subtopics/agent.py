@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from srd_agents.heuristic.greedy import in_blocks
-from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise
+from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise, least_tied
 from srd_agents.networks.features import query_vectors, side_by_side
 from srd_agents.networks.inputs import MASKED_LOGIT
 from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, returns_from
@@ -51,7 +51,7 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
 
     From judgments it learns a logistic regression on vectors for each subtopic that at least two topics share, on
     relevant documents, and a small network of relevance. Where no id recurs, relevance alone is predicted, and a
-    warning says so.
+    warning says so. Equal ids are taken for one subtopic, whatever they mean: "1" of two TREC topics is none.
     """
 
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_topics", "_features", "_labels")
@@ -94,14 +94,13 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
 
     def _decoded(self, seen: Seen, k: int) -> IntArray:
         """The first k of topics of one size: [B, min(k, N)]; ties, up to rounding, go to the earlier document."""
-        part, unit = TIED
         predicted = self._network.predict(seen)
         ranked, left = self._network.begin(predicted, 1), seen.present.clone()
         chosen = []
         for _ in range(min(k, left.shape[1])):
             logits = self._network.logits(predicted, ranked)[:, 0].masked_fill(~left, -math.inf)
             top = logits.amax(1, keepdim=True)
-            best = (logits >= top - part * (unit + top.abs())).int().argmax(1, keepdim=True)
+            best = (logits >= least_tied(top, TIED)).int().argmax(1, keepdim=True)
             left = left.scatter(1, best, False)
             ranked = self._network.add(predicted, ranked, best)
             chosen.append(best)
@@ -229,7 +228,8 @@ class ReinforceSubtopics(PredictedSubtopics[SubtopicsConfig]):
     """Predictions from judgments, and then the whole policy by REINFORCE, the judgments' cross-entropy beside it.
 
     Returns are compared with those of the topic's other episodes (leave-one-out, Kool et al. 2019). Episodes and
-    updates stay on the device (`srd_agents.simulators`).
+    updates stay on the device (`srd_agents.simulators`). Validation chooses the first share of coverage; where that is
+    0 or 1, its logit is too large to be moved, and only the rest is learned.
     """
 
     name: str = "reinforce-subtopics"

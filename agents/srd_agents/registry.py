@@ -56,6 +56,8 @@ _NEXT = re.compile(r"\+\s*(?=[A-Za-z_][\w.]*:)")
 """Between the parts of a sum of measures, or of a chain of pruning strategies."""
 _NO_CODE = ("name", "checkpoint", "path")
 """Options whose words mean something else."""
+_OURS = "srd_agents."
+"""Beginning of classes that come along, and need no trust."""
 
 
 class UntrustedError(ValueError):
@@ -80,8 +82,9 @@ class RankerSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
     learns: bool = False
-    """Whether it must be fitted: the class is then a `srd_agents.training.Learner`. Of a ranker of another
-    distribution the registry asks the class."""
+    """Whether it must be fitted: the class is then a `srd_agents.training.learner.Learner`, or has
+    `fit(train, validation, *, seed)` of its own and lives as long as its benchmark. Of a ranker of another distribution
+    the registry asks the class."""
     needs: Sequence[str] = ()
     """Parts that a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
     "judgments"; "model file": the options must name one; "language model": the options must hold a client."""
@@ -127,7 +130,7 @@ class RankerSpec:
             trust: let it run other people's code (`foreign_code`).
 
         Raises:
-            TypeError: it has `fit` but is no `Learner`, or one that reads other options than these.
+            TypeError: it must be fitted but has no `fit`, or is a `Learner` that reads other options than these.
             ValueError: it can run other people's code and is not trusted.
         """
         if self.foreign_code and not trust:
@@ -149,10 +152,12 @@ class RankerSpec:
     def _check_learner(self, made: Any) -> None:
         """Refuse what could not be fitted, or not be loaded again."""
         if not isinstance(made, Learner):
-            raise TypeError(
-                f"ranker {self.name!r} is to be fitted, but {self.class_path} is not a srd_agents.training.Learner: "
-                "inherit from it; or, where nothing needs training, leave `fit` and learns=True out"
-            )
+            if not callable(getattr(made, "fit", None)):
+                raise TypeError(
+                    f"ranker {self.name!r} is to be fitted, but {self.class_path} has no method `fit`: write one, or "
+                    "leave learns=True out where nothing needs training"
+                )
+            return
         if made.config_class is not self.config_class:
             raise TypeError(
                 f"ranker {self.name!r}: its RankerSpec has the options {self.config_path}, but {self.class_path} reads "
@@ -207,7 +212,7 @@ class Registry(Mapping[str, RankerSpec]):
         Args:
             path: its name from now on.
             kind: called without arguments, or with an instance of the dataclass that its `config_class` is. One with
-                `fit` must be a `srd_agents.training.learner.Learner`.
+                `fit` learns (`RankerSpec.learns`).
         """
         summary = (kind.__doc__ or "").partition("\n")[0]
         self.built_in[path] = RankerSpec(name=path, summary=summary, class_path=path, learns=hasattr(kind, "fit"))
@@ -355,8 +360,22 @@ def load_trained(folder: PathLike) -> Ranker:
             )
         if not spec.learns:
             return spec.build(spec.configure(**info.config))
+        check_saved(spec)
         learner: Ranker = spec.ranker_class.load(folder, name=spec.name)
         return learner
+
+
+def check_saved(spec: RankerSpec) -> None:
+    """Refuse a class that learns and is no `Learner`, where a model folder is asked for.
+
+    Raises:
+        ValueError: the message says what it can do.
+    """
+    if spec.learns and not issubclass(spec.ranker_class, Learner):
+        raise ValueError(
+            f"ranker {spec.name!r} learns in `srd benchmark` and by its own `fit`, but no folder holds it: "
+            f"{spec.class_path} is not a srd_agents.training.learner.Learner"
+        )
 
 
 def _as_announced(spec: RankerSpec, name: str) -> RankerSpec:
@@ -399,7 +418,7 @@ def import_own(value: Any, *, trust: bool, where: str = "") -> None:
     for path in _own_paths(value):
         if path in RANKERS or path in MEASURES or is_own(path):
             continue
-        if not trust:
+        if not trust and not path.startswith(_OURS):
             place = f"{where}: " if where else ""
             raise UntrustedError(
                 f"{place}{path} is code, which would run: give the command --trust if you trust who wrote it"

@@ -185,8 +185,7 @@ def test_an_announced_learner_learns_under_the_name_that_announces_it(tmp_path: 
 
 @pytest.mark.usefixtures("_announced")
 @pytest.mark.parametrize(("name", "message", "error"), [
-    ("no-learner", "'no-learner' is to be fitted, but .*:Unfitted is not a .*Learner: inherit from it", TypeError),
-    ("no-fit", "'no-fit' is to be fitted, but .*:RandomOrder is not a srd_agents.training.Learner", TypeError),
+    ("no-fit", "'no-fit' is to be fitted, but .*:RandomOrder has no method `fit`", TypeError),
     ("other", "has the options .*:OtherConfig, but .*:Fitted reads those .* as NoisyLinearConfig; set", TypeError),
     ("no-torch", "no_such_library", ImportError),
 ])  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_agents.registry import RANKERS, RankerSpec, import_own
+from srd_agents.registry import RANKERS, RankerSpec, check_saved, import_own
 from srd_agents.training.files import CONFIG_FILE, MODEL_FILE, STATE_FILE
 from srd_agents.training.learner import Learner
 from srd_agents.training.progress import Progress, topics_seen
@@ -119,6 +119,7 @@ class TrainCommand:
                 writes to, or a run that cannot be resumed.
         """
         options, spec = self.options, self.ranker.spec
+        check_saved(spec)
         untrained = spec.build(self.ranker.configured({}))
         if isinstance(untrained, Learner):
             untrained.check_device()  # topics can take minutes to read

@@ -10,8 +10,10 @@ from typing import Any, Self, cast
 
 from srd_agents.registry import RANKERS, RankerSpec
 from srd_agents.training.learner import Learner
-from srd_agents.training.options import as_values
+from srd_agents.training.options import as_values, check_type
+from srd_agents.training.progress import History
 from srd_agents.training.validation import Validation
+from srd_gym.checks import check_integer, check_option
 from srd_gym.protocols import Ranker
 from srd_gym.showing import short_repr
 from srd_train.experiment.split import Split
@@ -133,6 +135,8 @@ def fit_ranker(
             made.metadata = dict(metadata or {})
             history = made.fit(split.train, split.validation, seed=seed, **training)
             score = history.best_validation
+        elif ranker.spec.learns:
+            history = _played(cast(Any, made).fit(split.train, split.validation, seed=seed), len(split.train))
         if judge is not None:
             score = judge.mean(made)
             trials.append({"values": values, "score": score})
@@ -146,3 +150,17 @@ def fit_ranker(
                 history=None if history is None else asdict(history),
             )
     return cast(Fitted, best)  # there is a choice, if of one
+
+
+def _played(told: Mapping[str, Any] | None, topics: int) -> History:
+    """The history of a ranker that trains by itself: `fit` returns the episodes and steps it played, or nothing.
+
+    Raises:
+        TypeError, ValueError: it returns something else.
+    """
+    told = {} if told is None else told
+    check_type("what fit returned", told, Mapping[str, Any])
+    for name, value in told.items():
+        check_option("figure of what fit returned:", name, ("episodes", "steps"))
+        check_integer(name, value, 0)
+    return History(records=[{"epoch": 1, "topics": topics, "validation": None, **told}])

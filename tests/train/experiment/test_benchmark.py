@@ -25,6 +25,7 @@ from srd_train.experiment.benchmark import CellResult, in_process, run_benchmark
 from srd_train.experiment.recipe import Cell, RankerEntry, Recipe, Task, chosen_at_edges, tasks
 from srd_train.experiment.sources import TopicsEntry
 from srd_train.report.markup import plain_cells
+from srd_train.report.results import read_scores
 
 PRODUCT = recipe(
     "random",
@@ -312,6 +313,23 @@ def test_the_command_runs_a_recipe_of_ones_own_and_shows_published_figures(srd: 
     path.write_text(path.read_text().replace("mmr = 0.375", "mrm = 0.375"))
     assert "unknown row of a published figure of topics 'tiny': 'mrm'. Did you mean mmr" in srd.fails(*words)
     assert "Did you mean smoke" in srd.fails("benchmark", "smoek")
+
+
+def test_stored_runs_stand_beside_rows_of_ones_own(srd: Srd, tmp_path: Path) -> None:
+    stored, both = tmp_path / "stored.parquet", tmp_path / "both.parquet"
+    known = ('ranker = "mmr"\ngrid = { lambda_ = [0.1, 0.9] }', "oracle", "random")
+    srd.works("benchmark", recipe_file(tmp_path, *known), "--out", tmp_path / "theirs", "--scores", stored)
+    path = recipe_file(tmp_path, *known, 'ranker = "random"\nname = "mine"')
+    first = srd.works("benchmark", path, "--out", tmp_path / "mine", "--beside", stored, "--scores", both)
+    assert first.err.count("alpha_nDCG@5 0.") == len(list((tmp_path / "mine" / "cells").iterdir()))
+    assert "mine, fold" in first.err
+    assert "oracle, fold" not in first.err
+    assert all(name in first.out for name in ("mine", "mmr", "oracle"))
+    assert "differ" not in srd.works("benchmark", path, "--out", tmp_path / "anew", "--check", both).err
+    theirs = {record["cell"]: record for record in read_scores(stored)}
+    again = {record["cell"]: record for record in read_scores(both)}
+    assert {name: again[name] for name in theirs} == theirs
+    assert len(again) > len(theirs)
 
 
 BARE = {"doc_vectors": None, "query_vector": None, "subtopic_vectors": None}

@@ -32,7 +32,7 @@ _DIFFERS = "DIFFERS from what is stored: {}"
 _USAGE = """srd benchmark NAME|FILE.toml [--out DIR] [--fresh] [--jobs N]
                      [--engine local|ray] [--trust] [--markdown FILE]
                      [--latex FILE] [--scores FILE [--force]]
-                     [--check FILE] [--full] [--json]"""
+                     [--check FILE] [--beside FILE] [--full] [--json]"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +49,7 @@ class Benchmark:
       SRD_DATA_DIR=data srd benchmark ambient --markdown ambient.md
       srd benchmark smoke --check smoke.parquet
       srd benchmark my-recipe.toml --json
+      srd benchmark curves-and-mine.toml --beside curves.parquet --trust
     """
 
     recipe: tyro.conf.Positional[str]
@@ -75,6 +76,8 @@ class Benchmark:
     check: SomeFile = None
     """Compare the scores with a file that --scores wrote, which stays as it is: how many runs are equal, and what
     differs in the others. The exit code is 1 where one differs."""
+    beside: SomeFile = None
+    """Take runs that --scores wrote into this file from there, and run the others: rows of yours beside stored ones."""
     force: bool = False
     """Replace the scores in an existing file."""
     full: bool = False
@@ -186,6 +189,7 @@ class Benchmark:
                     trust=self.trust,
                     engine=engine_named(self.engine, self.jobs, on_progress),
                     report=report,
+                    stored=[] if self.beside is None else read_scores(self.beside),
                 )
             except FailedCellsError as error:
                 records, failed = error.records, error.failed

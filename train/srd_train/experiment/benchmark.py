@@ -109,6 +109,7 @@ def run_benchmark(
     trust: bool = False,
     engine: Engine = in_process,
     report: Callable[[Cell, Record, bool], None] = lambda *_: None,
+    stored: Iterable[Record] = (),
 ) -> list[Record]:
     """Run the cells that are not finished yet.
 
@@ -120,6 +121,7 @@ def run_benchmark(
         engine: where cells run: `in_process`, `engines.processes(jobs)` or `engines.on_ray`.
         report: called after each cell with its record, and whether it was there already; that of a failed cell holds
             `error`.
+        stored: records of cells that need not be run either, of a file of scores; they leave nothing in `out`.
 
     Returns:
         The records of all cells, in the order of the product.
@@ -134,6 +136,7 @@ def run_benchmark(
     ids: list[str] = []
     finished: dict[str, Record] = {}
     failed: dict[str, Record] = {}
+    elsewhere = {record["cell"]: record for record in stored}
 
     def unfinished() -> Iterator[Task]:
         """Unfinished tasks; finished cells are reported on the way."""
@@ -141,7 +144,7 @@ def run_benchmark(
             left = []
             for cell in task.cells:
                 ids.append(cell.id)
-                record = None if fresh else _finished(out, cell)
+                record = None if fresh else _finished(out, cell) or elsewhere.get(cell.id)
                 if record is None:
                     left.append(cell)
                 else:

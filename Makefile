@@ -179,7 +179,7 @@ $(CACHE)/third-party-%/.ready:
 # Tuned settings of other libraries: they train, and write the page of their curves.
 CURVES := docs/third_party
 curves: $$(call third_party,main)/.ready $$(call third_party,ray)/.ready
-	for name in sb3 tianshou torchrl; do $(LIBRARIES) $(<D)/bin/python $(CURVES)/tuned_$$name.py --out $(CACHE)/curves || exit; done
+	for name in tianshou torchrl; do $(LIBRARIES) $(<D)/bin/python $(CURVES)/tuned_$$name.py --out $(CACHE)/curves || exit; done
 	$(LIBRARIES) $(word 2,$(^D))/bin/python $(CURVES)/tuned_rllib.py --out $(CACHE)/curves
 	$(LIBRARIES) $(<D)/bin/python $(CURVES)/tuned.py --out $(CACHE)/curves --page $(CURVES)/curves.md
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from srd_train.report.tables import Problem
 
 Test = Literal["t", "randomisation"]
+Adjust = Literal["all", "measure", "none", "tukey"]
 
 _RUNS = tyro.conf.arg(metavar="[NAME=]FILE[,FILE]...", help_behavior_hint="(required)")
 
@@ -34,13 +35,13 @@ class Compare:
     """Compare TREC runs by diversity qrels or a topic file: means, differences, 95% intervals, significance tests.
 
     Scores are those of `srd evaluate`: means are over all judged topics, and a topic without a ranking counts as an
-    empty one. The p values are of paired tests over topics, Holm-adjusted over all tests that are shown.
+    empty one. The p values are of paired tests over topics, adjusted over all tests that are shown (--adjust).
 
     Examples:
       srd compare bm25.run mmr.run mine.run --qrels web.qrels.gz
       srd compare BM25=bm25.2009.run,bm25.2010.run mine.run --qrels *.qrels.gz
       srd compare a.run b.run --qrels web.qrels --baseline b --format latex
-      srd compare a.run b.run c.run --qrels web.qrels --pairs --csv pairs.csv
+      srd compare a.run b.run c.run --qrels web.qrels --pairs --adjust tukey --csv pairs.csv
       srd compare a.run b.run --qrels web.qrels --topics web.xml --out page.html
       srd compare a.run b.run --topics words
     """
@@ -63,6 +64,8 @@ class Compare:
     """Test all pairs of runs, not only each against the baseline."""
     test: Test = "t"
     """Significance test: paired t-test, or paired randomisation test (exact, or by 100,000 samples)."""
+    adjust: Adjust = "all"
+    """Family of the tests: Holm's adjustment over all that are shown, or by measure; none; or Tukey's HSD (--pairs)."""
     measures: Measures = DEFAULT_MEASURES
     """Measures to compute. The first one orders the rows."""
     present_only: bool = False
@@ -114,6 +117,7 @@ class Compare:
             reference=next((name for name, run in named.items() if self.baseline == run.word), self.baseline),
             pairs=self.pairs,
             test=self.test,
+            adjust=self.adjust,
             topics=texts,
             present_only=self.present_only,
         )
@@ -140,6 +144,7 @@ class Compare:
             "runs": {row.ranker: {name: getattr(row, name) for name in figures} for row in table.rows},
             "differences": [asdict(each) | {"verdict": each.verdict} for each in compared],
             "test": made.test,
+            "adjust": made.adjust,
             "problems": [asdict(problem) for problem in problems],
             "written": [str(path) for path in written],
         }

@@ -16,7 +16,7 @@ from srd_gym.reading import few
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run
 from srd_train.experiment.provenance import commit
-from srd_train.report.differences import TESTS, Difference, Test, differences
+from srd_train.report.differences import TESTS, Adjust, Difference, Test, differences
 from srd_train.report.markup import SIGNS, as_markdown, differences_markdown
 from srd_train.report.page import Report
 from srd_train.report.tables import SIGNIFICANT, Problem, ResultTable, Row, complete_tables, verdict_of
@@ -33,7 +33,7 @@ class Comparison(Report):
     def legend(self) -> str:
         """Interval and test, and what p is adjusted over."""
         (compared,) = self.differences
-        adjusted = f"Holm-adjusted over the {len(compared)} comparisons shown" if len(compared) > 1 else "not adjusted"
+        adjusted = compared[0].family if compared else "not adjusted"
         return (
             f"Interval: 95% over topics, by Student's t; of a mean within the topics' values. p: {TESTS[self.test]}, "
             f"{adjusted}; "
@@ -56,13 +56,13 @@ def compare(
     reference: str | None = None,
     pairs: bool = False,
     test: Test = "t",
+    adjust: Adjust = "all",
     topics: TopicSet | Mapping[str, TopicText] | None = None,
     present_only: bool = False,
 ) -> Comparison:
     """Score several runs against diversity qrels, and test their differences by every measure.
 
-    Scores are those of `srd_gym.measures.evaluate_run`. Every topic of the qrels counts, a missing ranking 0. p is
-    Holm-adjusted over all differences: of every measure and every pair that is compared.
+    Scores are those of `srd_gym.measures.evaluate_run`. Every topic of the qrels counts, a missing ranking 0.
 
     Args:
         qrels: from `srd_gym.data.read_qrels`, or judged topics, whose texts the page shows then.
@@ -71,6 +71,8 @@ def compare(
         reference: the run to test against, by its name (the baseline); None: the first.
         pairs: test all pairs of runs instead.
         test: "t" (paired t-test over topics) or "randomisation" (paired randomisation test).
+        adjust: "all" (Holm over every measure and every pair that is compared), "measure" (Holm, measure by measure),
+            "none", or "tukey" (Tukey's HSD of all pairs).
         topics: where the page takes texts from, by query, subtopic and document id: a topic set, or what
             `srd_gym.data.read_topics_xml` read.
         present_only: count only the topics that every run ranks.
@@ -106,7 +108,7 @@ def compare(
     }
     records = [shared | _record(name, runs[name], each, unranked) for name, each in scored.items()]
     (table,), _ = complete_tables(records, reference=reference or next(iter(runs)))
-    compared = differences(table, pairs=pairs, test=test)
+    compared = differences(table, pairs=pairs, test=test, adjust=adjust)
     return Comparison(
         title=f"{len(runs)} runs compared",
         tables=(_tested_with(table, compared),),
@@ -114,6 +116,7 @@ def compare(
         topics=_topics(judged, runs, topics or (qrels if isinstance(qrels, TopicSet) else {})),
         pairs=pairs,
         test=test,
+        adjust=adjust,
     )
 
 

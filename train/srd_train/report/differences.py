@@ -8,9 +8,11 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
+from scipy import stats
 
 from srd_gym.checks import check_option
 from srd_train.report.significance import (
+    ROUNDING,
     Scores,
     difference_interval,
     holm,
@@ -26,6 +28,10 @@ TESTS: dict[Test, str] = {
     "randomisation": "two-sided paired randomisation test over topics",
 }
 """Test -> how captions call it."""
+Adjust = Literal["all", "measure", "none", "tukey"]
+ADJUSTMENTS: tuple[Adjust, ...] = ("all", "measure", "none", "tukey")
+"""Families that p values are adjusted over: every comparison shown (Holm), those of each measure (Holm), none; or all
+pairs by each measure (Tukey's honestly significant difference)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +48,9 @@ class Difference:
     raw_p_value: float
     """Two-sided p of the paired test."""
     p_value: float
-    """The same, Holm-adjusted over all differences that are shown together."""
+    """The same, adjusted over its family; Tukey's own where that is asked for."""
+    family: str
+    """What p is adjusted over, for captions."""
     wins_ties_losses: tuple[int, int, int]
     """Topics on which the ranker is better than the baseline, as good, and worse."""
 
@@ -52,7 +60,9 @@ class Difference:
         return verdict_of(self.p_value, self.mean)
 
 
-def differences(table: ResultTable, *, pairs: bool = False, test: Test = "t") -> tuple[Difference, ...]:
+def differences(
+    table: ResultTable, *, pairs: bool = False, test: Test = "t", adjust: Adjust = "all"
+) -> tuple[Difference, ...]:
     """The differences that a table shows, by every measure.
 
     Rankers that read the judgments, or were trained with too few seeds, are not tested.
@@ -62,14 +72,21 @@ def differences(table: ResultTable, *, pairs: bool = False, test: Test = "t") ->
         pairs: compare all pairs, the one that is earlier in the table with the later one; else each ranker is compared
             with the table's reference.
         test: "t", over topics and seeds; or "randomisation", of the means over seeds.
+        adjust: the family of tests, one of `ADJUSTMENTS`. "tukey" is a test of its own, of all pairs, over the means
+            over seeds.
 
     Returns:
-        Measure by measure; p is Holm-adjusted over all of them.
+        Measure by measure.
 
     Raises:
-        ValueError: an unknown test.
+        ValueError: an unknown test or adjustment, or "tukey" with another test or without pairs.
     """
     check_option("test", test, tuple(TESTS))
+    check_option("adjust", adjust, ADJUSTMENTS)
+    if adjust == "tukey" and (test != "t" or not pairs):
+        raise ValueError(
+            "adjust='tukey' is a test of all pairs at once: ask for all pairs (--pairs), and leave the test out"
+        )
     baseline = table.reference
     tested = [row.ranker for row in table.rows if not row.reads_judgments and not row.too_few_seeds]
     if pairs:
@@ -79,6 +96,20 @@ def differences(table: ResultTable, *, pairs: bool = False, test: Test = "t") ->
     chosen = [(measure, *both) for measure in table.measures for both in compared]
     scores = [(table.scores[measure][one], table.scores[measure][other]) for measure, one, other in chosen]
     raw = _p_values(scores, test)
+    families = [0 if adjust == "all" else table.measures.index(measure) for measure, _, _ in chosen]
+    p_values, family = list(raw), "not adjusted"
+    if adjust == "tukey" and len(tested) > 1:
+        by_measure = [_tukey([table.scores[name][row] for row in tested]) for name in table.measures]
+        p_values = [by_measure[measure][place % len(compared)] for place, measure in enumerate(families)]
+        family = f"Tukey's HSD of the {len(compared)} pairs by each measure"
+    elif adjust != "none" and len(raw) > 1:
+        for number in set(families):
+            own = [place for place, other in enumerate(families) if other == number]
+            for place, adjusted in zip(own, holm([raw[place] for place in own]), strict=True):
+                p_values[place] = adjusted
+        family = f"Holm-adjusted over the {len(raw)} comparisons shown"
+        if adjust == "measure":
+            family = f"Holm-adjusted over the {len(compared)} comparisons by each measure"
     return tuple(
         Difference(
             measure=measure,
@@ -88,12 +119,33 @@ def differences(table: ResultTable, *, pairs: bool = False, test: Test = "t") ->
             interval=difference_interval((first, second)),
             raw_p_value=p_value,
             p_value=adjusted,
+            family=family,
             wins_ties_losses=wins_ties_losses(sign_of(measure) * first, sign_of(measure) * second),
         )
         for (measure, ranker, other), (first, second), p_value, adjusted in zip(
-            chosen, scores, raw, holm(raw), strict=True
+            chosen, scores, raw, p_values, strict=True
         )
     )
+
+
+def _tukey(scores: Sequence[Scores]) -> list[float]:
+    """Tukey's honestly significant difference: p of each pair, in the order of `combinations`.
+
+    The error is that of a two-way analysis of variance of topics and rankers (Carterette, TOIS 2012, "Multiple testing
+    in statistical analysis of systems-based information retrieval experiments").
+
+    Args:
+        scores: [S, T] of each ranker; means over seeds count.
+    """
+    means = np.stack([each.mean(axis=0) for each in scores])  # [M, T]
+    rankers, topics = means.shape
+    left = means - means.mean(axis=0) - means.mean(axis=1, keepdims=True) + means.mean()
+    freedom = (rankers - 1) * (topics - 1)
+    error = np.sqrt((left**2).sum() / max(freedom, 1) / topics)
+    apart = [abs(float(first.mean() - second.mean())) for first, second in combinations(means, 2)]
+    if error < ROUNDING:  # every ranker differs by the same on every topic, or there is one topic
+        return [1.0 if each < ROUNDING or topics < 2 else 0.0 for each in apart]
+    return [float(stats.studentized_range.sf(each / error, rankers, freedom)) for each in apart]
 
 
 def _p_values(scores: Sequence[tuple[Scores, Scores]], test: Test) -> list[float]:

@@ -90,7 +90,7 @@ def _means(table: ResultTable, compared: Sequence[Difference], label: str, *, pa
     seeds = " and seeds" if test == "t" and any(len(row.seeds) > 1 for row in table.rows) else ""
     caption = [
         f"Means of {len(table.rows)} {noun}s over {_about(table)} (ideal rankings: of {ideal}). Best in bold.",
-        *([f"{said} ({TESTS[test]}{seeds}, p < {SIGNIFICANT:g}, {_family(compared)})."] if compared else []),
+        *([f"{said} ({TESTS[test]}{seeds}, p < {SIGNIFICANT:g}, {compared[0].family})."] if compared else []),
         *notes(table),
     ]
     heads = [noun, *(_measure(name) for name in table.measures)]
@@ -103,7 +103,7 @@ def _differences(table: ResultTable, compared: Sequence[Difference], label: str,
     heads = [f"{noun}s" if pairs else noun, "difference", r"95\% interval", "$p$", "wins / ties / losses"]
     less = "the first's mean less the second's" if pairs else f"mean less that of {table.reference}"
     caption = (
-        f"Differences of {_noun(table)}s over {_about(table)}: {less}, its 95% interval, p ({_family(compared)}), and "
+        f"Differences of {_noun(table)}s over {_about(table)}: {less}, its 95% interval, p ({compared[0].family}), and "
         "topics that are higher, equal and lower."
     )
     groups: list[list[list[str]]] = []
@@ -171,12 +171,6 @@ def _about(table: ResultTable) -> str:
     if not table.folds:
         return f"{table.tested} judged topics" + (" that every run ranks" if "," in table.topics else "")
     return f"{table.tested} test topics of {table.topics}" + "".join(f", {mark} vectors" for mark in table.marks)
-
-
-def _family(compared: Sequence[Difference]) -> str:
-    """Sentence on the adjustment of p values."""
-    count = len(compared)
-    return f"Holm-adjusted over the {count} comparisons shown" if count > 1 else "one comparison, not adjusted"
 
 
 def _mark(row: Row, compared: Sequence[Difference]) -> str:

@@ -22,7 +22,7 @@ from srd_agents.training.machine import versions
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import RECIPE_FILE, Recipe, saved_recipe
 from srd_train.report.curves import panels
-from srd_train.report.differences import Difference, Test, differences
+from srd_train.report.differences import Adjust, Difference, Test, differences
 from srd_train.report.latex import as_latex
 from srd_train.report.markup import as_csv, as_markdown, columns, legend_of, notes, write_text
 from srd_train.report.rankings import rankings_of
@@ -52,11 +52,13 @@ class Report:
     """Whether `differences` are of all pairs of rankers, not from the table's reference alone."""
     test: Test = "t"
     """Test of the differences."""
+    adjust: Adjust = "all"
+    """Family that their p values are adjusted over."""
 
     @cached_property
     def differences(self) -> list[tuple[Difference, ...]]:
         """The differences that each table shows in LaTeX and CSV."""
-        return [differences(table, pairs=self.pairs, test=self.test) for table in self.tables]
+        return [differences(table, pairs=self.pairs, test=self.test, adjust=self.adjust) for table in self.tables]
 
     @property
     def legend(self) -> str:

@@ -30,7 +30,7 @@ _DRAWN = 1 << 12
 
 _LEVEL = 0.95
 """Level of confidence."""
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """Differences of means and errors below it are those of floating-point sums."""
 _TIE = 1e-9
 """Differences on a topic up to it are ties: the last digits of a mean over seeds depend on the order of the sum."""
@@ -72,9 +72,9 @@ def paired_test(*pairs: tuple[ArrayLike, ArrayLike]) -> float:
     """
     topics, rankers = _differences(pairs)
     mean, error, freedom = _estimate(topics, rankers)
-    if abs(mean) < _ROUNDING:
+    if abs(mean) < ROUNDING:
         return 1.0
-    if error < _ROUNDING:
+    if error < ROUNDING:
         return 2.0 ** (1 - sum(part.size for part in topics))
     return float(2 * special.stdtr(freedom, -abs(mean) / error))
 
@@ -90,7 +90,7 @@ def equivalence_test(margin: float, *pairs: tuple[ArrayLike, ArrayLike]) -> floa
     """
     mean, error, freedom = _estimate(*_differences(pairs))
     room = margin - abs(mean)
-    if error < _ROUNDING:
+    if error < ROUNDING:
         return 0.0 if room > 0 else 1.0
     return float(special.stdtr(freedom, -room / error))
 
@@ -113,7 +113,7 @@ def randomisation_tests(differences: ArrayLike, draws: int = 100_000, seed: int 
     by_topic = np.asarray(differences, dtype=np.float64)
     topics = by_topic.shape[1]
     # Sums of equal differences in another order differ in their last digits, and are as far from 0.
-    least = np.abs(by_topic.sum(axis=1)) - _ROUNDING * topics
+    least = np.abs(by_topic.sum(axis=1)) - ROUNDING * topics
     exact = topics <= math.log2(draws)
     total = 2**topics if exact else draws
     generator = np.random.default_rng(seed)

@@ -48,9 +48,8 @@ def sentence(one: Compared) -> str:
     verb = {
         "above": f"{first} is above {second}",
         "below": f"{first} is below {second}",
-        "no significant difference": f"{first} and {second} show no significant difference",
         "": f"{first} and {second} were {few_text(one)}",
-    }.get(one.verb, f"{first} and {second} are {one.verb}")
+    }.get(one.verb, f"{first} and {second} {'show' if one.verb.startswith('no ') else 'are'} {one.verb}")
     return f"{verb} ({figures}{'' if one.p is None else ', ' + _p(one)}; {where})."
 
 

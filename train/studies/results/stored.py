@@ -59,7 +59,11 @@ class Compared:
             return ""
         if self.p < SIGNIFICANT:
             return "above" if self.difference > 0 else "below"
-        return f"equivalent within {MARGIN:g}" if self.equivalent < SIGNIFICANT else "no significant difference"
+        if self.equivalent < SIGNIFICANT:
+            return f"equivalent within {MARGIN:g}"
+        # The interval is of one comparison: it may leave out the 0 that the adjusted test does not.
+        low, high = self.interval
+        return "no significant difference" + ("" if low <= 0 <= high else " after adjustment")
 
 
 @dataclass(frozen=True, kw_only=True)

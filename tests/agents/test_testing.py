@@ -83,6 +83,7 @@ TOY: dict[str, tuple[dict[str, Any], float]] = {
     "reinforce-subtopics": ({"epochs": 40, "learning_rate": 0.02, "lr_decay_epochs": 40}, 0.999),
     "subtopic-classifier": ({"epochs": 60, "lr_decay_epochs": 60}, 0.93),
     "relevance": ({"epochs": 60}, 0.9),
+    "relevance-mmr": ({"epochs": 60}, 0.9),
     "mcts": (TREES, 0.95),
     "mcts search": (TREES | {"rank_by": "search", "rank_simulations": 50}, 0.95),
     "m2div": (TREES | {"epochs": 20, "rank_simulations": 60}, 0.9),

@@ -87,7 +87,11 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
     @torch.inference_mode()
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         shapes = [topic.require_vectors(f"ranker {self.name!r}").shape for topic in topics]
-        return in_blocks(topics, shapes, _BLOCK, lambda block: list(self._decoded(self._inputs(block), k)))
+        return in_blocks(topics, shapes, _BLOCK, lambda block: self._ranked(block, k))
+
+    def _ranked(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """The first k of topics of one size, [min(k, N)] each."""
+        return list(self._decoded(self._inputs(topics), k))
 
     def _inputs(self, topics: Sequence[Topic]) -> Seen:
         return _seen(topics, device=self._network.shift.device)
@@ -189,7 +193,7 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
         return values[best]
 
     @torch.no_grad()
-    def _cover(self, share: float, fading: float) -> None:
+    def _cover(self, share: float, fading: float = _FADING[0]) -> None:
         """Let coverage have this share in the score, and documents this fading."""
         for parameter, value in ((self._network.coverage, share), (self._network.fading, fading)):
             parameter.fill_(math.log(value / (1 - value)) if 0 < value < 1 else math.copysign(_CERTAIN, value - 0.5))
@@ -218,7 +222,7 @@ class SubtopicClassifier(PredictedSubtopics[ClassifierConfig]):
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)
         if not self.config.covers:
-            self._cover(0.0, _FADING[0])
+            self._cover(0.0)
 
     def _learn(self, batch: IntArray, gone: float) -> dict[str, float]:
         return self._learn_judgments(batch, self.config.learning_rate * _cosine(gone))

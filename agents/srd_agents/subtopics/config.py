@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from srd_agents.reinforce.config import EpisodesConfig, Rollouts
 from srd_agents.training.learner import LearnerConfig
@@ -32,6 +33,14 @@ class ClassifierConfig(LearnerConfig):
     """Largest norm of the gradient of an update; larger ones are shortened."""
     device: str = "cpu"
     """Device for training, as torch names it ("cpu", "cuda"). Ranking always runs on the CPU."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiversifiedConfig(ClassifierConfig):
+    """Learned relevance, and a heuristic that diversifies by vectors."""
+
+    diversity: Literal["mmr", "dpp"] = "mmr"
+    """The heuristic."""
 
 
 @dataclass(frozen=True, kw_only=True)

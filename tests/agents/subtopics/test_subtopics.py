@@ -21,7 +21,7 @@ from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic, TopicSet
 
 NAMES = ("cause", "sign", "cure", "risk", "test")
-NEW = ("reinforce-subtopics", "subtopic-classifier", "relevance")
+NEW = ("reinforce-subtopics", "subtopic-classifier", "relevance", "relevance-mmr")
 
 
 def made(count: int, seed: int, names: tuple[str, ...] = NAMES, sizes: tuple[int, ...] = (14,)) -> TopicSet:
@@ -80,6 +80,25 @@ def test_each_part_adds_to_the_one_before() -> None:
     assert value(make_ranker("retrieval-order")) + 0.02 < relevance < classifier - 0.02
     assert classifier < policy + 0.01
     assert policy > value(make_ranker("mmr")) + 0.1
+
+
+@pytest.mark.parametrize("diversity", ["mmr", "dpp"])
+def test_a_heuristic_diversifies_learned_relevance(diversity: str, tmp_path: Path) -> None:
+    ranker: Any = fitted("relevance-mmr", diversity=diversity, epochs=3)
+    assert value(ranker) > value(fitted("relevance", epochs=3)) + 0.01
+    weight = round(1 - ranker._network.coverage.sigmoid().item(), 6)
+    assert 0 < weight < 1
+    for topic in VALIDATION[:3]:
+        with torch.no_grad():
+            relevant = ranker._network.predict(_seen([topic])).relevant[0].numpy()
+        order = np.argsort(-relevant, kind="stable")
+        ordered = replace(topic.take(order), retrieval_scores=relevant[order])
+        heuristic = make_ranker(diversity, lambda_=weight, relevance="scaled")
+        np.testing.assert_array_equal(ranker.rank(topic, 9), order[heuristic.rank(ordered, 9)])
+        np.testing.assert_array_equal(ranker.rank(topic, 9), greedily(ranker.progress(topic), topic.n_candidates, 9))
+    ranker.save(tmp_path)
+    loaded: Any = load_ranker(tmp_path)
+    np.testing.assert_array_equal(loaded.rank(VALIDATION[0], 9), ranker.rank(VALIDATION[0], 9))
 
 
 @pytest.mark.parametrize("hidden_size", [0, 5])

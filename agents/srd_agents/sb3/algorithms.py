@@ -88,7 +88,8 @@ class Sb3Algorithm:
         env: VecEnv
         if config.policy == "candidates":
             env = _ShuffledVecEnv(SelectionCore(train, **playing), config.environments, seed)
-            policy, its = policy_for(kind), {"features_extractor_kwargs": {"topics": env.core.arrays}}
+            policy: Any = policy_for(kind)
+            its: dict[str, Any] = {"features_extractor_kwargs": {"topics": env.core.arrays}}
         else:
             given = {"topics": train, **playing}
             env = make_vec_env("srd_gym:SRD-v0", config.environments, seed=seed, env_kwargs=given)

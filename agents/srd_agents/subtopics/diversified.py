@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from srd_agents.heuristic.config import MMRConfig, TradeOffConfig
-from srd_agents.heuristic.stepwise import PartialRanking
+from srd_agents.heuristic.stepwise import EXACT, PartialRanking
 from srd_agents.heuristic.trade_off import DPP, MMR
 from srd_agents.subtopics.agent import SubtopicClassifier
 from srd_agents.subtopics.config import DiversifiedConfig
@@ -85,7 +85,7 @@ class _InOrder(PartialRanking):
     def __init__(self, progress: PartialRanking, order: IntArray) -> None:
         self._progress, self._order = progress, order
         self._place = np.argsort(order)
-        self.tied = progress.tied
+        self.tied = getattr(progress, "tied", EXACT)
         self.ties = -self._place.astype(np.float64)
 
     def scores(self) -> ScoreArray:

@@ -189,7 +189,7 @@ class Benchmark:
                     trust=self.trust,
                     engine=engine_named(self.engine, self.jobs, on_progress),
                     report=report,
-                    stored=[] if self.beside is None else read_scores(self.beside),
+                    stored=() if self.beside is None else read_scores(self.beside),
                 )
             except FailedCellsError as error:
                 records, failed = error.records, error.failed

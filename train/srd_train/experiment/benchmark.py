@@ -109,7 +109,7 @@ def run_benchmark(
     trust: bool = False,
     engine: Engine = in_process,
     report: Callable[[Cell, Record, bool], None] = lambda *_: None,
-    stored: Iterable[Record] = (),
+    stored: Iterable[Mapping[str, Any]] = (),
 ) -> list[Record]:
     """Run the cells that are not finished yet.
 
@@ -136,7 +136,7 @@ def run_benchmark(
     ids: list[str] = []
     finished: dict[str, Record] = {}
     failed: dict[str, Record] = {}
-    elsewhere = {record["cell"]: record for record in stored}
+    elsewhere = {record["cell"]: dict(record) for record in stored}
 
     def unfinished() -> Iterator[Task]:
         """Unfinished tasks; finished cells are reported on the way."""

@@ -50,7 +50,7 @@ class Difference:
     p_value: float
     """The same, adjusted over its family; Tukey's own where that is asked for."""
     family: str
-    """What p is adjusted over, for captions."""
+    """The words for what p is adjusted over."""
     wins_ties_losses: tuple[int, int, int]
     """Topics on which the ranker is better than the baseline, as good, and worse."""
 

@@ -1,7 +1,7 @@
-"""Observations of B episodes at once, laid out exactly as `gymnasium.vector.SyncVectorEnv` does.
+"""Infos of B episodes at once, laid out exactly as `gymnasium.vector.SyncVectorEnv` does.
 
 An info is a dictionary of arrays over the B sub-environments; beside each `key` stands `_key`, the mask of those that
-have it. Shapes: B episodes, N candidates, F vector width.
+have it. Shapes: B episodes.
 """
 
 from __future__ import annotations
@@ -10,57 +10,30 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from srd_gym.core.selection import SelectionCore
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.envs.selection import Info, Observation, ObservationBuilder, ObservationKind
-from srd_gym.topic import FloatArray
+from srd_gym.envs.observations import Observer
+from srd_gym.envs.selection import Info
 
 
-class BatchObservationBuilder(ObservationBuilder):
-    """`ObservationBuilder` of all episodes of a core at once. Arguments as there."""
+class BatchInfos:
+    """Makes the infos of all episodes of a core.
 
-    def __init__(
-        self, core: SelectionCore, observation: ObservationKind, mask_dtype: DTypeLike, share_documents: bool
-    ) -> None:
-        super().__init__(core, observation, mask_dtype, share_documents)
+    Args:
+        core: the simulator.
+        observer: makes its observations.
+    """
+
+    def __init__(self, core: SelectionCore, observer: Observer) -> None:
+        self.core, self._observer = core, observer
         self._ids = np.array(core.arrays.query_ids, dtype=object)
         self._all_labelled = bool(core.arrays.labelled.all())
         self._everybody = np.ones(core.n_episodes, np.bool_)
-        self._shared: FloatArray | None = None
-        if share_documents and not self.compact:
-            self._shared = self.documents.take(core.topic_index, axis=0)
-
-    def began(self, episodes: IntArray) -> None:
-        """Lay out the documents of episodes that have just begun, where they are shared."""
-        if self._shared is None:
-            return
-        if len(episodes) == len(self._shared):
-            self.documents.take(self.core.topic_index, axis=0, out=self._shared, mode="clip")
-        else:
-            for episode in episodes.tolist():
-                self._shared[episode] = self.documents[self.core.topic_index.item(episode)]
-
-    def observe_all(self) -> Observation:
-        """Observations of all episodes, stacked."""
-        core = self.core
-        mask = core.mask if self._int8 else core.allowed
-        observation: Observation = {"ranking": core.ranking.copy(), "action_mask": mask.copy()}
-        if self.compact:
-            observation["topic"] = core.topic_index[:, None].copy()
-            return observation
-        if self._shared is None:
-            observation["documents"] = self.documents.take(core.topic_index, axis=0)
-        else:
-            observation["documents"] = view = self._shared.view()
-            view.flags.writeable = False
-        observation["query"] = self.queries.take(core.topic_index, axis=0)
-        observation["retrieval_scores"] = self.scores.take(core.topic_index, axis=0)
-        return observation
 
     def infos(self, episodes: IntArray, paid: ScoreArray, invalid: BoolArray) -> Info:
-        """Infos beside every observation of these episodes; `paid` [B], and `invalid` [B], kept, as of `info`."""
+        """Infos beside every observation of these episodes; `paid` [B], and `invalid` [B], kept."""
         core = self.core
         info = {
             "query_id": self._ids.take(core.topic_index),
@@ -84,7 +57,7 @@ class BatchObservationBuilder(ObservationBuilder):
             return {}
         last = np.full(self.core.n_episodes, None, dtype=object)
         for episode in episodes.tolist():
-            last[episode] = self.observe(episode)
+            last[episode] = self._observer.observe(episode)
         info = self.infos(episodes, paid, invalid) | self.outcomes(episodes)
         return self._marked({"final_obs": last}, episodes) | {"final_info": info, "_final_info": self._mask(episodes)}
 

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from srd_gym.checks import argument_errors, check_option
 from srd_gym.core.episodes import Snapshot
 from srd_gym.core.protocols import Pruning, Reward
 from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.dtypes import BoolArray
+from srd_gym.envs.observations import Observation, ObservationKind, ObservationOptions, Observer
 from srd_gym.measures import Measure, Normalizer
 from srd_gym.pruning import pruning_from
 from srd_gym.reading import shown
@@ -27,8 +28,6 @@ from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, ren
 from srd_gym.showing import repr_of
 from srd_gym.sources import DEFAULT_TOPICS, TopicShuffle, TopicSource, arrays_from
 
-ObservationKind = Literal["full", "compact"]
-Observation = dict[str, NDArray[Any]]
 Info = dict[str, Any]
 
 
@@ -143,11 +142,12 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
                 normalizer=normalizer,
                 episodes=1,
             )
-            self._builder = ObservationBuilder(self.core, observation, mask_dtype, share_documents)
-        self.observation_space = self._builder.space  # type: ignore[assignment]
-        self.action_space = self._builder.action_space
+            self._observer = Observer(self.core, ObservationOptions(observation, mask_dtype, share_documents))
+        self.observation_space = self._observer.space  # type: ignore[assignment]
+        self.action_space = spaces.Discrete(self.core.arrays.max_candidates)
         self.share_documents = share_documents
         self.render_mode = render_mode
+        self._labelled: list[bool] = self.core.arrays.labelled.tolist()
         self._order = TopicShuffle(len(self.core.arrays))
         self._futures: np.random.Generator | None = None
         self._running, self._paid = False, 0.0
@@ -170,7 +170,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         self._running, self._paid = True, 0.0
         if self.render_mode == "human":
             self.render()
-        return self._builder.observe(0), self._builder.info(0)
+        return self._observer.observe(0), self._info()
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, Info]:
         """Put a candidate at the next rank.
@@ -184,13 +184,13 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             raise ResetNeeded("no episode is running: it has ended or was never begun; call reset() first")
         reward, invalid, terminated = self.core.step_episode(0, _candidate(action))
         self._paid += reward
-        info = self._builder.info(0, self._paid, invalid)
+        info = self._info(invalid)
         if terminated:
             self._running = False
-            info |= self._builder.outcome(0)
+            info |= self._outcome()
         if self.render_mode == "human":
             self.render()
-        return self._builder.observe(0), reward, terminated, False, info
+        return self._observer.observe(0), reward, terminated, False, info
 
     def action_masks(self) -> BoolArray:
         """[N] bool, the allowed candidates (sb3-contrib's protocol)."""
@@ -237,6 +237,33 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         """Close the window, if there is one."""
         close_window(self.render_mode)
 
+    def _info(self, invalid: bool = False) -> Info:
+        """Information with every observation, as the class lists it; `invalid`: whether the last action was masked."""
+        core = self.core
+        topic = core.topic_index.item(0)
+        ranking, mask, _, _ = core.only or core.rows(0)
+        info: Info = {
+            "query_id": core.arrays.query_ids[topic],
+            "labelled": self._labelled[topic],
+            "action_mask": mask.copy(),
+            "ranking": ranking.copy(),
+            "invalid_action": invalid,
+            "wasted": core.wasted.item(0),
+            "return": self._paid,
+        }
+        if core.users is not None:
+            rank = core.rank.item(0)
+            info["clicks"] = clicks = core.clicks(core.every)[0]
+            info["click"] = rank > 0 and clicks.item(rank - 1)
+            if core.users.reveal_intent:
+                info["intent"] = core.intents(core.every).item()
+        return info
+
+    def _outcome(self) -> Info:
+        """Information that only an episode's end adds: the measures, if the topic is judged."""
+        labelled = self._labelled[self.core.topic_index.item(0)]
+        return {"measures": self.core.episode_measures(0)} if labelled else {}
+
     def _next_topic(self, options: dict[str, Any]) -> int:
         """The topic that the options ask for, else the next of the epoch."""
         for name in options:
@@ -244,113 +271,6 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         if "query_id" in options:
             return self.core.arrays.topics.position(options["query_id"])
         return self._order.next(self.np_random)
-
-
-class ObservationBuilder:
-    """Makes the observations and infos of a core's episodes.
-
-    Nothing that it returns shares memory with anything else, except `documents` where that is asked for.
-
-    Args:
-        core: the simulator.
-        observation: "full", or "compact": the topic's index in place of vectors and scores.
-        mask_dtype: of `action_mask` in observations, int8 or bool, by type or by name.
-        share_documents: hand out `documents` read-only and uncopied.
-
-    Raises:
-        ValueError: an unknown option, or "full" without document vectors.
-    """
-
-    def __init__(
-        self, core: SelectionCore, observation: ObservationKind, mask_dtype: DTypeLike, share_documents: bool
-    ) -> None:
-        check_option("observation", observation, ("full", "compact"))
-        self.core = core
-        self._how = observation, mask_dtype, share_documents
-        self.compact = observation == "compact"
-        check_option("mask_dtype", getattr(mask_dtype, "__name__", mask_dtype), ("int8", "bool"))
-        self.mask_dtype = np.dtype(mask_dtype)
-        self._int8 = self.mask_dtype == np.int8
-        self.share_documents = share_documents
-        arrays = core.arrays
-        self.labelled: list[bool] = arrays.labelled.tolist()
-        self.query_ids = arrays.query_ids
-        if not self.compact:
-            self.documents, self.queries, self.scores = arrays.documents, arrays.queries, arrays.retrieval_scores
-        self.space = self._space()
-        self.action_space = spaces.Discrete(arrays.max_candidates)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Copies have the topics' arrays of their cores.
-        return type(self), (self.core, *self._how)
-
-    def observe(self, episode: int) -> Observation:
-        """The observation of one episode."""
-        core = self.core
-        topic = core.topic_index.item(episode)
-        ranking, mask, allowed, _ = core.only or core.rows(episode)
-        observation: Observation = {
-            "ranking": ranking.copy(),
-            "action_mask": mask.copy() if self._int8 else allowed.copy(),
-        }
-        if self.compact:
-            observation["topic"] = np.array((topic,))
-            return observation
-        documents = self.documents[topic]
-        observation["documents"] = documents if self.share_documents else documents.copy()
-        observation["query"] = self.queries[topic].copy()
-        observation["retrieval_scores"] = self.scores[topic].copy()
-        return observation
-
-    def info(self, episode: int, paid: float = 0.0, invalid: bool = False) -> Info:
-        """Information with every observation, as `SelectionEnv` lists it.
-
-        Args:
-            episode: which episode.
-            paid: sum of its rewards so far.
-            invalid: whether its last action was masked.
-        """
-        core = self.core
-        topic = core.topic_index.item(episode)
-        ranking, mask, _, _ = core.only or core.rows(episode)
-        info: Info = {
-            "query_id": self.query_ids[topic],
-            "labelled": self.labelled[topic],
-            "action_mask": mask.copy(),
-            "ranking": ranking.copy(),
-            "invalid_action": invalid,
-            "wasted": core.wasted.item(episode),
-            "return": paid,
-        }
-        if core.users is not None:
-            one, rank = core.every[episode : episode + 1], core.rank.item(episode)
-            info["clicks"] = clicks = core.clicks(one)[0]
-            info["click"] = rank > 0 and clicks.item(rank - 1)
-            if core.users.reveal_intent:
-                info["intent"] = core.intents(one).item()
-        return info
-
-    def outcome(self, episode: int) -> Info:
-        """Information that only an episode's end adds: the measures, if the topic is judged."""
-        judged = self.labelled[self.core.topic_index.item(episode)]
-        return {"measures": self.core.episode_measures(episode)} if judged else {}
-
-    def _space(self) -> spaces.Dict:
-        """Spaces of fixed shapes, the same for every topic."""
-        arrays, n, k = self.core.arrays, self.core.arrays.max_candidates, self.core.horizon
-        parts: dict[str, spaces.Space[Any]] = {
-            "ranking": spaces.Box(-1, n - 1, (k,), np.int64),
-            "action_mask": spaces.Box(0, 1, (n,), self.mask_dtype.type),
-        }
-        if self.compact:
-            # A Box, not a Discrete: libraries turn a Discrete into one-hot vectors as wide as the topic set.
-            parts["topic"] = spaces.Box(0, max(1, len(arrays) - 1), (1,), np.int64)
-        else:
-            width = self.documents.shape[2]
-            parts["documents"] = spaces.Box(-np.inf, np.inf, (n, width), np.float32)
-            parts["query"] = spaces.Box(-np.inf, np.inf, (width,), np.float32)
-            parts["retrieval_scores"] = spaces.Box(-np.inf, np.inf, (n,), np.float32)
-        return spaces.Dict(parts)
 
 
 def drawn(core: SelectionCore, episode: int, mode: str | None) -> str | Frame | None:

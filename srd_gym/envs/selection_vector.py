@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -18,8 +19,9 @@ from srd_gym.core.protocols import Pruning, Reward
 from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.core.users import drawn_users
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.envs.batching import BatchObservationBuilder, as_seeds
-from srd_gym.envs.selection import Info, Observation, ObservationKind, drawn
+from srd_gym.envs.batching import BatchInfos, as_seeds
+from srd_gym.envs.observations import Observation, ObservationKind, ObservationOptions, Observer
+from srd_gym.envs.selection import Info, drawn
 from srd_gym.measures import Measure, Normalizer
 from srd_gym.pruning import pruning_from
 from srd_gym.reading import shown
@@ -96,9 +98,10 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             normalizer=normalizer,
             episodes=num_envs,
         )
-        self._builder = BatchObservationBuilder(self.core, observation, mask_dtype, share_documents)
-        self.single_observation_space = self._builder.space
-        self.single_action_space = self._builder.action_space
+        self._observer = Observer(self.core, ObservationOptions(observation, mask_dtype, share_documents))
+        self._infos = BatchInfos(self.core, self._observer)
+        self.single_observation_space = self._observer.space
+        self.single_action_space = spaces.Discrete(self.core.arrays.max_candidates)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.render_mode = render_mode
@@ -144,7 +147,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self._begun = True
         if self.render_mode == "human":
             self.render()
-        return self._builder.observe_all(), self._builder.infos(episodes, self._paid, np.zeros(self.num_envs, np.bool_))
+        return self._observer.observe_all(), self._infos.infos(episodes, self._paid, np.zeros(self.num_envs, np.bool_))
 
     def step(self, actions: ArrayLike) -> VectorStep:
         """Put a candidate at the next rank of every episode.
@@ -171,14 +174,14 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         ended = terminated.nonzero()[0]
         final: Info = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            final = self._builder.finals(ended, self._paid, result.invalid.copy())
+            final = self._infos.finals(ended, self._paid, result.invalid.copy())
             ended, begun = ended[:0], ended
             result.invalid[begun] = False
         self._begin(begun, {})
         if self.render_mode == "human":
             self.render()
-        infos = self._builder.infos(self._episodes, self._paid, result.invalid) | self._builder.outcomes(ended) | final
-        return self._builder.observe_all(), result.reward, terminated, np.zeros(self.num_envs, np.bool_), infos
+        infos = self._infos.infos(self._episodes, self._paid, result.invalid) | self._infos.outcomes(ended) | final
+        return self._observer.observe_all(), result.reward, terminated, np.zeros(self.num_envs, np.bool_), infos
 
     def action_masks(self) -> BoolArray:
         """[B, N] bool, the allowed candidates."""
@@ -223,7 +226,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self.core.restore(snapshot, episodes, self._futures, same_future=same_future)
         where = episode_indices(snapshot.episodes if episodes is None else episodes, self.num_envs)
         self._paid[where] = self.core.paid(where)
-        self._builder.began(where)
+        self._observer.began(where)
         self._begun = self._begun or bool((self.core.length > 0).all())
 
     def render(self) -> tuple[str, ...] | tuple[Frame, ...] | None:
@@ -268,7 +271,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             users = np.concatenate([drawn_users(self._generators[k][0], 1) for k in episodes.tolist()])
         self.core.reset(topics, episodes if len(episodes) < self.num_envs else None, users)
         self._paid[episodes] = 0.0
-        self._builder.began(episodes)
+        self._observer.began(episodes)
 
     def _deal(self, episodes: IntArray) -> IntArray:
         """The next topic of each of these sub-environments' shuffles; a new one where an epoch ended."""

@@ -123,18 +123,18 @@ def drops_of(strategy: KNN, remaining: IntArray) -> IntArray:
     return np.full_like(share, strategy.k) if strategy.k else share
 
 
-class BoundKNN:
-    """`KNN` on known topics.
+class Distances:
+    """Distances between a topic's candidates, shared by all who ask for this metric on these arrays.
 
     Args:
-        strategy: what to do.
         arrays: the topics.
+        metric: as of `neighbour_distances`.
     """
 
-    def __init__(self, strategy: KNN, arrays: TopicArrays) -> None:
-        self._strategy, self._topics = strategy, arrays.topics
-        self.distances: dict[int, FloatArray] = arrays.cache(("neighbours", strategy.metric), dict)
-        """Topic index -> [n, n], shared by all strategies of this metric on these arrays."""
+    def __init__(self, arrays: TopicArrays, metric: Metric) -> None:
+        self._topics, self._metric = arrays.topics, metric
+        self.distances: dict[int, FloatArray] = arrays.cache(("neighbours", metric), dict)
+        """Topic index -> [n, n], of topics that were asked for."""
 
     def row(self, topic_index: int, document: int) -> FloatArray:
         """[n] float32, the distances of one document to the topic's n real candidates.
@@ -145,13 +145,24 @@ class BoundKNN:
         if topic_index not in self.distances:
             vectors = self._topics[topic_index].require_vectors("kNN pruning")
             if 4 * len(vectors) ** 2 * len(self._topics) > _KEPT_BYTES:
-                alone: FloatArray = neighbour_distances(vectors, self._strategy.metric, slice(document, document + 1))[
-                    0
-                ]
+                alone: FloatArray = neighbour_distances(vectors, self._metric, slice(document, document + 1))[0]
                 return alone
-            self.distances[topic_index] = neighbour_distances(vectors, self._strategy.metric)
+            self.distances[topic_index] = neighbour_distances(vectors, self._metric)
         row: FloatArray = self.distances[topic_index][document]
         return row
+
+
+class BoundKNN(Distances):
+    """`KNN` on known topics.
+
+    Args:
+        strategy: what to do.
+        arrays: the topics.
+    """
+
+    def __init__(self, strategy: KNN, arrays: TopicArrays) -> None:
+        super().__init__(arrays, strategy.metric)
+        self._strategy = strategy
 
     def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
         """All candidates: [B, N] bool."""

@@ -23,7 +23,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-_FULL = ("query", "documents", "retrieval_scores", "ranking", "action_mask")
+from srd_gym.envs.observations import KINDS
 
 
 class _Form(gym.ObservationWrapper[Any, np.int64, Any], RecordConstructorArgs):
@@ -78,7 +78,7 @@ class FlatObservation(_Form):
 
     def __init__(self, env: gym.Env[Any, np.int64]) -> None:
         RecordConstructorArgs.__init__(self)
-        super().__init__(env, _FULL)
+        super().__init__(env, KINDS["full"])
         self.observation_space = _flat_space(self._given, mask=True)
 
     def observation(self, observation: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
@@ -100,7 +100,7 @@ class TianshouObservation(_Form):
 
     def __init__(self, env: gym.Env[Any, np.int64], flat: bool = True) -> None:
         RecordConstructorArgs.__init__(self, flat=flat)
-        super().__init__(env, _FULL if flat else ("action_mask",))
+        super().__init__(env, KINDS["full"] if flat else ("action_mask",))
         self._flat = flat
         rest = _flat_space(self._given, mask=False) if flat else spaces.Dict(_without_mask(self._given))
         self.observation_space = spaces.Dict({"obs": rest, "mask": _mask_space(self._given, np.bool_)})
@@ -119,7 +119,7 @@ class RLlibObservation(_Form):
 
     def __init__(self, env: gym.Env[Any, np.int64]) -> None:
         RecordConstructorArgs.__init__(self)
-        super().__init__(env, _FULL)
+        super().__init__(env, KINDS["full"])
         rest, mask = _flat_space(self._given, mask=False), _mask_space(self._given, np.int8)
         self.observation_space = spaces.Dict({"observations": rest, "action_mask": mask})
 

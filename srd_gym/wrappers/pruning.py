@@ -9,7 +9,8 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from srd_gym.core.protocols import Pruning
-from srd_gym.envs.selection import Observation, SelectionEnv
+from srd_gym.envs.observations import Observation
+from srd_gym.envs.selection import SelectionEnv
 from srd_gym.protocols import Ranker, SequentialScorer
 from srd_gym.pruning import KNN, ByRanker, Chain
 from srd_gym.pruning.by_ranker import When

@@ -20,6 +20,7 @@ from srd_agents.heuristic.stepwise import EXACT, PartialRanking, best, progress_
 from srd_agents.registry import load_ranker
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import IntArray
+from srd_gym.envs.observations import KINDS
 from srd_gym.protocols import Ranker
 from srd_gym.reading import few, shown
 from srd_gym.sources import TopicSource, arrays_from
@@ -27,7 +28,7 @@ from srd_gym.topic import FloatArray, Topic
 
 Observations = Mapping[str, Any]
 Row = dict[str, NDArray[Any]]
-_SEEN = ("ranking", "action_mask", "documents", "query", "retrieval_scores")
+_SEEN = KINDS["full"]
 _ADVICE = 'a full observation holds vectors and retrieval scores alone: make the environment with observation="compact"'
 """For rankers that need more of a topic than what is observed."""
 
@@ -130,8 +131,7 @@ class RankerPolicy:
         if "topic" in row:
             topic = self._known().topics[int(row["topic"].reshape(-1)[0])]
             return _Episode(topic, {"topic": row["topic"].copy()}, progress_of(self.ranker, topic))
-        missing = [name for name in ("documents", "query", "retrieval_scores") if name not in row]
-        if missing:
+        if any(name not in row for name in _SEEN):
             raise ValueError(
                 f"expected a full observation of SRD-v0 ({few(_SEEN, 9)}) or a compact one, got {few(list(row), 9)}; "
                 "wrappers that flatten or scale observations go above the policy"

@@ -13,7 +13,7 @@ import numpy as np
 from srd_gym.checks import check_integer, check_option, name_of, refuse_class
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray
-from srd_gym.envs.batching import BatchObservationBuilder
+from srd_gym.envs.observations import ObservationOptions, Observer
 from srd_gym.reading import shown
 from srd_gym.topic import Topic, TopicSet, one_topic
 
@@ -107,13 +107,13 @@ class PolicyRanker:
             on_invalid="next",
             episodes=len(topics),
         )
-        builder = BatchObservationBuilder(core, "full", self._mask_dtype, False)
+        observer = Observer(core, ObservationOptions("full", self._mask_dtype))
         core.reset(np.arange(len(topics)))
         state, start = None, np.ones(len(topics), np.bool_)
         while not core.done.all():
             options: dict[str, Any] = {"action_masks": core.allowed.copy()} if self._masks else {}
             actions, state = self.policy.predict(
-                builder.observe_all(), state=state, episode_start=start, deterministic=True, **options
+                observer.observe_all(), state=state, episode_start=start, deterministic=True, **options
             )
             core.step(self._actions(actions, len(topics)))
             start = np.zeros(len(topics), np.bool_)

@@ -8,9 +8,9 @@ import gymnasium as gym
 from gymnasium import spaces
 
 from srd_gym.core import TopicArrays
+from srd_gym.envs.observations import KINDS
 
-FULL = ("query", "documents", "retrieval_scores", "ranking", "action_mask")
-COMPACT = ("topic", "ranking", "action_mask")
+FULL, COMPACT = KINDS["full"], KINDS["compact"]
 
 
 class Shapes(NamedTuple):

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Discrete
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray
-from srd_gym.envs.selection import ObservationBuilder
+from srd_gym.envs.observations import ObservationOptions, Observer
 
 
 class RolloutVecEnv(VecEnv):
@@ -31,7 +32,7 @@ class RolloutVecEnv(VecEnv):
     def __init__(self, core: SelectionCore, episodes: int, users: np.random.Generator | None = None) -> None:
         self.core = core
         self._users = users
-        observer = ObservationBuilder(core, "compact", np.int8, share_documents=False)
+        self._observer = Observer(core, ObservationOptions("compact"))
         self._topics: IntArray = np.zeros(episodes, np.int64)
         self._actions: IntArray = np.zeros(episodes, np.int64)
         self._first = np.ones(episodes, np.bool_)
@@ -39,7 +40,7 @@ class RolloutVecEnv(VecEnv):
         """[B], what the first episode in each place since the reset has paid so far."""
         self.episodes = 0
         """Episodes that have ended since the reset."""
-        super().__init__(episodes, observer.space, observer.action_space)
+        super().__init__(episodes, self._observer.space, Discrete(core.arrays.max_candidates))
 
     def play(self, topics: IntArray) -> None:
         """Give each place its topic, from the next reset on: [B] int64, indices in the simulator's topic set."""
@@ -49,7 +50,7 @@ class RolloutVecEnv(VecEnv):
         """Begin an episode in every place."""
         self.core.reset(self._topics, users=self._users)
         self._first[:], self.returns[:], self.episodes = True, 0.0, 0
-        return self._observed()
+        return self._observer.observe_all()
 
     def step_async(self, actions: np.ndarray[Any, Any]) -> None:
         """Keep the actions, [B]."""
@@ -64,7 +65,12 @@ class RolloutVecEnv(VecEnv):
         self.episodes += len(ended)
         if len(ended):
             self.core.reset(self._topics[ended], ended, self._users)
-        return self._observed(), result.reward.astype(np.float32), result.done, [{} for _ in range(self.num_envs)]
+        return (
+            self._observer.observe_all(),
+            result.reward.astype(np.float32),
+            result.done,
+            [{} for _ in range(self.num_envs)],
+        )
 
     def close(self) -> None:
         """There is nothing to close."""
@@ -86,12 +92,3 @@ class RolloutVecEnv(VecEnv):
     def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:
         """Episodes are never wrapped."""
         return [False] * self.num_envs
-
-    def _observed(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Present observations, in arrays of their own."""
-        core = self.core
-        return {
-            "topic": core.topic_index[:, None].copy(),
-            "ranking": core.ranking.copy(),
-            "action_mask": core.mask.copy(),
-        }

@@ -352,8 +352,8 @@ def test_pickled_environments_share_their_topics(make: Any) -> None:
     copies = [pickle.loads(library.dumps(env)) for library in (pickle, pickle, cloudpickle)]
     for each in copies:
         assert each.unwrapped.core.arrays is env.unwrapped.core.arrays
-        if hasattr(each.unwrapped, "_builder"):
-            assert each.unwrapped._builder.documents is env.unwrapped.core.arrays.documents
+        if hasattr(each.unwrapped, "_observer"):
+            assert documents_of(each) is env.unwrapped.core.arrays.documents
             actions = env.action_space.sample()
             _require_equal(each.step(actions), copy.deepcopy(env).step(actions), "the next step")
 
@@ -416,10 +416,19 @@ class Counting(np.ndarray):
             Counting.copied += self.nbytes
 
 
+def documents_of(env: Any) -> Any:
+    """The array that an environment's observations take documents from."""
+    observer = env.unwrapped._observer
+    return observer.copied["documents"] if observer.shared is None else observer.shared
+
+
 def counted(env: Any) -> Any:
     """The environment with its vectors under watch, in its first episode."""
-    observer = env.unwrapped._builder
-    observer.documents = observer.documents.view(Counting)
+    observer = env.unwrapped._observer
+    if observer.shared is None:
+        observer.copied["documents"] = observer.copied["documents"].view(Counting)
+    else:
+        observer.shared = observer.shared.view(Counting)
     env.reset(seed=0)
     return env
 

@@ -88,7 +88,7 @@ def test_a_flat_observation_is_laid_out_as_it_says() -> None:
     env.step(action)
     flat, *_ = env.step(action)  # wastes the second rank
     flat, *_ = env.step(0)
-    full = inner._builder.observe(0)
+    full = inner._observer.observe(0)
     n, width = full["documents"].shape
     query, documents, scores, places, mask = np.split(flat, np.cumsum([width, n * width, n, n]))
     assert flat.dtype == np.float32

@@ -21,6 +21,7 @@ from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from srd_gym.checks import checked_ranking
+from srd_gym.envs.features import FEATURES
 from srd_gym.envs.scoring import ScoringEnv
 from srd_gym.envs.selection import SelectionEnv
 from srd_gym.protocols import Ranker
@@ -259,6 +260,10 @@ def _check_masks(
     if isinstance(observation, Mapping) and "action_mask" in observation:
         same = bool((observation["action_mask"].astype(bool) == method).all())
         _require(same, "observation['action_mask'] and action_masks() differ")
+    if isinstance(observation, Mapping) and "features" in observation:
+        columns = dict(zip(FEATURES, observation["features"].reshape(len(mask), -1).T, strict=True))
+        _require({*np.flatnonzero(columns["ranked"]).tolist()} == ranked, "features: `ranked` is not what is ranked")
+        _require(bool((columns["present"] >= mask).all()), "features: `present` is 0 for an allowed candidate")
     _require(not method[sorted(ranked)].any(), "the mask offers a document that is ranked already")
     _require(ended or bool(method.any()), "the mask is empty before the end")
 

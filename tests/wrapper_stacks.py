@@ -15,6 +15,8 @@ Stack = Callable[[Any], Any]
 STACKS: dict[str, tuple[dict[str, Any], Stack]] = {
     "nothing": ({}, lambda env: env),
     "compact": ({"observation": "compact"}, lambda env: env),
+    "features": ({"observation": "features"}, lambda env: env),
+    "BoolMask, features": ({"observation": "features"}, BoolMask),
     "mask_dtype": ({"mask_dtype": "bool"}, lambda env: env),
     "BoolMask": ({}, BoolMask),
     "BoolMask, compact": ({"observation": "compact"}, BoolMask),

@@ -17,14 +17,16 @@ from srd_gym.checks import check_option
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.core.selection import SelectionCore
 from srd_gym.dtypes import IntArray
+from srd_gym.envs.features import FEATURES, Features
 from srd_gym.topic import FloatArray
 
-ObservationKind = Literal["full", "compact"]
+ObservationKind = Literal["full", "compact", "features"]
 Observation = dict[str, NDArray[Any]]
 
 KINDS: dict[str, tuple[str, ...]] = {
     "full": ("query", "documents", "retrieval_scores", "ranking", "action_mask"),
     "compact": ("topic", "ranking", "action_mask"),
+    "features": ("features", "progress", "action_mask"),
 }
 """The keys of each kind of observation."""
 
@@ -51,6 +53,9 @@ PARTS: dict[str, Part] = {
         lambda arrays, _: spaces.Box(0, max(1, len(arrays) - 1), (1,), np.int64),
         lambda arrays: np.arange(len(arrays))[:, None],
     ),
+    # One axis, as stock networks (and their checkers) want it.
+    "features": Part(lambda arrays, _: spaces.Box(-1, 1, (arrays.max_candidates * len(FEATURES),), np.float32)),
+    "progress": Part(lambda *_: spaces.Box(0, 1, (1,), np.float32)),
 }
 """The keys of all kinds, in the order that observations have."""
 
@@ -87,7 +92,7 @@ class Observer:
         shared: [T, N, F], the documents that observations share; None where they are copied or not observed.
 
     Raises:
-        ValueError: "full" without document vectors.
+        ValueError: "full" or "features" without document vectors.
     """
 
     def __init__(self, core: SelectionCore, options: ObservationOptions) -> None:
@@ -100,6 +105,7 @@ class Observer:
         self.space = spaces.Dict(made)  # type: ignore[arg-type]
         self.copied = {key: part.table(core.arrays) for key, part in parts.items() if part.table is not None}
         self.shared = self.copied.pop("documents", None) if options.share_documents else None
+        self._features = Features(core) if "features" in parts else None
         self._laid_out: FloatArray | None = None
         self._topic = -1
         self._rows: list[tuple[str, NDArray[Any]]] = []
@@ -116,10 +122,10 @@ class Observer:
         core = self.core
         topic = core.topic_index.item(episode)
         ranking, mask, allowed, _ = core.only or core.rows(episode)
-        observation: Observation = {
-            "ranking": ranking.copy(),
-            "action_mask": mask.copy() if self._int8 else allowed.copy(),
-        }
+        offered = mask.copy() if self._int8 else allowed.copy()
+        if self._features is not None:
+            return {"action_mask": offered} | self._features.observe(episode)
+        observation: Observation = {"ranking": ranking.copy(), "action_mask": offered}
         if topic != self._topic:  # finding the rows takes as long as copying them, and a topic stays for an episode
             self._topic = topic
             self._rows = [(key, table[topic]) for key, table in self.copied.items()]
@@ -133,8 +139,10 @@ class Observer:
     def observe_all(self) -> Observation:
         """The observations of all episodes, stacked."""
         core = self.core
-        mask = core.mask if self._int8 else core.allowed
-        observation: Observation = {"ranking": core.ranking.copy(), "action_mask": mask.copy()}
+        offered = core.mask.copy() if self._int8 else core.allowed.copy()
+        if self._features is not None:
+            return {"action_mask": offered} | self._features.observe_all()
+        observation: Observation = {"ranking": core.ranking.copy(), "action_mask": offered}
         if self.shared is not None:
             if self._laid_out is None:
                 self.began(core.every)

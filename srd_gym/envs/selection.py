@@ -49,6 +49,20 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
 
     `observation="compact"` has `topic` [1] int64 (index in the topic set), `ranking` and `action_mask` only.
 
+    `observation="features"`, for stock networks, has `features` [N C] float32, `progress` [1] float32 (ranks filled /
+    ranks to fill, 0 to 1) and `action_mask`. `features.reshape(N, C)` has a row for each candidate; its columns, named
+    by `srd_gym.envs.FEATURES`, are 0 for padding:
+
+    | column | from, to | meaning |
+    |---|---|---|
+    | query_cosine | -1, 1 | cosine with the query vector; 0 without one |
+    | retrieval_score | -1, 1 | (score - mean) / (3 standard deviations) over the topic, cut off; 0 without scores |
+    | reciprocal_rank | 0, 1 | 1 / rank in the retrieval order; 0 without one |
+    | largest_cosine | -1, 1 | largest cosine with a document ranked so far; 0 before the first |
+    | mean_cosine | -1, 1 | mean cosine with the documents ranked so far; 0 before the first |
+    | ranked | 0, 1 | 1 = ranked already |
+    | present | 0, 1 | 1 = a candidate, 0 = padding |
+
     **Action**: `Discrete(N)`, the candidate for the next rank. For one that is masked (ranked, padding, pruned)
     `info["invalid_action"]` is True, and `on_invalid` decides: "waste" leaves the rank empty (gain 0; one warning per
     environment says how to mask), "next" takes the first allowed candidate in candidate order (the retrieval order
@@ -92,7 +106,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         pruning: a strategy that masks candidates (`srd_gym.protocols.Pruning`).
         on_invalid: "waste", "next" or "raise".
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.
-        observation: "full" or "compact".
+        observation: "full", "compact" or "features".
         mask_dtype: of the observed `action_mask`: int8 or bool, as type or name (names survive JSON).
         share_documents: hand out `documents` as one read-only array, uncopied. Gymnasium's checker demands copies since
             1.4, so pass `disable_env_checker=True` to `gym.make`, or make "srd_gym:SRD-shared-v0",

@@ -41,7 +41,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "horizon": (1, 10, None, 10**9), "max_candidates": (1, 10, 50, None, 10**9, 10**13),
     "pruning": ("knn:0.1", "knn:x", "nope:1"),
     "normalizer": ("pool", "candidates"), "on_invalid": ("waste", "raise"),
-    "observation": ("full", "compact", "local", "flat"),
+    "observation": ("full", "compact", "features", "local", "flat"),
     "mask_dtype": (bool, "int8", np.int8, float), "share_documents": (True, False),
     "render_mode": ("ansi", "human", "x"),
     "topics": ("synthetic:tiny:3", "synthetic:nope", "synthetic:tiny:0", "no-such-file", "/"),

@@ -270,6 +270,11 @@ def _topic(query: FloatArray, documents: FloatArray, scores: FloatArray | None) 
 
 def _rows_of(observation: Observations, masks: ArrayLike | None) -> tuple[list[Row], bool]:
     """The observations of single episodes, and whether there was one alone."""
+    if isinstance(observation, Mapping) and "features" in observation:
+        raise ValueError(
+            'observation="features" holds no vectors that a ranker could rank: make the environment with '
+            'observation="compact" (or "full") for a ranker that acts'
+        )
     if not isinstance(observation, Mapping) or "ranking" not in observation:
         raise ValueError(
             f"expected an observation of SRD-v0, a dictionary with {few(_SEEN, 9)}, got {shown(observation)}"

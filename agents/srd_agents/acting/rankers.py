@@ -35,8 +35,9 @@ class PolicyRanker:
     Documents beyond rank K follow in candidate order.
 
     Args:
-        policy: `predict(observation, state=, episode_start=, deterministic=True, action_masks=)` takes full
-            observations, stacked, and gives `(actions, state)`.
+        policy: `predict(observation, state=, episode_start=, deterministic=True, action_masks=)` takes observations,
+            stacked, and gives `(actions, state)`.
+        observation: "full" or "features", as it was trained on; None: by its `observation_space`, else "full".
         horizon: K of the observations it knows; None: of its `observation_space`, else 10.
         max_candidates: N; None: of its `observation_space`, else each topic's own.
         mask_dtype: of its `action_mask`.
@@ -46,13 +47,14 @@ class PolicyRanker:
 
     Raises:
         TypeError: no `predict`.
-        ValueError: a policy of compact observations, which name topics by their index alone.
+        ValueError: a policy of compact observations, which name topics by their index alone, or an unknown observation.
     """
 
     def __init__(
         self,
         policy: Predicts,
         *,
+        observation: Literal["full", "features"] | None = None,
         horizon: int | None = None,
         max_candidates: int | None = None,
         mask_dtype: Literal["int8", "bool"] = "int8",
@@ -63,13 +65,15 @@ class PolicyRanker:
         if not isinstance(policy, Predicts):
             raise TypeError(f"policy must have predict(observation, ...), got {shown(policy)}")
         check_option("mask_dtype", mask_dtype, ("int8", "bool"))
+        check_option("observation", observation or "full", ("full", "features"))
         space: Mapping[str, Any] = getattr(getattr(policy, "observation_space", None), "spaces", {})
         if "topic" in space:
             raise ValueError(
                 "this policy observes topics by their index alone (compact observations), so it cannot rank others; "
-                "train it on full observations"
+                "train it on full observations, or on observation='features'"
             )
         self.name, self.policy = name, policy
+        self.observation: Literal["full", "features"] = observation or ("features" if "features" in space else "full")
         self.horizon = horizon or (space["ranking"].shape[0] if "ranking" in space else 10)
         check_integer("horizon", self.horizon, 1)
         self.max_candidates = max_candidates or (space["action_mask"].shape[0] if "action_mask" in space else None)
@@ -107,7 +111,7 @@ class PolicyRanker:
             on_invalid="next",
             episodes=len(topics),
         )
-        observer = Observer(core, ObservationOptions("full", self._mask_dtype))
+        observer = Observer(core, ObservationOptions(self.observation, self._mask_dtype))
         core.reset(np.arange(len(topics)))
         state, start = None, np.ones(len(topics), np.bool_)
         while not core.done.all():

@@ -36,6 +36,11 @@ def shapes_of(observation_space: spaces.Space[Any]) -> Shapes:
         ValueError: other spaces; the message says what was expected.
     """
     parts: Any = observation_space.spaces if isinstance(observation_space, spaces.Dict) else {}
+    if "features" in parts:
+        raise ValueError(
+            "observation='features' is for stock policies ('MultiInputPolicy'), which rank as "
+            "srd_agents.acting.as_ranker(model); ours, and SB3Ranker, read observation='full' or 'compact'"
+        )
     compact = "topic" in parts
     missing = [key for key in (COMPACT if compact else FULL) if key not in parts]
     if missing:

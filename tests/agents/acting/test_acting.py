@@ -19,6 +19,7 @@ from srd_agents.heuristic.stepwise import Stepwise
 from srd_agents.registry import RANKERS, make_ranker
 from srd_gym import Topic, TopicSet, load_topics, scoring_v0
 from srd_gym.core import Clicks
+from srd_gym.envs import FEATURES
 from srd_gym.protocols import Ranker
 from srd_gym.pruning import KNN
 from srd_gym.testing import check_ranker
@@ -275,3 +276,35 @@ def test_the_evaluation_of_stable_baselines3_runs_on_it_unchanged(observation: s
     }
     for found in values:
         assert {round(value, 6) for value in found} <= expected
+
+
+class LeastAlike:
+    """A policy of `observation="features"`: near the query, and unlike what is ranked."""
+
+    def predict(self, observation: Any, action_masks: Any = None, **options: Any) -> tuple[Any, Any]:
+        columns = observation["features"].reshape(*action_masks.shape, len(FEATURES))
+        scores = columns[..., FEATURES.index("query_cosine")] - columns[..., FEATURES.index("largest_cosine")]
+        return np.where(action_masks, scores, -np.inf).argmax(axis=-1), None
+
+
+def test_a_policy_of_features_ranks() -> None:
+    ranker = as_ranker(LeastAlike(), observation="features", max_candidates=20)
+    check_ranker(ranker, list(SERP)[:4])
+    env = gym.make("srd_gym:SRD-v0", topics=SERP, observation="features", max_candidates=20)
+    for topic in list(SERP)[:4]:
+        observation, info = env.reset(options={"query_id": topic.query_id})
+        ended = False
+        while not ended:
+            action, _ = LeastAlike().predict(observation, action_masks=env.get_wrapper_attr("action_masks")())
+            observation, _, ended, _, info = env.step(action)
+        assert ranker.rank(topic, 10).tolist() == info["ranking"].tolist()
+    refused(lambda: as_ranker(LeastAlike(), observation="feature"), r"unknown observation 'feature'\. Did you mean")
+
+
+def test_rankers_refuse_to_act_on_features() -> None:
+    env = gym.make("srd_gym:SRD-v0", topics=SERP, observation="features")
+    observation, _ = env.reset(seed=0)
+    refused(
+        lambda: as_policy("mmr", env).predict(observation),
+        'holds no vectors.*make the environment with observation="compact"',
+    )

@@ -34,6 +34,8 @@ from srd_gym.wrappers import FlatObservation, KNNPruning, RankerPruning, Tiansho
 ARGUMENTS: list[dict[str, Any]] = [
     {},
     {"observation": "compact"},
+    {"observation": "features"},
+    {"observation": "features", "mask_dtype": bool, "on_invalid": "next", "reward": "Clicks"},
     {"mask_dtype": bool},
     {"mask_dtype": "bool", "observation": "compact"},
     {"horizon": None},

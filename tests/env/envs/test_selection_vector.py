@@ -26,7 +26,7 @@ USERS = [Clicks(boredom=0.5, reveal_intent=True), Clicks(model="dbn"), Clicks(mo
 arguments = st.fixed_dictionaries(
     {
         "horizon": st.sampled_from([1, 3, None]),
-        "observation": st.sampled_from(["full", "compact"]),
+        "observation": st.sampled_from(["full", "compact", "features"]),
         "mask_dtype": st.sampled_from(["int8", "bool"]),
         "pay": st.sampled_from(["step", "end"]),
         "on_invalid": st.sampled_from(["waste", "next"]),

@@ -1,0 +1,142 @@
+"""The observation "features": what a general network can learn from, a few numbers in [-1, 1] for each candidate.
+
+Shapes: T topics, B episodes, N candidates, C columns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.selection import SelectionCore
+from srd_gym.pruning.knn import Distances
+from srd_gym.topic import FloatArray, Topic
+from srd_gym.topic_fields import read_only
+
+FEATURES = (
+    "query_cosine",
+    "retrieval_score",
+    "reciprocal_rank",
+    "largest_cosine",
+    "mean_cosine",
+    "ranked",
+    "present",
+)
+"""The columns of `features`; `SelectionEnv` has their formulas and ranges."""
+_LARGEST, _MEAN, _RANKED = (FEATURES.index(name) for name in ("largest_cosine", "mean_cosine", "ranked"))
+_CUT = 3.0
+"""Standard deviations at which scores are cut off."""
+_ALIKE = 1e-7
+"""Standard deviations below this, relative to the largest score, are rounding: such scores are all alike."""
+_WHO = "an environment with observation='features' (not 'compact')"
+
+
+class Features:
+    """The features of a core's episodes, kept up to date by one row of cosines for each document ranked.
+
+    They depend on topic and ranking alone, so each call compares these with what was seen before: an episode that was
+    begun anew or restored is made from the start, any other goes on.
+
+    Args:
+        core: the simulator.
+
+    Raises:
+        ValueError: topics without document vectors.
+    """
+
+    def __init__(self, core: SelectionCore) -> None:
+        arrays = core.arrays
+        arrays.topics.require_vectors(_WHO)
+        self._core = core
+        self._initial: FloatArray = arrays.cache("features", lambda: initial_features(arrays))
+        self._distances = Distances(arrays, "cosine")
+        self._topics = np.full(core.n_episodes, -1)
+        self._ranking = np.full(core.ranking.shape, -1)
+        self._count = np.zeros(core.n_episodes, np.int64)
+        self._sum = np.zeros((core.n_episodes, arrays.max_candidates), np.float32)
+        self._values = np.zeros((core.n_episodes, *self._initial.shape[1:]), np.float32)
+
+    def observe(self, episode: int) -> dict[str, FloatArray]:
+        """The observation of one episode: `features` [N C] and `progress` [1], both float32."""
+        self._follow()
+        filled, length = self._core.rank.item(episode), self._core.length.item(episode)
+        return {
+            "features": self._values[episode].reshape(-1).copy(),
+            "progress": np.array([filled / max(length, 1)], np.float32),
+        }
+
+    def observe_all(self) -> dict[str, FloatArray]:
+        """The observations of all episodes: `features` [B, N C] and `progress` [B, 1], both float32."""
+        self._follow()
+        progress = self._core.rank / np.maximum(self._core.length, 1)
+        return {
+            "features": self._values.reshape(len(self._values), -1).copy(),
+            "progress": progress.astype(np.float32)[:, None],
+        }
+
+    def _follow(self) -> None:
+        """Bring the values to where the episodes are."""
+        ranking, topics = self._core.ranking, self._core.topic_index
+        fresh = ranking != self._ranking
+        anew = (topics != self._topics) | (fresh & (self._ranking >= 0)).any(axis=1)
+        if anew.any():
+            fresh[anew] = ranking[anew] >= 0
+            self._values[anew] = self._initial[topics[anew]]
+            self._count[anew], self._sum[anew] = 0, 0.0
+            self._topics[:] = topics
+        for episode, rank in zip(*(index.tolist() for index in fresh.nonzero()), strict=True):
+            self._add(episode, ranking.item(episode, rank))
+        self._ranking[:] = ranking
+
+    def _add(self, episode: int, document: int) -> None:
+        """A document more in an episode's ranking."""
+        row = self._distances.row(self._topics.item(episode), document)
+        cosines, n = np.maximum(1 - row, -1), len(row)
+        values, total = self._values[episode, :n], self._sum[episode, :n]
+        total += cosines
+        count = self._count[episode] = self._count[episode] + 1
+        values[:, _LARGEST] = cosines if count == 1 else np.maximum(values[:, _LARGEST], cosines)
+        values[:, _MEAN] = total / np.float32(count)
+        values[document, _RANKED] = 1
+
+
+def initial_features(arrays: TopicArrays) -> FloatArray:
+    """[T, N, C] float32, the features of all topics before anything is ranked."""
+    table = np.zeros((len(arrays), arrays.max_candidates, len(FEATURES)), np.float32)
+    for rows, topic in zip(table, arrays.topics, strict=True):
+        rows = rows[: topic.n_candidates]
+        rows[:, FEATURES.index("query_cosine")] = _query_cosines(topic)
+        if topic.retrieval_scores is not None:
+            rows[:, FEATURES.index("retrieval_score")] = _standardised(topic.retrieval_scores)
+            rows[:, FEATURES.index("reciprocal_rank")] = 1 / np.arange(1, len(rows) + 1)
+        rows[:, FEATURES.index("present")] = 1
+    return read_only(table)
+
+
+def _query_cosines(topic: Topic) -> FloatArray:
+    """[n] float32, the cosines of a topic's documents and its query."""
+    documents = topic.require_vectors(_WHO)
+    if topic.query_vector is None:
+        return np.zeros(len(documents), np.float32)
+    cosines: FloatArray = _units(documents) @ _units(topic.query_vector[None])[0]
+    return cosines.clip(-1, 1)
+
+
+def _units(vectors: FloatArray) -> FloatArray:
+    """Vectors of length 1 along the last axis; zero vectors stay zero. Lengths may be anything that float32 holds."""
+    largest = np.abs(vectors).max(axis=-1, keepdims=True)
+    scaled = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
+    lengths = np.linalg.norm(scaled, axis=-1, keepdims=True)
+    units: FloatArray = np.divide(scaled, lengths, out=scaled, where=lengths > 0)
+    return units
+
+
+def _standardised(scores: FloatArray) -> FloatArray:
+    """[n] float32, the column `retrieval_score` of one topic."""
+    wide = scores.astype(np.float64)
+    centred = wide - wide.mean()
+    spread = centred.std()
+    if spread <= _ALIKE * np.abs(wide).max():
+        return np.zeros_like(scores)
+    standardised: FloatArray = (centred / (_CUT * spread)).clip(-1, 1).astype(np.float32)
+    return standardised

@@ -1,4 +1,7 @@
-"""The multi-agent environment, in PettingZoo's manner: `from srd_gym import scoring_v0; scoring_v0.parallel_env()`."""
+"""The multi-agent environment, in PettingZoo's manner: `from srd_gym import scoring_v0; scoring_v0.parallel_env()`.
+
+`scoring_v0.vector_env(num_envs=64)` has 64 queries at once.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ from pettingzoo import AECEnv
 from pettingzoo.utils.conversions import parallel_to_aec
 
 from srd_gym.envs.scoring import ScoringEnv
+from srd_gym.envs.scoring_vector import ScoringVectorEnv
 
 P = ParamSpec("P")
 
 parallel_env = ScoringEnv
+vector_env = ScoringVectorEnv
 
 
 def _in_turns(make: Callable[P, ScoringEnv]) -> Callable[P, AECEnv]:
@@ -34,4 +39,4 @@ def _in_turns(make: Callable[P, ScoringEnv]) -> Callable[P, AECEnv]:
 
 env = _in_turns(ScoringEnv)
 
-__all__ = ["env", "parallel_env"]
+__all__ = ["env", "parallel_env", "vector_env"]

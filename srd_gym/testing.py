@@ -107,7 +107,7 @@ def check_vector_env(
     Args:
         vector: the vector environment; its attribute `autoreset_mode` says which mode is compared.
         single: makes one single environment.
-        steps: how many to take, with actions drawn from all candidates, on offer or not.
+        steps: how many to take, with actions drawn from all of the action space, masked or not.
         seed: of both environments and of the actions.
 
     Raises:
@@ -118,13 +118,13 @@ def check_vector_env(
     sync: Any = SyncVectorEnv([single] * vector.num_envs, autoreset_mode=mode)
     for name in ("single_observation_space", "single_action_space", "observation_space", "action_space"):
         _require(getattr(vector, name) == getattr(sync, name), f"{name} differs from SyncVectorEnv's")
-    generator = np.random.default_rng(seed)
+    generator, space = np.random.default_rng(seed), vector.single_action_space
+    sizes: Any = space.nvec if isinstance(space, gym.spaces.MultiDiscrete) else space.n  # type: ignore[attr-defined]
     _require_equal(vector.reset(seed=seed), sync.reset(seed=seed), "reset")
     for step in range(steps):
-        actions = generator.integers(0, vector.single_action_space.n, vector.num_envs)  # type: ignore[attr-defined]
+        actions = generator.integers(0, sizes, (vector.num_envs, *np.shape(sizes)))
         ours, theirs = vector.step(actions), sync.step(actions)
-        for place, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
-            _require_equal(mine, other, f"step {step}[{place}]")
+        _require_equal(ours, theirs, f"step {step}")
         ended = theirs[2] | theirs[3]
         if mode is AutoresetMode.DISABLED and ended.any():
             again = [env.reset(options={"reset_mask": ended.copy()}) for env in (vector, sync)]
@@ -426,6 +426,10 @@ def _require_equal(ours: Any, theirs: Any, where: str) -> None:
         _require(ours.keys() == theirs.keys(), f"{where}: keys {sorted(ours)} where {sorted(theirs)} were expected")
         for key in ours:
             _require_equal(ours[key], theirs[key], f"{where}, {key}")
+        return
+    if isinstance(ours, tuple) and isinstance(theirs, tuple) and len(ours) == len(theirs):
+        for place, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+            _require_equal(mine, other, f"{where}[{place}]")
         return
     alike = data_equivalence(_comparable(ours), _comparable(theirs), exact=True)
     _require(alike, f"{where}: {shown_text(repr(ours))} where {shown_text(repr(theirs))} was expected")

@@ -90,13 +90,18 @@ class ScoringCore:
         self.depth = max(bound.ranks for bound in self.paid_measures)
         """L: ranks below it earn nothing."""
 
-    def rank(self, topic_index: ArrayLike, scores: ArrayLike, generator: np.random.Generator | None = None) -> IntArray:
+    def rank(
+        self,
+        topic_index: ArrayLike,
+        scores: ArrayLike,
+        generator: np.random.Generator | Sequence[np.random.Generator] | None = None,
+    ) -> IntArray:
         """Candidates sorted by score, best first.
 
         Args:
             topic_index: [B] int, the topic of each list.
             scores: [B, N] int, 0 to A - 1; entries of padding are ignored.
-            generator: breaks ties where `ties="random"`.
+            generator: breaks ties where `ties="random"`: one, or one of each list.
 
         Returns:
             [B, N] int64 candidate indices; -1 from the topic's number of candidates on.
@@ -111,8 +116,12 @@ class ScoringCore:
         elif generator is None:
             raise ValueError("ties='random' needs a generator: pass one (np.random.default_rng(seed))")
         else:
+            if isinstance(generator, np.random.Generator):
+                draws = generator.random(keys.shape)
+            else:
+                draws = np.stack([each.random(keys.shape[1]) for each in generator])
             # Scores are whole numbers: a uniform draw below 1 orders ties and nothing else.
-            order = np.argsort(np.where(present, -keys - generator.random(keys.shape), 1.0), axis=1)
+            order = np.argsort(np.where(present, -keys - draws, 1.0), axis=1)
         return np.where(np.arange(keys.shape[1]) < self.arrays.n_candidates[topics][:, None], order, -1)
 
     def step(

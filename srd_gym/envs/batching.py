@@ -6,7 +6,6 @@ have it. Shapes: B episodes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from srd_gym.core.selection import SelectionCore
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.envs.observations import Observer
 from srd_gym.envs.selection import Info
+from srd_gym.envs.vector import marked
 
 
 class BatchInfos:
@@ -75,12 +75,7 @@ class BatchInfos:
 
     def _marked(self, info: dict[str, NDArray[Any]], episodes: IntArray) -> Info:
         """Entries [B] of these episodes, empty elsewhere, each with the mask of those that have it."""
-        has = self._mask(episodes)
-        if len(episodes) < len(has):
-            for values in info.values():
-                values[~has] = None if values.dtype == object else 0
-        info |= {f"_{name}": has for name in info}
-        return info
+        return marked(info, self._mask(episodes))
 
     def _mask(self, episodes: IntArray) -> BoolArray:
         """[B] bool, True at these episodes."""
@@ -89,19 +84,3 @@ class BatchInfos:
         mask = np.zeros(self.core.n_episodes, np.bool_)
         mask[episodes] = True
         return mask
-
-
-def as_seeds(seed: int | Sequence[int | None] | None, count: int) -> list[int | None]:
-    """One seed for each sub-environment: seed + k, or the entries of a sequence.
-
-    Raises:
-        ValueError: a sequence of another length.
-    """
-    if seed is None:
-        return [None] * count
-    if isinstance(seed, int):
-        return [seed + k for k in range(count)]
-    seeds = list(seed)
-    if len(seeds) != count:
-        raise ValueError(f"expected one seed for each of {count} sub-environments, got {len(seeds)}")
-    return seeds

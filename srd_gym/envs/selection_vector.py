@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
-from gymnasium.utils import seeding
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, DTypeLike
 
-from srd_gym.checks import check_option
-from srd_gym.core.episodes import Snapshot, checked_mask, episode_indices
+from srd_gym.core.episodes import Snapshot, episode_indices
 from srd_gym.core.protocols import Pruning, Reward
 from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
-from srd_gym.core.users import drawn_users
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.envs.batching import BatchInfos, as_seeds
+from srd_gym.envs.batching import BatchInfos
 from srd_gym.envs.observations import Observation, ObservationKind, ObservationOptions, Observer
 from srd_gym.envs.selection import Info, drawn
+from srd_gym.envs.vector import Seeds, TopicVectorEnv
 from srd_gym.measures import Measure, Normalizer
 from srd_gym.pruning import pruning_from
-from srd_gym.reading import shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window
 from srd_gym.sources import DEFAULT_TOPICS, TopicSource, arrays_from
 
 VectorStep = tuple[Observation, ScoreArray, BoolArray, BoolArray, Info]
 
 
-class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
+class SelectionVectorEnv(TopicVectorEnv):
     """B episodes of `SelectionEnv` at once.
 
     Observations, rewards and infos are those that `SyncVectorEnv` makes of B single environments, bit for bit, several
@@ -82,11 +79,6 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         share_documents: bool = False,
         render_mode: str | None = None,
     ) -> None:
-        if num_envs < 1:
-            raise ValueError(f"num_envs must be at least 1, got {num_envs}")
-        self.num_envs = num_envs
-        self.autoreset_mode = _autoreset_mode(autoreset_mode)
-        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.core = SelectionCore(
             arrays_from(topics, max_candidates),
             reward=reward,
@@ -98,6 +90,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             normalizer=normalizer,
             episodes=num_envs,
         )
+        super().__init__(self.core.arrays, self.core.users, num_envs, autoreset_mode)
         self._observer = Observer(self.core, ObservationOptions(observation, mask_dtype, share_documents))
         self._infos = BatchInfos(self.core, self._observer)
         self.single_observation_space = self._observer.space
@@ -105,19 +98,10 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.render_mode = render_mode
-        # Each sub-environment's shuffle of the topics, and how many of it were dealt: all, so that an epoch begins.
-        self._shuffles = np.zeros((num_envs, len(self.core.arrays)), np.int64)
-        self._dealt = np.full(num_envs, self._shuffles.shape[1])
-        self._generators = [seeding.np_random() for _ in range(num_envs)]
-        """Generator and seed of each sub-environment."""
         self._futures: np.random.Generator | None = None
-        self._episodes = np.arange(num_envs)
         self._paid = np.zeros(num_envs)
-        self._begun = False
 
-    def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, Info]:
+    def reset(self, *, seed: Seeds = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
         """Begin episodes.
 
         Args:
@@ -128,23 +112,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             ValueError: an unknown option or query id, a wrong length, or a `reset_mask` that is none.
             ResetNeeded: a `reset_mask` before the first full reset.
         """
-        options = options or {}
-        for name in options:
-            check_option("reset option", name, ("query_id", "query_ids", "reset_mask"))
-        episodes = self._episodes
-        if "reset_mask" in options:
-            episodes = np.flatnonzero(checked_mask("reset_mask", options["reset_mask"], self.num_envs))
-            if not self._begun and len(episodes) < self.num_envs:
-                raise ResetNeeded("some episodes were never begun; reset all of them first, without a reset_mask")
-        asked = self._asked_topics(options)
-        seeds = as_seeds(seed, self.num_envs)
-        for episode in episodes.tolist() if seed is not None else ():
-            if seeds[episode] is not None:
-                self._futures = None
-                self._generators[episode] = seeding.np_random(seeds[episode])
-                self._dealt[episode] = self._shuffles.shape[1]
-        self._begin(episodes, asked)
-        self._begun = True
+        episodes = self._restart(seed, options)
         if self.render_mode == "human":
             self.render()
         return self._observer.observe_all(), self._infos.infos(episodes, self._paid, np.zeros(self.num_envs, np.bool_))
@@ -160,13 +128,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             ValueError: as `SelectionCore.step`.
             ResetNeeded: never reset; or, with autoreset disabled, an episode that has ended.
         """
-        # `nonzero` of the array itself: numpy's function of that name takes several times as long on few episodes.
-        begun = self.core.done.nonzero()[0]
-        if not self._begun or (self.autoreset_mode is AutoresetMode.DISABLED and len(begun)):
-            raise ResetNeeded(
-                f"episodes {begun.tolist()} have ended or were never begun; reset them first, "
-                "with options={'reset_mask': ...} to leave the others as they are"
-            )
+        begun = self._ended(self.core.done)
         result = self.core.step(actions)
         self._paid += result.reward
         terminated = result.done
@@ -247,65 +209,11 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         """Close the window, if there is one."""
         close_window(self.render_mode)
 
-    @property  # type: ignore[misc]
-    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
-        """The generators of the sub-environments."""
-        return tuple(generator for generator, _ in self._generators)
+    def _seed(self, episode: int, seed: int | None) -> None:
+        super()._seed(episode, seed)
+        self._futures = None
 
-    @property
-    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
-        """The seeds of the sub-environments."""
-        return tuple(seed for _, seed in self._generators)
-
-    def _begin(self, episodes: IntArray, asked: Mapping[int, int]) -> None:
-        """Begin episodes: the topics asked for, elsewhere the next of each sub-environment's shuffle."""
-        if not len(episodes):
-            return
-        if asked:
-            topics = np.array([asked.get(episode, -1) for episode in episodes.tolist()])
-            topics[topics < 0] = self._deal(episodes[topics < 0])
-        else:
-            topics = self._deal(episodes)
-        users = None
-        if self.core.users is not None:
-            users = np.concatenate([drawn_users(self._generators[k][0], 1) for k in episodes.tolist()])
+    def _start(self, episodes: IntArray, topics: IntArray, users: IntArray | None) -> None:
         self.core.reset(topics, episodes if len(episodes) < self.num_envs else None, users)
         self._paid[episodes] = 0.0
         self._observer.began(episodes)
-
-    def _deal(self, episodes: IntArray) -> IntArray:
-        """The next topic of each of these sub-environments' shuffles; a new one where an epoch ended."""
-        size = self._shuffles.shape[1]
-        for episode in episodes[self._dealt[episodes] == size].tolist():
-            self._shuffles[episode] = self._generators[episode][0].permutation(size)
-            self._dealt[episode] = 0
-        topics: IntArray = self._shuffles[episodes, self._dealt[episodes]]
-        self._dealt[episodes] += 1
-        return topics
-
-    def _asked_topics(self, options: dict[str, Any]) -> dict[int, int]:
-        """Lane -> topic index, where the reset options ask for one."""
-        if "query_id" in options and "query_ids" in options:
-            raise ValueError("reset options query_id (one topic for all) and query_ids (one each) exclude each other")
-        query_ids = options.get("query_ids")
-        if "query_id" in options:
-            query_ids = [options["query_id"]] * self.num_envs
-        if query_ids is None:
-            return {}
-        if isinstance(query_ids, str) or len(query_ids) != self.num_envs:
-            came = shown(query_ids) if isinstance(query_ids, str) else len(query_ids)
-            raise ValueError(
-                f"query_ids must hold one id (or None) for each of {self.num_envs} sub-environments, got {came}"
-            )
-        topics = self.core.arrays.topics
-        return {
-            episode: topics.position(query_id) for episode, query_id in enumerate(query_ids) if query_id is not None
-        }
-
-
-def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    """The mode, by itself or its name."""
-    by_name = {name.casefold(): each for each in AutoresetMode for name in (each.name, each.value)}
-    name = str(getattr(mode, "value", mode)).casefold()
-    check_option("autoreset_mode", name, by_name)
-    return by_name[name]

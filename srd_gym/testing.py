@@ -345,7 +345,7 @@ def _check_scoring_begun(env: ScoringEnv, observations: dict[str, Any], infos: d
         _require(fits, f"{agent}'s observation is not in its space")
         padding = i >= count
         _require(infos[agent]["padding"] is padding, f"{agent}: info['padding'] must be {padding}")
-        _require_query_id(env, agent, infos[agent])
+        _require_numbers(agent, infos[agent])
         if padding and isinstance(observations[agent], dict):
             mask = observations[agent]["action_mask"]
             _require(bool(mask[0]) and not mask[1:].any(), f"{agent} is padding: only score 0 may be allowed")
@@ -372,15 +372,15 @@ def _play_scoring(env: ScoringEnv, generator: np.random.Generator) -> None:
         twin = env.core.step([topic], scores[None]).item()
         _require(twin == rewards[agents[0]], "the batched twin must pay the same reward")
     for agent in agents:
-        _require_query_id(env, agent, infos[agent])
+        _require_numbers(agent, infos[agent])
     ranks = [infos[env.possible_agents[candidate]]["rank"] for candidate in env.ranking]
     _require(ranks == list(range(count)), "info['rank'] must be the document's place in the ranking")
 
 
-def _require_query_id(env: ScoringEnv, agent: str, info: Mapping[str, Any]) -> None:
-    """The info names the query, unless it is to hold numbers only."""
-    expected = None if env.numeric_infos else env.query_id
-    _require(info.get("query_id") == expected, f"{agent}: info['query_id'] must be {expected!r}")
+def _require_numbers(whose: str, info: Mapping[str, Any]) -> None:
+    """The info holds numbers only, as libraries make tensors of all of it."""
+    wrong = [key for key, value in info.items() if np.asarray(value).dtype.kind not in "biuf"]
+    _require(not wrong, f"{whose}: infos must hold numbers only, {wrong} do not")
 
 
 def _check_scoring_determinism(env: ScoringEnv, seed: int) -> None:

@@ -76,6 +76,9 @@ class ScoringCore:
         else:
             self._pay_measures(items, normalizer)
         self.bound_measures |= table_measures(self.arrays, measures, n, normalizer)
+        users_first = [] if self.users is None else [self.reward_name]
+        self.measure_names: tuple[str, ...] = (*users_first, *self.bound_measures)
+        """Names of what is told of a list at its end: where users pay first what one of them did, then `measures`."""
 
     def _pay_measures(self, items: Sequence[str | Measure], normalizer: Normalizer | None) -> None:
         """Pay the sum of these measures."""

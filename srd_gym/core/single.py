@@ -36,6 +36,11 @@ class SingleEpisodes(Episodes):
     bound_measures: dict[str, BoundMeasure]
     _pruner: Pruner | None
 
+    @property
+    def measure_names(self) -> tuple[str, ...]:
+        """The names of `measures`, in their order."""
+        return tuple(dict.fromkeys([*([] if self.bound is not None else [self.reward_name]), *self.bound_measures]))
+
     @abstractmethod
     def measures(self, episodes: ArrayLike | None = None) -> dict[str, ScoreArray]:
         """The measures of the rankings so far, by name: [B'] each."""

@@ -56,10 +56,10 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
     `info["padding"]` True; they are never sorted, and their actions may be missing and are ignored. `agents="present"`
     leaves them out of `agents` (several libraries break on that).
 
-    **Info** of a document, at `reset` and after the step: `query_id`; `padding`; `topic` (its index in the topic set);
-    `rank`, its place in the list from 0 (-1 before the step, and for padding). `env.ranking` and `env.measures` tell
-    the rest. Where users pay, `click` says whether the user clicked it (and `intent` which subtopic the user wants,
-    with `reveal_intent=True` only).
+    **Info** of a document, numbers only, at `reset` and after the step: `padding`; `topic` (the topic's index in the
+    topic set); `rank`, its place in the list from 0 (-1 before the step, and for padding). Where users pay, `click`
+    says whether the user clicked it (and `intent` which subtopic the user wants, with `reveal_intent=True` only).
+    `env.query_id`, `env.ranking` and `env.measures` tell the rest.
 
     `state()` is what centralised training sees: query and candidates as one vector [(1 + N) F].
 
@@ -77,7 +77,6 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         ties: "retrieval" (candidate order) or "random" (seeded).
         agents: "all" offers padding too, "present" only the topic's documents.
         max_candidates: N; None takes the largest topic's, a topic with more is an error.
-        numeric_infos: leave `query_id` out of the infos, for libraries that make tensors of them (TorchRL, BenchMARL).
         render_mode: "ansi" (text), "rgb_array" (a picture, [720, 1280, 3] uint8), "human" (a window, shown by itself at
             every reset and step) or None. Pictures show the labels; they need matplotlib (extra `render`).
 
@@ -108,7 +107,6 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         ties: Ties = "retrieval",
         agents: Offered = "all",
         max_candidates: int | None = None,
-        numeric_infos: bool = False,
         render_mode: str | None = None,
     ) -> None:
         check_option("observation", observation, ("full", "local", "flat"))
@@ -133,7 +131,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         """The last list's measures, named and normalised as in tables, the reward's first; empty before the step and on
         unlabelled topics."""
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
-        self._observation, self._offered, self.numeric_infos = observation, agents, numeric_infos
+        self._observation, self._offered = observation, agents
         scores = np.arange(self.core.n_scores)
         # Allowed scores of a document (all) and of padding (0 alone).
         self._masks = read_only(np.ones_like(scores, np.int8)), read_only((scores == 0).astype(np.int8))
@@ -276,9 +274,9 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         topic = self._begun()
         present = int(self.core.arrays.n_candidates[topic])
         places = {candidate: rank for rank, candidate in enumerate(self.ranking)}
-        shared: Info = {"topic": topic} if self.numeric_infos else {"query_id": self.query_id, "topic": topic}
         infos: dict[str, Info] = {
-            agent: {**shared, "padding": i >= present, "rank": places.get(i, -1)} for i, agent in enumerate(self.agents)
+            agent: {"topic": topic, "padding": i >= present, "rank": places.get(i, -1)}
+            for i, agent in enumerate(self.agents)
         }
         if (users := self.core.users) is not None:
             told = {"intent": users.intents(np.array([topic]), self._user).item()} if users.reveal_intent else {}

@@ -46,9 +46,10 @@ class ScoringVectorEnv(TopicVectorEnv):
     **Action**: [B, N] int, scores from 0 to A - 1; those of padding are ignored. **Reward**: [B] float64, the measure
     of each sorted list. **End**: `terminated` after the step, never truncated.
 
-    **Info**, arrays with their masks as Gymnasium lays them out: `query_id` [B]; `topic` [B] int64 (index in the topic
-    set); `padding` [B, N] bool; `rank` [B, N] int64, places in the list from 0 (-1 before the step, and for padding);
-    where users pay `click` [B, N] bool (and `intent` [B]). At the ends of labelled topics `measures`, name -> [B].
+    **Info**, arrays of numbers with their masks as Gymnasium lays them out, of one structure from reset to end: `topic`
+    [B] int64 (index in the topic set); `padding` [B, N] bool; `rank` [B, N] int64, places in the list from 0 (-1 before
+    the step, and for padding); `measures` [B, M] float64, the values of `core.measure_names` at an end, NaN before and
+    for unlabelled topics; where users pay `click` [B, N] bool (and `intent` [B]).
 
     **Reset** options: `query_id` (all episodes begin this topic), `query_ids` [B] (one each; None: the next of the
     sub-environment's shuffle), and `reset_mask` [B] bool (begin only these anew).
@@ -62,8 +63,6 @@ class ScoringVectorEnv(TopicVectorEnv):
         num_envs: B.
         autoreset_mode: an `AutoresetMode`, its name or its value ("same_step", "SameStep").
         observation: "full" or "flat".
-        numeric_infos: leave `query_id` out of the infos, and have `measures` in all of them: NaN before the end and for
-            unlabelled topics.
 
     Raises:
         TypeError: an argument of the wrong kind.
@@ -85,7 +84,6 @@ class ScoringVectorEnv(TopicVectorEnv):
         observation: Literal["full", "flat"] = "full",
         ties: Ties = "retrieval",
         max_candidates: int | None = None,
-        numeric_infos: bool = False,
     ) -> None:
         check_option("observation", observation, ("full", "flat"))
         self.core = ScoringCore(
@@ -98,13 +96,12 @@ class ScoringVectorEnv(TopicVectorEnv):
         )
         arrays = self.core.arrays
         super().__init__(arrays, self.core.users, num_envs, autoreset_mode)
-        self._flat, self.numeric_infos = observation == "flat", numeric_infos
+        self._flat = observation == "flat"
         n, width = arrays.documents.shape[1:]
         self.single_action_space = spaces.MultiDiscrete([self.core.n_scores] * n)
         self.single_observation_space = _space(n, width, self.core.n_scores, self._flat)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._ids = np.array(arrays.query_ids, dtype=object)
         self._topics = np.zeros(num_envs, np.int64)
         self._users = np.zeros(num_envs, np.int64)
         self._done = np.ones(num_envs, np.bool_)
@@ -184,37 +181,32 @@ class ScoringVectorEnv(TopicVectorEnv):
         core, topics = self.core, self._topics
         has = np.zeros(self.num_envs, np.bool_)
         has[episodes] = True
-        info: dict[str, NDArray[Any]] = {} if self.numeric_infos else {"query_id": self._ids[topics]}
-        info |= {"topic": topics.copy(), "padding": ~core.arrays.present[topics], "rank": self._of_candidates(-1)}
+        info: dict[str, NDArray[Any]] = {
+            "topic": topics.copy(),
+            "padding": ~core.arrays.present[topics],
+            "rank": np.full(self.ranking.shape, -1),
+            "measures": self._measures(has),
+        }
         rows, ranks = (self.ranking >= 0).nonzero()
         candidates = self.ranking[rows, ranks]
         info["rank"][rows, candidates] = ranks
         if core.users is not None:
-            info["click"] = self._of_candidates(False)
+            info["click"] = np.zeros(self.ranking.shape, np.bool_)
             info["click"][rows, candidates] = core.clicks(topics, self.ranking, self._users)[rows, ranks]
             if core.users.reveal_intent:
                 info["intent"] = core.users.intents(topics, self._users)
-        return marked(info, has) | self._measures(has)
+        return marked(info, has)
 
-    def _measures(self, has: BoolArray) -> Info:
-        """The measures of judged lists; of all these episodes, with NaN, where infos are to keep one structure."""
-        core, judged = self.core, has & self._done & self.core.arrays.labelled[self._topics]
-        told = has if self.numeric_infos else judged
-        if not told.any():
-            return {}
-        names = [core.reward_name] if core.users is not None else []
-        values = dict.fromkeys([*names, *core.bound_measures], np.zeros(self.num_envs))
+    def _measures(self, has: BoolArray) -> ScoreArray:
+        """[B, M]; NaN but for judged lists of these episodes."""
+        core, topics = self.core, self._topics
+        values = np.full((self.num_envs, len(core.measure_names)), np.nan)
+        judged = has & self._done & core.arrays.labelled[topics]
         if judged.any():
-            if core.users is not None:
-                values[core.reward_name] = core.rewards(self._topics, self.ranking, self._users)
-            values |= core.measures(self._topics, self.ranking)
-        empty = np.nan if self.numeric_infos else 0.0
-        measures = marked({name: np.where(judged, value, empty) for name, value in values.items()}, told)
-        return {"measures": measures, "_measures": told}
-
-    def _of_candidates(self, value: int) -> NDArray[Any]:
-        """[B, N], the value everywhere."""
-        return np.full(self.ranking.shape, value)
+            told = {} if core.users is None else {core.reward_name: core.rewards(topics, self.ranking, self._users)}
+            told |= core.measures(topics, self.ranking)
+            values[judged] = np.stack(list(told.values()), axis=1)[judged]
+        return values
 
     def _finals(self, ended: IntArray) -> Info:
         """The last observation and info of episodes that this step ends, taken before the next ones begin."""

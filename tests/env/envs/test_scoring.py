@@ -64,14 +64,13 @@ def test_one_by_one_documents_come_to_what_they_come_to_at_once(agents: str) -> 
     refused(lambda: scoring_v0.env(TOPICS, n_score=3), "unexpected keyword argument 'n_score'", TypeError)
 
 
-def test_infos_name_the_query_unless_they_are_to_be_numbers() -> None:
-    for numeric in (False, True):
-        env = scoring_v0.parallel_env(TOPICS, numeric_infos=numeric)
-        for _ in TOPICS:
-            told = list(env.reset()[1].values())
-            told += env.step(dict.fromkeys(env.agents, 1))[-1].values()
-            assert all(info.get("query_id") == (None if numeric else env.query_id) for info in told)
-            assert all(TOPICS[info["topic"]].query_id == env.query_id for info in told)
+def test_infos_are_numbers_and_the_environment_names_the_query() -> None:
+    env = scoring_v0.parallel_env(TOPICS)
+    for _ in TOPICS:
+        told = list(env.reset()[1].values())
+        told += env.step(dict.fromkeys(env.agents, 1))[-1].values()
+        assert all(TOPICS[info["topic"]].query_id == env.query_id for info in told)
+        assert all(info.keys() == {"topic", "padding", "rank"} for info in told)
 
 
 def test_many_documents_obey_the_laws_and_embedded_topics_are_the_default() -> None:
@@ -91,7 +90,7 @@ def test_the_checker_finds_broken_laws() -> None:
         def _infos(self):
             return {agent: info | dict([self.wrong]) for agent, info in super()._infos().items()}
 
-    class Nameless(Unflagged):
+    class Named(Unflagged):
         wrong = ("query_id", "?")
 
     class Unsorted(scoring_v0.parallel_env):
@@ -100,7 +99,12 @@ def test_the_checker_finds_broken_laws() -> None:
             self.ranking = self.ranking[::-1]
             return told
 
-    broken = {Unequal: "have the same reward", Unflagged: "padding", Nameless: "query_id", Unsorted: "sorted by score"}
+    broken = {
+        Unequal: "have the same reward",
+        Unflagged: "padding",
+        Named: "numbers only, .'query_id'. do not",
+        Unsorted: "sorted by score",
+    }
     for kind, message in broken.items():
         refused(lambda kind=kind: check_scoring_env(kind(TOPICS), episodes=8), message, ConformanceError)
 

@@ -29,7 +29,6 @@ arguments = st.fixed_dictionaries(
         "n_scores": st.sampled_from([2, 30]),
         "ties": st.sampled_from(["retrieval", "random"]),
         "observation": st.sampled_from(["full", "flat"]),
-        "numeric_infos": st.booleans(),
     }
 )
 
@@ -37,9 +36,8 @@ arguments = st.fixed_dictionaries(
 class Joint(gym.Env[Any, Any]):
     """A parallel environment as one agent that scores all documents: what its agents are told, along an axis."""
 
-    def __init__(self, topics: TopicSet, numeric_infos: bool, **options: Any) -> None:
+    def __init__(self, topics: TopicSet, **options: Any) -> None:
         self.env = scoring_v0.parallel_env(topics, **options)
-        self.numeric = numeric_infos
         n, width = self.env.core.arrays.documents.shape[1:]
         box = spaces.Box(-np.inf, np.inf, (n, 2 * width), np.float32)
         if options["observation"] == "full":
@@ -68,15 +66,13 @@ class Joint(gym.Env[Any, Any]):
             told: Any = {"query": seen["doc_0"]["query"].copy(), "documents": documents, "action_mask": masks}
         else:
             told = np.stack(list(seen.values()))
-        info = {} if self.numeric else {"query_id": self.env.query_id}
-        info |= {name: infos["doc_0"][name] for name in ("topic", "intent") if name in infos["doc_0"]}
+        info = {name: infos["doc_0"][name] for name in ("topic", "intent") if name in infos["doc_0"]}
         for name in ("padding", "rank", "click"):
             if name in infos["doc_0"]:
                 info[name] = np.array([each[name] for each in infos.values()])
-        names = [] if self.env.core.users is None else [self.env.core.reward_name]
-        empty = dict.fromkeys([*names, *self.env.core.bound_measures], np.nan)
-        if self.env.measures or self.numeric:
-            info["measures"] = self.env.measures or empty
+        measures = self.env.measures or dict.fromkeys(self.env.core.measure_names, np.nan)
+        assert tuple(measures) == self.env.core.measure_names
+        info["measures"] = np.array(list(measures.values()))
         return told, info
 
 
@@ -95,7 +91,7 @@ def test_some_begin_anew_and_topics_are_asked_for() -> None:
     topics = random_topics(3, n=5)
     how: dict[str, Any] = {"observation": "full", "n_scores": 4, "ties": "random"}
     vector = scoring_v0.vector_env(topics, num_envs=3, autoreset_mode="next_step", **how)
-    sync: Any = SyncVectorEnv([lambda: Joint(topics, numeric_infos=False, **how)] * 3)
+    sync: Any = SyncVectorEnv([lambda: Joint(topics, **how)] * 3)
     scores = np.ones((3, topics.max_candidates), np.int64)
     mask = np.array([True, False, True])
     both = (vector, sync)
@@ -108,9 +104,8 @@ def test_some_begin_anew_and_topics_are_asked_for() -> None:
     for env in both:
         env.step(scores)
     seen, infos = vector.reset(options={"reset_mask": mask, "query_ids": ["q1", "q2", None]})
-    assert infos["query_id"][0] == "q1"
-    assert infos["query_id"][1] is None
-    assert infos["_query_id"].tolist() == mask.tolist()
+    assert topics.query_ids[infos["topic"][0]] == "q1"
+    assert infos["_topic"].tolist() == mask.tolist()
     assert (vector.ranking[mask] == -1).all()
     assert (vector.ranking[~mask] >= 0).any(axis=1).all(), "the others stay ended"
     _, rewards, ended, _, infos = vector.step(scores)
@@ -119,21 +114,13 @@ def test_some_begin_anew_and_topics_are_asked_for() -> None:
     assert seen["documents"].shape == vector.observation_space["documents"].shape
 
 
-def test_numeric_infos_have_one_structure() -> None:
-    vector = scoring_v0.vector_env("synthetic:tiny:5", num_envs=2, n_scores=5, numeric_infos=True)
+def test_measures_are_told_at_the_end() -> None:
+    vector = scoring_v0.vector_env("synthetic:tiny:5", num_envs=2, n_scores=5, measures=("StRecall@3",))
+    assert vector.core.measure_names == ("alpha_nDCG@10", "StRecall@3")
     _, told = vector.reset(seed=0)
-    *_, infos = vector.step(vector.action_space.sample())
-    final = infos["final_info"]
-    for info in (told, infos, final):
-        assert {name for name in info if "final" not in name} == set(told)
-        assert all(
-            values.dtype.kind in "iufb"
-            for name, values in info.items()
-            if "measures" not in name and "final" not in name
-        )
-    assert np.isnan(told["measures"]["alpha_nDCG@10"]).all()
-    assert np.isnan(infos["measures"]["alpha_nDCG@10"]).all(), "of the next topics"
-    assert not np.isnan(final["measures"]["alpha_nDCG@10"]).any()
+    _, rewards, _, _, infos = vector.step(vector.action_space.sample())
+    assert np.isnan([told["measures"], infos["measures"]]).all(), "of topics that wait for scores"
+    assert_array_equal(infos["final_info"]["measures"][:, 0], rewards)
 
 
 @pytest.mark.parametrize("mode", MODES[:2])

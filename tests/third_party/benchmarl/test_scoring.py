@@ -15,7 +15,7 @@ TOPICS = generate("tiny", n_topics=6, seed=0)
 
 
 def wrapped(observation: str) -> PettingZooWrapper:
-    env = scoring_v0.parallel_env(topics=TOPICS, n_scores=4, observation=observation, numeric_infos=True)
+    env = scoring_v0.parallel_env(topics=TOPICS, n_scores=4, observation=observation)
     return PettingZooWrapper(env, return_state=True, categorical_actions=True, seed=0)
 
 

@@ -56,7 +56,26 @@ def test_random_actions_obey_a_bool_mask() -> None:
 
 @pytest.mark.parametrize("observation", ["full", "local", "flat"])
 def test_torchrls_checker_on_scoring(observation: Any) -> None:
-    scoring = scoring_v0.parallel_env("synthetic:tiny:5", observation=observation, n_scores=5, numeric_infos=True)
+    scoring = scoring_v0.parallel_env("synthetic:tiny:5", observation=observation, n_scores=5)
     env = PettingZooWrapper(scoring, return_state=True)
     check_env_specs(env, seed=0)
     assert env.reset()["state"].shape == scoring.state_space.shape
+
+
+def test_scoring_needs_no_option() -> None:
+    env = PettingZooWrapper(scoring_v0.parallel_env("synthetic:tiny:5"))
+    check_env_specs(env, seed=0)
+    told = env.rollout(1)["next", "doc", "info"]
+    assert told["rank"].max() == (told["padding"] == 0).sum() - 1
+
+
+@pytest.mark.parametrize("mode", ["disabled", "same_step"])
+def test_torchrl_reads_the_native_vector_environment_of_scoring(mode: str) -> None:
+    vector = scoring_v0.vector_env("synthetic:tiny:5", num_envs=3, autoreset_mode=mode)
+    env = GymWrapper(vector, categorical_action_encoding=True)
+    check_env_specs(env, seed=0)
+    frames = env.rollout(4, break_when_any_done=False)
+    assert frames["next", "done"].all()
+    assert (frames["next", "reward"] > 0).any()
+    if mode == "same_step":  # infos are read where TorchRL reads last observations from them
+        torch.testing.assert_close(frames["next", "measures"], frames["next", "reward"].double())

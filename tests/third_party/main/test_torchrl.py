@@ -43,6 +43,18 @@ def test_workers_know_the_environment_by_the_id_with_its_module(method: str) -> 
         env.close()
 
 
+def scoring_of_five() -> PettingZooWrapper:
+    return PettingZooWrapper(scoring_v0.parallel_env("synthetic:tiny:5", n_scores=5))
+
+
+def test_spawned_workers_play_scoring() -> None:
+    env = ParallelEnv(2, scoring_of_five, mp_start_method="spawn")
+    try:
+        assert (env.rollout(1)["next", "doc", "reward"] > 0).any()
+    finally:
+        env.close()
+
+
 def test_random_actions_obey_a_bool_mask() -> None:
     wrapped = GymWrapper(many("disabled", mask_dtype="bool"), categorical_action_encoding=True)
     env = TransformedEnv(wrapped, ActionMask())

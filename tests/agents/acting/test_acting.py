@@ -13,7 +13,7 @@ from small_topics import judged_topic, random_topics, refused
 
 import srd_gym
 from srd_agents import diversify
-from srd_agents.acting import PolicyRanker, as_policy, as_ranker
+from srd_agents.acting import PolicyRanker, ScoringRanker, as_policy, as_ranker
 from srd_agents.acting.policies import observed_topic
 from srd_agents.heuristic.stepwise import Stepwise
 from srd_agents.registry import RANKERS, make_ranker
@@ -23,6 +23,7 @@ from srd_gym.envs import FEATURES
 from srd_gym.protocols import Ranker
 from srd_gym.pruning import KNN
 from srd_gym.testing import check_ranker
+from srd_gym.wrappers import FlatObservation
 
 SERP = load_topics("synthetic:serp:16:0")
 FAST = {"epochs": 1, "simulations": 4, "rank_simulations": 4, "episodes": 16}
@@ -230,11 +231,99 @@ def test_wrong_answers_of_policies_are_named(answer: Any, message: str) -> None:
     refused(lambda: as_ranker(Wrong(answer)).rank(SERP[0], 3), message, (TypeError, ValueError))  # type: ignore[arg-type]
 
 
+class PerDocument:
+    """A policy of `scoring_v0`: the score of each document from its cosine with the query."""
+
+    def __init__(self, n_scores: int = 30) -> None:
+        self.n_scores = n_scores
+
+    def __call__(self, seen: Any) -> Any:
+        query, documents = seen["query"][:, None], seen["documents"]
+        lengths = np.linalg.norm(documents, axis=-1) * np.linalg.norm(query, axis=-1) + 1e-9
+        cosines = (documents * query).sum(-1) / lengths
+        return np.clip(((cosines + 1) / 2 * self.n_scores).astype(int), 0, self.n_scores - 1)
+
+
+def test_a_policy_of_scoring_ranks_as_the_environment_sorts() -> None:
+    topics = TopicSet([judged_topic(n, seed) for seed, n in enumerate((7, 12, 3))], name="sizes")
+    policy = PerDocument()
+    ranker = ScoringRanker(policy)
+    check_ranker(ranker, topics)
+    vector = scoring_v0.vector_env(topics, num_envs=3, autoreset_mode="disabled")
+    seen, _ = vector.reset(options={"query_ids": topics.query_ids})
+    vector.step(policy(seen))
+    for topic, ranking, row in zip(topics, ranker.rank_batch(topics, 12), vector.ranking, strict=True):
+        assert ranking.tolist() == row[: topic.n_candidates].tolist()
+    flat = ScoringRanker(lambda rows: rows[..., -1].astype(np.float32), observation="flat")
+    topic = topics[1]
+    assert flat.rank(topic, 4).tolist() == np.argsort(-topic.doc_vectors[:, -1], kind="stable")[:4].tolist()
+    bytes_ = ScoringRanker(lambda rows: np.arange(rows.shape[1], dtype=np.uint8)[None], observation="flat")
+    assert bytes_.rank(topic, 2).tolist() == [11, 10], "unsigned numbers have negatives too"
+
+
+@pytest.mark.parametrize("answer", [np.zeros((1, 3)), np.full((1, 7), np.nan), "a", None, np.full((1, 7), True), [[1]]])
+def test_wrong_scores_are_named(answer: Any) -> None:
+    ranker = ScoringRanker(lambda seen: answer)
+    refused(lambda: ranker.rank(judged_topic(7), 3), r"must answer with scores of shape \(1, 7\)", TypeError)
+
+
+def test_functions_and_other_forms_of_observations_rank() -> None:
+    env = FlatObservation(gym.make("srd_gym:SRD-v0", topics=SERP))
+
+    def last(seen: Any) -> Any:
+        """The last allowed candidate, by the mask at the end of a flat observation."""
+        n = env.action_space.n
+        return n - 1 - seen[:, -n:][:, ::-1].argmax(axis=1)
+
+    flat = as_ranker(last, observation=env.observation)
+    whole = as_ranker(lambda seen: seen["action_mask"].shape[1] - 1 - seen["action_mask"][:, ::-1].argmax(axis=1))
+    for one, other, topic in zip(flat.rank_batch(SERP, 10), whole.rank_batch(SERP, 10), SERP, strict=True):
+        assert one.tolist() == other.tolist() == list(range(topic.n_candidates - 1, topic.n_candidates - 11, -1))
+    refused(lambda: as_ranker(last, observation="flat"), "unknown observation .flat.")  # type: ignore[arg-type]
+
+
+def test_a_policy_that_takes_no_masks_gets_none() -> None:
+    class Blind:
+        def predict(
+            self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
+        ) -> Any:
+            return np.zeros(len(observation["ranking"]), np.int64), state
+
+    assert as_ranker(Blind()).rank(SERP[0], 4).tolist() == [0, 1, 2, 3], "the next allowed takes a masked one's place"
+
+
+def test_states_are_the_policys_own_and_begin_anew_with_each_batch() -> None:
+    class Counts:
+        def predict(self, observation: Any, state: Any = None, episode_start: Any = None, **_: Any) -> Any:
+            state = np.zeros(len(episode_start), np.int64) if state is None else state
+            assert (state[episode_start] == 0).all(), "states of other episodes"
+            assert len(state) == len(observation["ranking"])
+            return state, state + 1
+
+    ranker = as_ranker(Counts(), horizon=5)
+    for topics in (SERP[:3], SERP[:1], SERP[:5]):
+        assert all(ranking.tolist() == [0, 1, 2, 3, 4] for ranking in ranker.rank_batch(topics, 5))
+
+
+def test_a_policy_of_another_width_or_of_fewer_candidates_is_refused() -> None:
+    class Trained(Wrong):
+        observation_space = gym.make("srd_gym:SRD-v0", topics=SERP).observation_space
+
+    ranker = as_ranker(Trained([0]), name="mine")
+    width, n = SERP.vector_width, SERP.max_candidates
+    refused(
+        lambda: ranker.rank(judged_topic(5, width=4), 3), f"Trained.* was trained on vectors of width {width}, got 4"
+    )
+    refused(lambda: ranker.rank(judged_topic(n + 1, width=width), 3), f"max_candidates={n}")
+
+
 def test_what_cannot_act_or_rank_is_refused() -> None:
     refused(lambda: as_policy(3), "ranker must be a name", TypeError)  # type: ignore[arg-type]
     refused(lambda: as_policy("mmrr"), "mmr")
     refused(lambda: as_ranker(3), "policy must have predict", TypeError)  # type: ignore[arg-type]
-    refused(lambda: as_ranker(First), "", TypeError)  # type: ignore[arg-type]
+    for kind in (as_ranker, ScoringRanker):
+        refused(lambda kind=kind: kind(First), "policy must be an object, got the class First", TypeError)
+    refused(lambda: ScoringRanker(3), "policy must be a function", TypeError)  # type: ignore[arg-type]
     compact = gym.make("srd_gym:SRD-v0", topics=SERP, observation="compact")
     observation, _ = compact.reset(seed=0)
     refused(lambda: as_policy("mmr").predict(observation), "needs the environment", TypeError)

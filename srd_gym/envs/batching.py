@@ -24,11 +24,12 @@ class BatchInfos:
     Args:
         core: the simulator.
         observer: makes its observations.
+        numeric: as `numeric_infos` of `SelectionEnv`.
     """
 
-    def __init__(self, core: SelectionCore, observer: Observer) -> None:
-        self.core, self._observer = core, observer
-        self._ids = np.array(core.arrays.query_ids, dtype=object)
+    def __init__(self, core: SelectionCore, observer: Observer, numeric: bool) -> None:
+        self.core, self._observer, self._numeric = core, observer, numeric
+        self._names = np.arange(len(core.arrays)) if numeric else np.array(core.arrays.query_ids, dtype=object)
         self._all_labelled = bool(core.arrays.labelled.all())
         self._everybody = np.ones(core.n_episodes, np.bool_)
 
@@ -36,7 +37,7 @@ class BatchInfos:
         """Infos beside every observation of these episodes; `paid` [B], and `invalid` [B], kept."""
         core = self.core
         info = {
-            "query_id": self._ids.take(core.topic_index),
+            "topic" if self._numeric else "query_id": self._names.take(core.topic_index),
             "labelled": core.arrays.labelled.take(core.topic_index),
             "action_mask": core.mask.copy(),
             "ranking": core.ranking.copy(),
@@ -49,6 +50,8 @@ class BatchInfos:
             info["click"] = clicks[core.every, core.rank - 1] & (core.rank > 0)
             if core.users.reveal_intent:
                 info["intent"] = core.intents(core.every)
+        if self._numeric:
+            info["measures"] = np.zeros((core.n_episodes, len(core.measure_names)))
         return self._marked(info, episodes)
 
     def finals(self, episodes: IntArray, paid: ScoreArray, invalid: BoolArray) -> Info:
@@ -65,7 +68,10 @@ class BatchInfos:
         """Infos that only the ends of these episodes add: the measures of judged topics."""
         core, info = self.core, Info()
         judged = episodes if self._all_labelled else episodes[core.arrays.labelled[core.topic_index[episodes]]]
-        if len(judged):
+        if self._numeric and len(judged):
+            info["measures"] = np.zeros((core.n_episodes, len(core.measure_names)))
+            info["measures"][judged] = np.stack(list(core.measures(judged).values()), axis=1)
+        elif len(judged):
             measures: dict[str, NDArray[Any]] = {}
             for name, values in core.measures(judged).items():
                 measures[name] = np.zeros(core.n_episodes)

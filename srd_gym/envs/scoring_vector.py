@@ -48,8 +48,8 @@ class ScoringVectorEnv(TopicVectorEnv):
 
     **Info**, arrays of numbers with their masks as Gymnasium lays them out, of one structure from reset to end: `topic`
     [B] int64 (index in the topic set); `padding` [B, N] bool; `rank` [B, N] int64, places in the list from 0 (-1 before
-    the step, and for padding); `measures` [B, M] float64, the values of `core.measure_names` at an end, NaN before and
-    for unlabelled topics; where users pay `click` [B, N] bool (and `intent` [B]).
+    the step, and for padding); `measures` [B, M] float64, by the names in `core.measure_names`, 0 before the step
+    and for unlabelled topics; where users pay `click` [B, N] bool (and `intent` [B]).
 
     **Reset** options: `query_id` (all episodes begin this topic), `query_ids` [B] (one each; None: the next of the
     sub-environment's shuffle), and `reset_mask` [B] bool (begin only these anew).
@@ -185,7 +185,7 @@ class ScoringVectorEnv(TopicVectorEnv):
             "topic": topics.copy(),
             "padding": ~core.arrays.present[topics],
             "rank": np.full(self.ranking.shape, -1),
-            "measures": self._measures(has),
+            "measures": self._measures(),
         }
         rows, ranks = (self.ranking >= 0).nonzero()
         candidates = self.ranking[rows, ranks]
@@ -197,16 +197,13 @@ class ScoringVectorEnv(TopicVectorEnv):
                 info["intent"] = core.users.intents(topics, self._users)
         return marked(info, has)
 
-    def _measures(self, has: BoolArray) -> ScoreArray:
-        """[B, M]; NaN but for judged lists of these episodes."""
+    def _measures(self) -> ScoreArray:
+        """[B, M], of the lists; 0 where there is none."""
         core, topics = self.core, self._topics
-        values = np.full((self.num_envs, len(core.measure_names)), np.nan)
-        judged = has & self._done & core.arrays.labelled[topics]
-        if judged.any():
-            told = {} if core.users is None else {core.reward_name: core.rewards(topics, self.ranking, self._users)}
-            told |= core.measures(topics, self.ranking)
-            values[judged] = np.stack(list(told.values()), axis=1)[judged]
-        return values
+        if not self._done.any():
+            return np.zeros((self.num_envs, len(core.measure_names)))
+        users = {} if core.users is None else {core.reward_name: core.rewards(topics, self.ranking, self._users)}
+        return np.stack([*users.values(), *core.measures(topics, self.ranking).values()], axis=1)
 
     def _finals(self, ended: IntArray) -> Info:
         """The last observation and info of episodes that this step ends, taken before the next ones begin."""

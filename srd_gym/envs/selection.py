@@ -111,6 +111,9 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         share_documents: hand out `documents` as one read-only array, uncopied. Gymnasium's checker demands copies since
             1.4, so pass `disable_env_checker=True` to `gym.make`, or make "srd_gym:SRD-shared-v0",
             registered so.
+        numeric_infos: have arrays of numbers alone in the infos, of one structure, for libraries that make tensors of
+            them (TorchRL): `topic` (index in the topic set) in place of `query_id`, and from reset on `measures` [M]
+            float64, by the names in `core.measure_names`; 0 before the end and for unlabelled topics.
         render_mode: "ansi" (text), "rgb_array" (a picture, [720, 1280, 3] uint8), "human" (a window, shown by itself at
             every reset and step) or None. Pictures show the labels; they need matplotlib (extra `render`).
 
@@ -142,6 +145,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         observation: ObservationKind = "full",
         mask_dtype: DTypeLike = "int8",
         share_documents: bool = False,
+        numeric_infos: bool = False,
         render_mode: str | None = None,
     ) -> None:
         with argument_errors():
@@ -159,7 +163,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             self._observer = Observer(self.core, ObservationOptions(observation, mask_dtype, share_documents))
         self.observation_space = self._observer.space  # type: ignore[assignment]
         self.action_space = spaces.Discrete(self.core.arrays.max_candidates)
-        self.share_documents = share_documents
+        self.share_documents, self.numeric_infos = share_documents, numeric_infos
         self.render_mode = render_mode
         self._labelled: list[bool] = self.core.arrays.labelled.tolist()
         self._order = TopicShuffle(len(self.core.arrays))
@@ -198,10 +202,8 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             raise ResetNeeded("no episode is running: it has ended or was never begun; call reset() first")
         reward, invalid, terminated = self.core.step_episode(0, _candidate(action))
         self._paid += reward
-        info = self._info(invalid)
-        if terminated:
-            self._running = False
-            info |= self._outcome()
+        self._running = not terminated
+        info = self._info(invalid, terminated)
         if self.render_mode == "human":
             self.render()
         return self._observer.observe(0), reward, terminated, False, info
@@ -251,7 +253,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         """Close the window, if there is one."""
         close_window(self.render_mode)
 
-    def _info(self, invalid: bool = False) -> Info:
+    def _info(self, invalid: bool = False, ended: bool = False) -> Info:
         """Information with every observation, as the class lists it; `invalid`: whether the last action was masked."""
         core = self.core
         topic = core.topic_index.item(0)
@@ -271,12 +273,13 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             info["click"] = rank > 0 and clicks.item(rank - 1)
             if core.users.reveal_intent:
                 info["intent"] = core.intents(core.every).item()
-        return info
-
-    def _outcome(self) -> Info:
-        """Information that only an episode's end adds: the measures, if the topic is judged."""
-        labelled = self._labelled[self.core.topic_index.item(0)]
-        return {"measures": self.core.episode_measures(0)} if labelled else {}
+        if self.numeric_infos:
+            del info["query_id"]
+            info |= {"topic": topic, "measures": [0.0] * len(core.measure_names)}
+        if ended and self._labelled[topic]:
+            measures = core.episode_measures(0)
+            info["measures"] = list(measures.values()) if self.numeric_infos else measures
+        return {name: np.asarray(value) for name, value in info.items()} if self.numeric_infos else info
 
     def _next_topic(self, options: dict[str, Any]) -> int:
         """The topic that the options ask for, else the next of the epoch."""

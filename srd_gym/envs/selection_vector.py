@@ -77,6 +77,7 @@ class SelectionVectorEnv(TopicVectorEnv):
         observation: ObservationKind = "full",
         mask_dtype: DTypeLike = "int8",
         share_documents: bool = False,
+        numeric_infos: bool = False,
         render_mode: str | None = None,
     ) -> None:
         self.core = SelectionCore(
@@ -92,7 +93,7 @@ class SelectionVectorEnv(TopicVectorEnv):
         )
         super().__init__(self.core.arrays, self.core.users, num_envs, autoreset_mode)
         self._observer = Observer(self.core, ObservationOptions(observation, mask_dtype, share_documents))
-        self._infos = BatchInfos(self.core, self._observer)
+        self._infos = BatchInfos(self.core, self._observer, numeric_infos)
         self.single_observation_space = self._observer.space
         self.single_action_space = spaces.Discrete(self.core.arrays.max_candidates)
         self.observation_space = batch_space(self.single_observation_space, num_envs)

@@ -77,6 +77,19 @@ def test_a_broken_environment_is_found(method: str, breaks: Callable[[Any], obje
     refused(lambda: check_env(Broken(method, breaks)), message, ConformanceError)
 
 
+@pytest.mark.parametrize(("entry", "message"), [
+    ({"query_id": "q"}, "infos must hold arrays only, .'query_id'. are none"),
+    ({"words": np.array(["a"])}, "infos must hold numbers only, .'words'. do not"),
+    ({"measures": np.zeros(1)}, r"measures must have shape \[M\], got \(1,\)"),
+])  # fmt: skip
+def test_infos_that_are_no_numbers_are_found(entry: dict[str, Any], message: str) -> None:
+    class Told(SelectionEnv):
+        def _info(self, *args: Any) -> Any:
+            return super()._info(*args) | entry
+
+    refused(lambda: check_env(Told(TOPICS, numeric_infos=True)), message, ConformanceError)
+
+
 def test_other_environments_and_a_vector_environment_that_differs_are_found() -> None:
     def single() -> SelectionEnv:
         return SelectionEnv(TOPICS, horizon=4)

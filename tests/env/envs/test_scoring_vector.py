@@ -70,7 +70,7 @@ class Joint(gym.Env[Any, Any]):
         for name in ("padding", "rank", "click"):
             if name in infos["doc_0"]:
                 info[name] = np.array([each[name] for each in infos.values()])
-        measures = self.env.measures or dict.fromkeys(self.env.core.measure_names, np.nan)
+        measures = self.env.measures or dict.fromkeys(self.env.core.measure_names, 0.0)
         assert tuple(measures) == self.env.core.measure_names
         info["measures"] = np.array(list(measures.values()))
         return told, info
@@ -119,7 +119,7 @@ def test_measures_are_told_at_the_end() -> None:
     assert vector.core.measure_names == ("alpha_nDCG@10", "StRecall@3")
     _, told = vector.reset(seed=0)
     _, rewards, _, _, infos = vector.step(vector.action_space.sample())
-    assert np.isnan([told["measures"], infos["measures"]]).all(), "of topics that wait for scores"
+    assert not np.any([told["measures"], infos["measures"]]), "of topics that wait for scores"
     assert_array_equal(infos["final_info"]["measures"][:, 0], rewards)
 
 

@@ -23,7 +23,7 @@ from numpy.testing import assert_array_equal
 from small_topics import FirstRankOnly, alone, judged_topic, random_topics, refused, seeds, small_topic
 
 import srd_gym
-from srd_gym import TopicSet, scoring_v0
+from srd_gym import Clicks, TopicSet, scoring_v0
 from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.data import write_topics
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
@@ -47,6 +47,8 @@ ARGUMENTS: list[dict[str, Any]] = [
     # Gymnasium's own checker, which samples without the mask, looks at documents that are not shared only.
     {"share_documents": True, "on_invalid": "raise"},
     {"on_invalid": "next", "reward": "ERR_IA"},
+    {"numeric_infos": True, "measures": ["NRBP"]},
+    {"numeric_infos": True, "reward": Clicks(reveal_intent=True)},
 ]
 
 
@@ -232,6 +234,7 @@ def test_arguments_survive_in_the_spec() -> None:
         "topics": "synthetic:tiny:4", "reward": "ERR_IA@3", "pay": "end", "measures": ["NRBP"], "horizon": 5,
         "max_candidates": 30, "on_invalid": "raise", "normalizer": "candidates", "observation": "compact",
         "mask_dtype": "bool", "share_documents": True, "render_mode": "ansi", "pruning": None,
+        "numeric_infos": True,
     }  # fmt: skip
     assert arguments.keys() == inspect.signature(SelectionEnv).parameters.keys()
     env = gym.make("SRD-v0", disable_env_checker=True, **arguments)

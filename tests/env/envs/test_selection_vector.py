@@ -32,6 +32,7 @@ arguments = st.fixed_dictionaries(
         "on_invalid": st.sampled_from(["waste", "next"]),
         "measures": st.sampled_from([[], ["NRBP", "StRecall@2"]]),
         "share_documents": st.booleans(),
+        "numeric_infos": st.booleans(),
     }
 )
 

@@ -43,6 +43,47 @@ def test_workers_know_the_environment_by_the_id_with_its_module(method: str) -> 
         env.close()
 
 
+def numeric(mode: str | None = None) -> Any:
+    """TorchRL's environment with our infos: a single one, or the native vector environment."""
+    options: dict[str, Any] = {"topics": TOPICS, "horizon": 3, "numeric_infos": True, "measures": ("StRecall@2",)}
+    if mode is None:
+        return GymEnv("srd_gym:SRD-v0", **options).auto_register_info_dict()
+    vector = gym.make_vec("srd_gym:SRD-v0", num_envs=3, autoreset_mode=mode, **options)
+    wrapped = GymWrapper(vector, categorical_action_encoding=True)
+    # For "same_step" TorchRL reads infos unasked: last observations are among them.
+    return wrapped.auto_register_info_dict() if mode == "disabled" else wrapped
+
+
+@pytest.mark.parametrize("mode", [None, "disabled", "same_step"])
+def test_numeric_infos_become_tensors(mode: str | None) -> None:
+    env = numeric(mode)
+    check_env_specs(env, seed=0)
+    frames = env.rollout(9, break_when_any_done=False)["next"]
+    ended = frames["done"].squeeze(-1)
+    assert ended.sum() == 3 * (1 if mode is None else 3)
+    assert frames["measures"].dtype == frames["return"].dtype == torch.float64
+    assert frames["topic"].dtype == torch.int64
+    _, paid, _ = frames["measures"].unbind(-1)  # by alpha_DCG as in tables, as it is paid, and StRecall
+    torch.testing.assert_close(paid[ended], frames["return"][ended])
+    assert not frames["measures"][~ended].any()
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_workers_tell_numeric_infos(method: str) -> None:
+    env = ParallelEnv(2, numeric, mp_start_method=method)
+    try:
+        frames = env.rollout(3)["next"]
+        assert frames["done"][:, -1].all()
+        torch.testing.assert_close(frames["measures"][:, -1, 1], frames["return"][:, -1])
+    finally:
+        env.close()
+
+
+def test_the_mode_that_torchrl_refuses_is_named() -> None:
+    with pytest.raises(RuntimeError, match="SAME_STEP or DISABLED"):
+        GymWrapper(many("next_step"))
+
+
 def scoring_of_five() -> PettingZooWrapper:
     return PettingZooWrapper(scoring_v0.parallel_env("synthetic:tiny:5", n_scores=5))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -83,6 +84,56 @@ def test_through_make_vec(mode: AutoresetMode) -> None:
         assert isinstance(vector, SelectionVectorEnv)
         assert vector.autoreset_mode is vector.metadata["autoreset_mode"] is mode
     assert SelectionVectorEnv.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "vector_entry_point"])
+def test_the_mode_is_given_to_whoever_resets(kind: str) -> None:
+    native = kind == "vector_entry_point"
+    right: dict[str, Any] = {"autoreset_mode": "SameStep"}
+    wrong: dict[str, Any] = {"vector_kwargs": right}
+    if not native:
+        right, wrong = wrong, right
+
+    def make(how: dict[str, Any]) -> Any:
+        return gym.make_vec("srd_gym:SRD-v0", 2, kind, topics="synthetic:tiny:5", horizon=1, **how)
+
+    vector = make(right)
+    assert vector.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    vector.reset(seed=0)
+    *_, infos = vector.step([0, 0])
+    assert infos["_final_obs"].all()
+    vector.close()
+    if kind == "async":  # its worker tells, and Gymnasium says no more than that it stopped
+        return
+    message = (
+        "can be passed arguments only through kwargs" if native else "unexpected keyword argument 'autoreset_mode'"
+    )
+    refused(lambda: make(wrong), message, (TypeError, gym.error.Error))
+
+
+@pytest.mark.parametrize("mode", MODES[:2])
+def test_gymnasiums_statistics_are_the_returns(mode: AutoresetMode) -> None:
+    vector = RecordEpisodeStatistics(SelectionVectorEnv("synthetic:tiny:5", num_envs=3, horizon=4, autoreset_mode=mode))
+    _, infos = vector.reset(seed=0)
+    seen = 0
+    for _ in range(15):
+        *_, ended, _, infos = vector.step(infos["action_mask"].argmax(axis=1))
+        assert ("episode" in infos) == ended.any()
+        if ended.any():
+            seen += 1
+            told = infos.get("final_info", infos)
+            np.testing.assert_allclose(infos["episode"]["r"], told["return"], rtol=1e-12)
+            assert infos["episode"]["l"].tolist() == [4, 4, 4]
+    assert seen >= 3
+
+
+def test_gymnasiums_statistics_of_one_are_the_return() -> None:
+    env = gym.wrappers.RecordEpisodeStatistics(gym.make("srd_gym:SRD-v0", topics="synthetic:tiny:5"))
+    _, info = env.reset(seed=0)
+    while "episode" not in info:
+        *_, info = env.step(int(info["action_mask"].argmax()))
+    assert info["episode"]["r"] == pytest.approx(info["return"])
+    assert list(env.return_queue) == [info["episode"]["r"]]
 
 
 def test_call_answers_for_each_episode_as_sync_vector_env_does() -> None:

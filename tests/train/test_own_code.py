@@ -10,9 +10,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import own_parts
 import pytest
+import torch
 from made_results import recipe_file
 from run_srd import Srd
 from small_topics import random_topics, refused
@@ -20,6 +22,7 @@ from small_topics import random_topics, refused
 from srd_agents.registry import RANKERS, load_ranker
 from srd_agents.training.validation import Validation
 from srd_gym.core import own
+from srd_gym.data import load_topics
 from srd_gym.measures import MEASURES, catalogue, evaluate
 
 CODE = f"""{Path(own_parts.__file__).read_text(encoding="utf-8")}
@@ -65,10 +68,37 @@ class Mean(NetworkLearner):
         return [np.arange(topic.n_candidates)[:k] for topic in topics]
 """
 
+POLICY = """
+import numpy as np
+import torch
+from torch import nn
+from srd_agents.acting import PolicyRanker
+
+class Scores(nn.Module):
+    "A policy of somebody's own: it knows no more of this project than its observations."
+
+    def __init__(self, width):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(2 * width, 8), nn.Tanh(), nn.Linear(8, 1))
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False, action_masks=None):
+        seen = {name: torch.as_tensor(observation[name]) for name in ("query", "documents")}
+        query = seen["query"][..., None, :].expand_as(seen["documents"])
+        with torch.no_grad():
+            scores = self.layers(torch.cat([seen["documents"], query], -1)).squeeze(-1)
+        return scores.masked_fill(~torch.as_tensor(action_masks), -torch.inf).argmax(-1).numpy(), state
+
+class Mine(PolicyRanker):
+    def __init__(self):
+        policy = Scores(8)
+        policy.load_state_dict(torch.load("policy.pt", weights_only=True))
+        super().__init__(policy, horizon=5)
+"""
+
 
 @pytest.fixture(autouse=True)
 def _own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, code in (("own_code", CODE), ("own_learner", LEARNER)):
+    for name, code in (("own_code", CODE), ("own_learner", LEARNER), ("own_policy", POLICY)):
         (tmp_path / f"{name}.py").write_text(code)
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.chdir(tmp_path)
@@ -239,3 +269,24 @@ def test_no_file_here_is_taken_for_an_installed_library(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_what_is_neither_is_refused(srd: Srd, name: str, message: str) -> None:
     assert re.search(message, srd.fails("rank", name, "--topics", "synthetic:tiny:3", "--out", "run", "--trust"))
+
+
+def test_the_row_of_a_policy_is_what_acting_in_the_environment_pays(srd: Srd, tmp_path: Path) -> None:
+    sys.path.insert(0, str(tmp_path))
+    own_policy = importlib.import_module("own_policy")
+    torch.manual_seed(0)
+    policy = own_policy.Scores(8)  # of random weights
+    torch.save(policy.state_dict(), "policy.pt")
+    path = recipe_file(tmp_path, "own_policy:Mine", "mmr")
+    (table,) = srd.works("benchmark", path, "--out", "out", "--trust", "--json").json["tables"]
+    value = next(row["means"]["alpha_nDCG@5"] for row in table["rows"] if row["ranker"] == "own_policy:Mine")
+    topics = load_topics("synthetic:tiny:12:0")
+    env = gym.make("srd_gym:SRD-v0", topics=topics, reward="alpha_nDCG@5", horizon=5, on_invalid="raise")
+    returns = []
+    for query_id in topics.folds(5, seed=0)[0].test.query_ids:
+        (observation, info), ended = env.reset(options={"query_id": query_id}), False
+        while not ended:
+            action, _ = policy.predict(observation, action_masks=env.unwrapped.action_masks())
+            observation, _, ended, _, info = env.step(action)
+        returns.append(info["return"])
+    assert value == pytest.approx(np.mean(returns))

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import importlib
+import json
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +11,7 @@ import pytest
 from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import refused
 
+from srd_agents.training.options import as_values
 from srd_agents.training.progress import History, Progress, by_tag
 from srd_agents.training.validation import Validation
 from srd_gym.data import generate
@@ -82,3 +86,42 @@ def test_more_measures_are_recorded_and_choose_nothing() -> None:
     learner = NoisyLinear(NoisyLinearConfig())
     refused(lambda: learner.fit(TRAIN, measures=["NRBP"]), "no measures|pass validation=")
     refused(lambda: learner.fit(TRAIN, VALIDATION, measures=["NRPB"]), "unknown measure 'NRPB'.*NRBP")
+
+
+class Wandb:
+    """Weights & Biases as its documents describe it: numbers by name, at steps that never fall."""
+
+    def __init__(self) -> None:
+        self.logged: list[tuple[int, dict[str, float]]] = []
+
+    def init(self, *, project: str, config: Mapping[str, Any]) -> Wandb:
+        assert json.loads(json.dumps(config)) == config
+        return self
+
+    def log(self, figures: dict[str, float], *, step: int) -> None:
+        assert type(step) is int
+        assert step >= max((last for last, _ in self.logged), default=0)
+        assert all(isinstance(name, str) and type(value) in (int, float) for name, value in figures.items())
+        self.logged.append((step, figures))
+
+    def finish(self) -> None:
+        self.logged.append((-1, {}))
+
+
+def test_a_logger_in_ten_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", Wandb())
+    wandb: Any = importlib.import_module("wandb")
+    learner = Playing(NoisyLinearConfig(epochs=3))
+    run = wandb.init(project="srd", config=as_values(learner.config))
+
+    def log(progress: Progress) -> None:
+        if progress.topics_done == 0:  # an epoch has ended
+            steps, figures = progress.latest()
+            run.log(figures, step=steps)
+
+    history = learner.fit(TRAIN, VALIDATION, seed=3, progress=log)
+    run.finish()
+    *logged, end = wandb.logged
+    assert end == (-1, {})
+    assert logged[-1] == list(by_tag(history.records, history.measure))[-1]
+    assert {steps for steps, _ in logged} >= {60, 120, 180}

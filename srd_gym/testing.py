@@ -60,9 +60,8 @@ def check_env(env: gym.Env[Any, Any], *, episodes: int = 3, seed: int = 0) -> No
         # Masked documents are chosen on purpose; vectors and scores have no bounds (a set's own would differ by set).
         warnings.filterwarnings("ignore", message="candidate .* is masked|.*A Box observation space m.*infinity")
         for episode in range(episodes):
-            observation, info = env.reset(seed=seed if episode == 0 else None)
-            if base.numeric_infos:
-                info = _named(base.core, info, False)
+            observation, told = env.reset(seed=seed if episode == 0 else None)
+            info = _named(base, told, False)
             _check_begun(env, observation, info)
             _play(env, info, generator)
         _check_determinism(env, seed)
@@ -216,7 +215,7 @@ def _check_begun(env: gym.Env[Any, Any], observation: Any, info: Mapping[str, An
 
 def _play(env: gym.Env[Any, Any], info: Mapping[str, Any], generator: np.random.Generator) -> None:
     """Play an episode with allowed actions, now and then with a masked one, checking every step."""
-    core, numeric = env.unwrapped.core, env.unwrapped.numeric_infos  # type: ignore[attr-defined]
+    core: Any = env.unwrapped.core  # type: ignore[attr-defined]
     length, topic = int(core.length[0]), int(core.topic_index[0])
     mask, paid, ranked, terminated = info["action_mask"], 0.0, np.full(core.horizon, -1), False
     structure = _structure(info)
@@ -224,9 +223,8 @@ def _play(env: gym.Env[Any, Any], info: Mapping[str, Any], generator: np.random.
         _require(not terminated, f"the episode ended after {rank} of {length} ranks")
         valid = core.on_invalid == "raise" or bool(generator.random() < 0.8) or bool(mask.all())
         action = int(generator.choice(np.flatnonzero(mask if valid else 1 - mask)))
-        observation, reward, terminated, truncated, info = env.step(action)
-        if numeric:
-            info = _named(core, info, terminated)
+        observation, reward, terminated, truncated, told = env.step(action)
+        info = _named(env.unwrapped, told, terminated)
         _require(observation in env.observation_space, "step gives an observation outside the observation space")
         _require(isinstance(reward, float), f"the reward must be a Python float, got {type(reward).__name__}")
         ends = isinstance(terminated, bool) and truncated is False
@@ -252,15 +250,15 @@ def _play(env: gym.Env[Any, Any], info: Mapping[str, Any], generator: np.random.
     _require(labelled or paid == 0.0, f"an unlabelled topic paid {paid}; expected 0.0")
 
 
-def _named(core: Any, info: Mapping[str, Any], ended: bool) -> dict[str, Any]:
+def _named(base: Any, info: Mapping[str, Any], ended: bool) -> Mapping[str, Any]:
     """The info as it would be without `numeric_infos`, checked to be arrays of numbers of one structure."""
-    arrays = [key for key, value in info.items() if not isinstance(value, np.ndarray)]
-    _require(not arrays, f"with numeric_infos, infos must hold arrays only, {arrays} are none")
+    if not base.numeric_infos:
+        return info
     _require_numbers("with numeric_infos", info)
     told = {key: value if value.ndim else value.item() for key, value in info.items()}
-    told["query_id"], measures = core.arrays.query_ids[told.pop("topic")], told.pop("measures")
-    _require(measures.shape == (len(core.measure_names),), f"measures must have shape [M], got {measures.shape}")
-    named = dict(zip(core.measure_names, measures.tolist(), strict=True))
+    told["query_id"], measures = base.core.arrays.query_ids[told.pop("topic")], told.pop("measures")
+    _require(measures.shape == (len(base.core.measure_names),), f"measures must have shape [M], got {measures.shape}")
+    named = dict(zip(base.core.measure_names, measures.tolist(), strict=True))
     return told | ({"measures": named} if ended and told["labelled"] else {})
 
 

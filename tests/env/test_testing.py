@@ -78,7 +78,7 @@ def test_a_broken_environment_is_found(method: str, breaks: Callable[[Any], obje
 
 
 @pytest.mark.parametrize(("entry", "message"), [
-    ({"query_id": "q"}, "infos must hold arrays only, .'query_id'. are none"),
+    ({"query_id": "q"}, "infos must hold numbers only, .'query_id'. do not"),
     ({"words": np.array(["a"])}, "infos must hold numbers only, .'words'. do not"),
     ({"measures": np.zeros(1)}, r"measures must have shape \[M\], got \(1,\)"),
 ])  # fmt: skip

@@ -18,7 +18,9 @@ from typing import Any
 
 from srd_gym.checks import check_option
 from srd_gym.interrupts import number_of, stopped_by_signals
-from srd_train.commands.console import Output, overview, parsed
+from srd_train.commands.console import Output
+from srd_train.commands.help import overview
+from srd_train.commands.options import parsed
 
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError, MemoryError)
 """Errors that a user can put right, reported as one line. Anything else is our mistake and keeps its traceback."""

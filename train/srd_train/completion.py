@@ -12,7 +12,8 @@ from argcomplete import autocomplete
 from argcomplete.completers import FilesCompleter
 
 from srd_train.cli import TREE, Group, Leaf
-from srd_train.commands.console import described, option_of
+from srd_train.commands.help import described
+from srd_train.commands.options import option_of
 
 
 def complete() -> None:

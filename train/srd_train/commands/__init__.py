@@ -1,1 +1,1 @@
-"""One module a command, with the console, which options and results go through; `srd_train.cli` finds them by name."""
+"""One module a command, beside its options, their help and the console; `srd_train.cli` finds commands by name."""

@@ -13,7 +13,9 @@ import tyro
 
 from srd_agents.training.machine import versions
 from srd_agents.training.progress import OnProgress, Progress
-from srd_train.commands.console import Output, SomeFile, SomeFolder, overview, parsed
+from srd_train.commands.console import Output
+from srd_train.commands.help import overview
+from srd_train.commands.options import SomeFile, SomeFolder, parsed
 from srd_train.commands.tables import print_summary, print_table
 from srd_train.experiment.benchmark import Engine, FailedCellsError, in_process, run_benchmark
 from srd_train.experiment.engines import on_ray, processes

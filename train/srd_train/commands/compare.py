@@ -16,7 +16,8 @@ from srd_gym.data import load_topics
 from srd_gym.data.trec import TopicText, read_topics_xml
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import Order, Qrels, read_run
-from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output, SomeFile
+from srd_train.commands.console import Output
+from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures, SomeFile
 from srd_train.commands.runs import NamedRun, inputs, named_run, qrels_of, trec_lines
 from srd_train.commands.tables import print_table
 

@@ -9,7 +9,8 @@ import tyro
 
 from srd_gym.measures import Evaluation, evaluate_run
 from srd_gym.trec_files import Order, read_run
-from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output
+from srd_train.commands.console import Output
+from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures
 from srd_train.commands.runs import inputs, named_run, qrels_of, trec_lines
 
 

@@ -13,7 +13,8 @@ from srd_gym.data import load_topics
 from srd_gym.offline import Log, evaluate_offline, read_log
 from srd_gym.offline.estimators import ESTIMATORS, unsupported
 from srd_gym.protocols import Ranker
-from srd_train.commands.console import File, Output
+from srd_train.commands.console import Output
+from srd_train.commands.options import File
 from srd_train.serving.models import load_with_options
 
 _FEW = 100

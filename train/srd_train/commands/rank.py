@@ -16,7 +16,9 @@ from srd_agents.registry import RANKERS, find_untrained, import_own, model_folde
 from srd_agents.training.files import CONFIG_FILE
 from srd_gym.checks import check_integer
 from srd_gym.trec_files import write_run
-from srd_train.commands.console import Output, SomeFile, overview, parsed, parsed_with_ranker
+from srd_train.commands.console import Output
+from srd_train.commands.help import overview
+from srd_train.commands.options import SomeFile, parsed, parsed_with_ranker
 from srd_train.serving.json_lines import OnError, rank_lines
 from srd_train.serving.models import Model, load_model, ranking_options
 from srd_train.serving.ranking import TopicStream, rank_on_ray, rank_stream, topic_stream

@@ -8,7 +8,8 @@ from typing import Annotated, ClassVar
 
 import tyro
 
-from srd_train.commands.console import Output, SomeFile
+from srd_train.commands.console import Output
+from srd_train.commands.options import SomeFile
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,9 @@ from srd_agents.training.validation import Validation
 from srd_gym.data import load_topics
 from srd_gym.reading import shown
 from srd_gym.topic import TopicSet
-from srd_train.commands.console import Folder, Output, SomeFile, SomeFolder, overview, parsed_with_ranker
+from srd_train.commands.console import Output
+from srd_train.commands.help import overview
+from srd_train.commands.options import Folder, SomeFile, SomeFolder, parsed_with_ranker
 from srd_train.experiment.lock import locked
 from srd_train.experiment.provenance import commit
 from srd_train.experiment.selection import Fitted, ResolvedRanker, fit_ranker

@@ -16,7 +16,8 @@ from srd_gym.checks import check_integer
 from srd_gym.data import load_topics
 from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
-from srd_train.commands.console import Folder, Output
+from srd_train.commands.console import Output
+from srd_train.commands.options import Folder
 from srd_train.experiment.provenance import commit
 from srd_train.report.markup import markdown, write_text
 

@@ -20,7 +20,8 @@ from srd_agents.training.machine import versions
 from srd_agents.training.options import as_values
 from srd_agents.training.progress import OnProgress, topics_seen
 from srd_gym.files import written_atomically
-from srd_train.commands.console import Folder, Output
+from srd_train.commands.console import Output
+from srd_train.commands.options import Folder
 from srd_train.experiment.provenance import commit
 from studies.pretrain.wide import wide_topics
 

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import tyro
 
-from srd_train.commands.console import Output, SomeFile
+from srd_train.commands.console import Output
+from srd_train.commands.options import SomeFile
 from srd_train.experiment.provenance import commit
 from srd_train.report.markup import markdown, write_page
 

@@ -16,7 +16,8 @@ from srd_gym.data.attach import Embedding
 from srd_gym.data.collection import Retrieve
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.topic import TopicSet
-from srd_train.commands.console import File, Files, Output, SomeFile
+from srd_train.commands.console import Output
+from srd_train.commands.options import File, Files, SomeFile
 from srd_train.experiment.sources import MADE_VECTORS, simulated
 
 

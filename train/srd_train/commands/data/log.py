@@ -13,7 +13,8 @@ from srd_gym.core.users import users_from
 from srd_gym.data import load_topics
 from srd_gym.offline import EpsilonPolicy, logged_parts, write_log
 from srd_gym.offline.log import parts_folder
-from srd_train.commands.console import File, Output
+from srd_train.commands.console import Output
+from srd_train.commands.options import File
 from srd_train.experiment.lock import locked
 from srd_train.serving.models import load_with_options
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import tyro
 
 from srd_gym.data import load_topics, write_qrels
-from srd_train.commands.console import File, Output
+from srd_train.commands.console import Output
+from srd_train.commands.options import File
 
 
 @dataclass(frozen=True, kw_only=True)

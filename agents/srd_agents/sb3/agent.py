@@ -150,37 +150,28 @@ class PrivateRandomness:
     def __init__(self, seed: int, device: str = "cpu") -> None:
         self._elsewhere = torch.device(device).type != "cpu"
         bits = np.random.MT19937(np.random.SeedSequence([seed, 0x5B3]))
-        numpy: dict[str, Any] = np.random.RandomState(bits).get_state(legacy=False)
-        self._mine = (numpy, torch.Generator().manual_seed(seed).get_state())
+        self._numpy: Any = np.random.RandomState(bits).get_state(legacy=False)
+        self._torch = torch.Generator().manual_seed(seed).get_state()
 
     @contextmanager
     def in_force(self) -> Iterator[None]:
         """Inside, the global generators are the learner's."""
-        theirs = _now()
-        _put(self._mine)
-        if self._elsewhere:
-            torch.manual_seed(int(torch.randint(2**62, ())))  # all of torch's generators
-        try:
-            yield
-        finally:
-            self._mine = _now()
-            _put(theirs)
+        theirs = np.random.get_state(legacy=False)  # noqa: NPY002 - SB3's minibatches come from it
+        with torch.random.fork_rng(devices=[]):
+            np.random.set_state(self._numpy)  # noqa: NPY002 - as above
+            torch.set_rng_state(self._torch)
+            if self._elsewhere:
+                torch.manual_seed(int(torch.randint(2**62, ())))  # all of torch's generators
+            try:
+                yield
+            finally:
+                self._numpy, self._torch = np.random.get_state(legacy=False), torch.get_rng_state()  # noqa: NPY002
+                np.random.set_state(theirs)  # noqa: NPY002
 
     def tree(self) -> Tree:
         """Both states, as arrays and JSON values."""
-        numpy, torch_state = self._mine
-        return {"torch": torch_state.numpy().copy(), "numpy": {**numpy, "state": dict(numpy["state"])}}
+        return {"torch": self._torch.numpy().copy(), "numpy": {**self._numpy, "state": dict(self._numpy["state"])}}
 
     def load(self, tree: Tree) -> None:
         """Take over what `tree` gave."""
-        self._mine = (tree["numpy"], torch.from_numpy(np.array(tree["torch"], np.uint8)))
-
-
-def _now() -> tuple[dict[str, Any], torch.Tensor]:
-    state: Any = np.random.get_state(legacy=False)  # noqa: NPY002 - SB3's minibatches come from it
-    return state, torch.get_rng_state()
-
-
-def _put(states: tuple[dict[str, Any], torch.Tensor]) -> None:
-    np.random.set_state(states[0])  # noqa: NPY002 - as above
-    torch.set_rng_state(states[1])
+        self._numpy, self._torch = tree["numpy"], torch.from_numpy(np.array(tree["torch"], np.uint8))

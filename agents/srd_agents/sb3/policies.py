@@ -61,14 +61,22 @@ class CandidatePolicy(BasePolicy):
         return {"lr_schedule": self._dummy_schedule, **{name: getattr(self, name) for name in keys}}
 
 
-class MaskablePointerPolicy(CandidatePolicy, MaskableActorCriticPolicy):
+class CandidateActorCritic(CandidatePolicy):
+    """Base of the policies that have logits and a value."""
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        """Set up as SB3 does, without weights of its own: the extractor's network has them all."""
+        policy: Any = self
+        policy._build_mlp_extractor()  # of no layers: the features as they are
+        policy.action_net, policy.value_net = (part(int(policy.action_space.n)) for part in (_LogitsOnOffer, _Value))
+        policy.optimizer = policy.optimizer_class(policy.parameters(), lr=lr_schedule(1), **policy.optimizer_kwargs)
+
+
+class MaskablePointerPolicy(CandidateActorCritic, MaskableActorCriticPolicy):
     """The policy for sb3-contrib's MaskablePPO.
 
     Candidates that the observation's mask takes off offer are never chosen, whether or not `predict` is told the masks.
     """
-
-    def _build(self, lr_schedule: Schedule) -> None:
-        _set_heads(self, lr_schedule)
 
     def predict(
         self,
@@ -94,11 +102,8 @@ class MaskablePointerPolicy(CandidatePolicy, MaskableActorCriticPolicy):
         return actions
 
 
-class PointerPolicy(CandidatePolicy, ActorCriticPolicy):
+class PointerPolicy(CandidateActorCritic, ActorCriticPolicy):
     """The policy for PPO, A2C and TRPO, which know no masks: it reads the mask in the observation."""
-
-    def _build(self, lr_schedule: Schedule) -> None:
-        _set_heads(self, lr_schedule)
 
 
 class PointerQNetwork(QNetwork):
@@ -190,10 +195,3 @@ class _ValuesOnOffer(_Value):
         # Where nothing is on offer the episode has ended, and nobody looks at the values.
         below = torch.where(least.isfinite(), least - 1.0, 0.0)
         return torch.where(off, below, values)
-
-
-def _set_heads(policy: Any, lr_schedule: Schedule) -> None:
-    """Set up as SB3's `_build` does, without weights of its own: the extractor's network has them all."""
-    policy._build_mlp_extractor()  # of no layers: the features as they are
-    policy.action_net, policy.value_net = (part(int(policy.action_space.n)) for part in (_LogitsOnOffer, _Value))
-    policy.optimizer = policy.optimizer_class(policy.parameters(), lr=lr_schedule(1), **policy.optimizer_kwargs)

@@ -155,19 +155,26 @@ class SB3Ranker:
 
     def _rank_padded(self, topic: Topic, k: int) -> IntArray:
         """With a stock policy, on the observations it knows."""
-        observation = _padded(topic, self.shapes)
-        mask, ranking = observation["action_mask"], observation["ranking"]
-        count = min(k, topic.n_candidates)
-        chosen: list[int] = []
-        scores = np.zeros(self.shapes.candidates)
-        for rank in range(min(count, self.shapes.horizon)):
+        n, (most, horizon, width, _) = topic.n_candidates, self.shapes
+        if topic.vector_width != width or n > most:
+            raise ValueError(
+                f"this stock policy was built for at most {most} candidates with vectors of width {width}, but topic "
+                f"{shown(topic.query_id)} has {n} of width {topic.vector_width or 'none'}; shorten it with Topic.take "
+                "and make its vectors as those of training, or take srd_agents.sb3.policies.policy_for: it ranks any "
+                "number"
+            )
+        arrays = TopicArrays(TopicSet([topic], name=topic.query_id), most)
+        ranking, mask = np.full(horizon, -1, np.int64), arrays.present[0].astype(np.int8)
+        observation = {"query": arrays.queries[0], "documents": arrays.documents[0], "ranking": ranking}
+        observation |= {"retrieval_scores": arrays.retrieval_scores[0], "action_mask": mask}
+        scores = np.zeros(most)
+        for rank in range(min(k, n, horizon)):
             scores = self._scores(observation)
-            best = int(np.where(mask == 1, scores, -np.inf).argmax())
-            chosen.append(best)
-            ranking[rank], mask[best] = best, 0
-        rest = np.flatnonzero(mask)
-        rest = rest[np.argsort(-scores[rest], kind="stable")]
-        return np.array([*chosen, *rest[: count - len(chosen)]], np.int64)
+            ranking[rank] = best = np.where(mask == 1, scores, -np.inf).argmax()
+            mask[best] = 0
+        chosen = ranking[ranking >= 0]
+        order = np.argsort(-scores[:n], kind="stable")
+        return np.concatenate([chosen, order[~np.isin(order, chosen)]])[: min(k, n)]
 
     def _scores(self, observation: dict[str, Any]) -> ScoreArray:
         """Scores of the candidates by the policy: logits or action values, [N] float64."""
@@ -195,26 +202,3 @@ def sb3_model(config: Sb3ModelConfig, *, trust: bool = False) -> SB3Ranker:
     if not config.path:
         raise ValueError("ranker 'sb3' needs the zip file of a trained model: path=FILE (srd: --path FILE)")
     return SB3Ranker.from_zip(config.path, algorithm=config.algorithm, trust=trust)
-
-
-def _padded(topic: Topic, shapes: Shapes) -> dict[str, Any]:
-    """The first observation of a topic, padded as `SRD-v0` does.
-
-    Raises:
-        ValueError: a topic that the policy's observations have no room for, or of another width.
-    """
-    n, most, width = topic.n_candidates, shapes.candidates, shapes.width
-    if topic.vector_width != width or n > most:
-        raise ValueError(
-            f"this stock policy was built for at most {most} candidates with vectors of width {width}, but topic "
-            f"{shown(topic.query_id)} has {n} of width {topic.vector_width or 'none'}; shorten it with Topic.take and "
-            "make its vectors as those of training, or take srd_agents.sb3.policies.policy_for: it ranks any number"
-        )
-    arrays = TopicArrays(TopicSet([topic], name=topic.query_id), shapes.candidates)
-    return {
-        "query": arrays.queries[0],
-        "documents": arrays.documents[0],
-        "retrieval_scores": arrays.retrieval_scores[0],
-        "ranking": np.full(shapes.horizon, -1, np.int64),
-        "action_mask": arrays.present[0].astype(np.int8),
-    }

@@ -19,7 +19,7 @@ import tyro
 from srd_train.commands.console import Output
 
 TYRO = (tyro.conf.FlagCreatePairsOff,)
-"""How options are read."""
+"""Settings of tyro."""
 _VALUES = {int: "N", float: "NUMBER", str: "NAME", Path: "FILE"}
 _WIDEST = 100
 """Characters in a line of prose, however wide the terminal."""

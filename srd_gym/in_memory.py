@@ -27,7 +27,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from srd_gym.reading import few, kind_of, shown, shown_text, with_type
-from srd_gym.trec_files import Block, Order, Qrels, Run, neighbours, qrels_of, read_qrels, read_run, run_of
+from srd_gym.trec_files import Order, Qrels, Run, qrels_of, read_qrels, read_run, run_of
+from srd_gym.trec_lines import Block, neighbours
 
 PREFIX = "ir-datasets:"
 """Beginning of a text that names a dataset of ir_datasets."""

@@ -8,14 +8,10 @@ are text and kept as they are. Lines that begin with "#" are skipped.
 from __future__ import annotations
 
 import math
-import re
-import unicodedata
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from os import PathLike as _OsPathLike
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -23,20 +19,16 @@ from numpy.typing import NDArray
 
 from srd_gym.checks import check_option
 from srd_gym.files import PathLike, written_atomically
-from srd_gym.reading import few, numbered_blocks, plain_float, shown, with_type
+from srd_gym.reading import few, shown, with_type
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray
 from srd_gym.topic_fields import read_only
+from srd_gym.trec_lines import Block, Paths, blocks_of, check_query_id, check_word, finite, path_list
 
-Paths = PathLike | Iterable[PathLike]
 Order = Literal["score", "rank", "pyndeval"]
 """Order of a run. "score": by score, equal scores by document id, descending (`trec_eval`, `ndeval -traditional`);
 "rank": by the rank column (`ndeval`); "pyndeval": by score, equal scores by document id, ascending (that wrapper)."""
 
-_FIELDS = re.compile(r"[^ \t\r\f\v]+")
-_END = "\0"
-"""Stands for the end of a line among words."""
-_NOT_PLAIN = (_END, "\x1c", "\x1d", "\x1e", "\x1f")
 _QRELS_LINE = "topic subtopic document judgment"
 _WEIGHTS_LINE = "topic subtopic weight"
 _RUN_LINE = "topic Q0 document rank score tag"
@@ -102,18 +94,6 @@ class Run:
     """[N] float64 scores of the same documents, never rising."""
 
 
-def path_list(paths: Paths, what: str) -> list[PathLike]:
-    """One path or several, as a list.
-
-    Raises:
-        ValueError: no path at all.
-    """
-    several = [paths] if isinstance(paths, str | _OsPathLike) else list(paths)
-    if not several:
-        raise ValueError(f"{what}: no file given; expected one path or more")
-    return several
-
-
 def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") -> Qrels:
     """Diversity judgments from lines "topic subtopic document judgment".
 
@@ -138,7 +118,7 @@ def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") ->
             file and line.
     """
     paths = path_list(paths, "qrels")
-    return qrels_of(_blocks(paths, "qrels", _QRELS_LINE), few(paths), twice)
+    return qrels_of(blocks_of(paths, "qrels", _QRELS_LINE), few(paths), twice)
 
 
 def qrels_of(blocks: Iterable[Block], source: str, twice: Literal["error", "highest"] = "error") -> Qrels:
@@ -223,13 +203,13 @@ def read_weights(paths: Paths) -> dict[str, dict[str, float]]:
             an empty file; the message gives file and line.
     """
     weights: dict[str, dict[str, float]] = {}
-    for path, query_id, numbers, (_, subtopic_ids, values) in _blocks(paths, "weights", _WEIGHTS_LINE):
+    for path, query_id, numbers, (_, subtopic_ids, values) in blocks_of(paths, "weights", _WEIGHTS_LINE):
         own = weights.setdefault(query_id, {})
         for number, subtopic_id, value in zip(numbers, subtopic_ids, values, strict=True):
             if subtopic_id in own:
                 where = f"subtopic {shown(subtopic_id)} of query {shown(query_id)}"
                 raise ValueError(f"weights: {path}:{number}: {where} comes twice; keep one of the lines")
-            own[subtopic_id] = _number(value, "weights", path, number, "weight")
+            own[subtopic_id] = finite(value, "weights", path, number, "weight")
     return weights
 
 
@@ -255,7 +235,7 @@ def read_run(paths: Paths, *, order: Order = "score") -> Run:
             numbers.
     """
     paths = path_list(paths, "run")
-    blocks = _blocks(paths, "run", _RUN_LINE)
+    blocks = blocks_of(paths, "run", _RUN_LINE)
     parts = ((path, query_id, lines, (own[0], *own[2:5])) for path, query_id, lines, own in blocks)
     return run_of(parts, few(paths), order)
 
@@ -285,7 +265,7 @@ def run_of(blocks: Iterable[Block], source: str, order: Order) -> Run:
             if order == "rank":
                 part[doc_id] = 0.0
             else:
-                part[doc_id] = score if type(score) is float else _number(score, "run", path, number, "score")
+                part[doc_id] = score if type(score) is float else finite(score, "run", path, number, "score")
     return _run(parts, ranks, order, source)
 
 
@@ -365,72 +345,11 @@ def write_run(
                 stream.write(f"{query_id} Q0 {doc_id} {rank} {len(doc_ids) + 1 - rank} {tag}\n")
 
 
-Block = tuple[PathLike, str, Sequence[int], Sequence[Sequence[Any]]]
-"""File, query, numbers of lines and columns (the first holds the query) of neighbouring lines of one query."""
-
-
-def neighbours(path: PathLike, numbers: Sequence[int], columns: Sequence[Sequence[Any]]) -> Iterator[Block]:
-    """Lines or records in blocks, whose first column is the query."""
-    start = 0
-    for query_id, same in groupby(columns[0]):
-        stop = start + sum(1 for _ in same)
-        yield path, query_id, numbers[start:stop], [column[start:stop] for column in columns]
-        start = stop
-
-
-def _blocks(paths: Paths, what: str, form: str) -> Iterator[Block]:
-    """The lines of files; no query is in two of these."""
-    owner: dict[str, PathLike] = {}
-    for path in path_list(paths, what):
-        own: set[str] = set()
-        for numbers, columns in _columns(path, what, form):
-            for block in neighbours(path, numbers, columns):
-                if block[1] not in own:
-                    claim_query(what, owner, block[1], path)
-                    own.add(block[1])
-                yield block
-        if not own:
-            raise ValueError(f"{what}: {path} holds only blank lines and comments; expected at least one line of data")
-
-
-def _columns(path: PathLike, what: str, form: str) -> Iterator[tuple[Sequence[int], Sequence[Sequence[str]]]]:
-    """Numbers of lines and their fields, by column: many lines at once where all are plain, else one by one."""
-    width = len(form.split())
-    for first, block in numbered_blocks(path, what):
-        lines = block.count("\n")
-        words = block.replace("\n", f" {_END} ").split()
-        # Python splits text at more characters than trec_eval and ndeval do; nothing but ASCII without these is plain.
-        plain = block.isascii() and not any(character in block for character in _NOT_PLAIN)
-        plain = plain and not ("#" in block and (block.startswith("#") or "\n#" in block))
-        if plain and len(words) == lines * (width + 1) and words[width :: width + 1] == [_END] * lines:
-            yield range(first, first + lines), [words[index :: width + 1] for index in range(width)]
-            continue
-        for number, line in enumerate(block.split("\n"), start=first):
-            fields = [] if line.startswith("#") else _FIELDS.findall(line)
-            # A run's tag may hold spaces; a document id may not, and its rest would stand in place of the rank.
-            if len(fields) == width or (what == "run" and len(fields) > width and fields[3].isdecimal()):
-                yield [number], [[value] for value in fields[:width]]
-            elif fields:
-                place, came = f"{what}: {path}:{number}", f"{len(fields)}: {shown(line.rstrip(chr(13)))}"
-                raise ValueError(f"{place}: expected {width} fields '{form}', got {came}")
-
-
 def natural_key(value: str) -> tuple[bool, int, str, str]:
     """Sort key that puts "2" before "10" and numbers, however long, before other text."""
     number = value.isascii() and value.isdigit()
     digits = value.lstrip("0") if number else ""
     return (not number, len(digits), digits, value)
-
-
-def claim_query(what: str, owner: dict[str, PathLike], query_id: str, path: PathLike) -> None:
-    """Note the file that holds a query; a query in two files is an error."""
-    if query_id in owner:
-        hint = "; to compare runs: srd compare" if what == "run" else ""
-        raise ValueError(
-            f"{what}: query {shown(query_id)} is in both {owner[query_id]} and {path}; several files are parts of one "
-            f"whole and must not share a query{hint}"
-        )
-    owner[query_id] = path
 
 
 def _grade(value: str | int, path: PathLike, number: int) -> int:
@@ -444,43 +363,3 @@ def _grade(value: str | int, path: PathLike, number: int) -> int:
     if not -128 <= grade <= 127:
         raise ValueError(f"qrels: {path}:{number}: expected an integer judgment from -128 to 127, got {shown(value)}")
     return grade
-
-
-def _number(text: str, what: str, path: PathLike, number: int, part: str) -> float:
-    """A finite number."""
-    try:
-        value = plain_float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(f"{what}: {path}:{number}: expected a finite number as {part}, got {shown(text)}")
-    return value
-
-
-def check_query_id(what: str, value: str) -> None:
-    """Refuse a query id that TREC files cannot carry: `check_word`, and no "#" at its beginning.
-
-    Raises:
-        ValueError: such an id.
-    """
-    check_word(what, "query id", value)
-    if value.startswith("#"):
-        raise ValueError(f"{what}: query id {shown(value)} begins with '#', as lines that readers skip: rename it")
-
-
-def check_word(what: str, name: str, value: str) -> None:
-    """Refuse what TREC files cannot carry: their fields are separated by white space and their lines by line ends.
-
-    Raises:
-        TypeError: not text.
-        ValueError: a value that is empty or holds white space or control characters.
-    """
-    if not isinstance(value, str):
-        raise TypeError(f"{what}: {name} must be text, got {with_type(value)}")
-    bad = next((c for c in value if c.isspace() or unicodedata.category(c) in {"Cc", "Cs"}), None)
-    if bad is not None or not value:
-        fault = "is empty" if not value else f"holds {shown(bad)}"
-        raise ValueError(
-            f"{what}: {name} {shown(value)} {fault}; TREC files separate fields by white space, so ids and tags need "
-            "at least one character and no white space or control characters: rename it"
-        )

@@ -41,7 +41,8 @@ from srd_gym.data.trec import judged_fields
 from srd_gym.files import PathLike
 from srd_gym.reading import read_json_object, shown
 from srd_gym.topic import Topic, TopicSet
-from srd_gym.trec_files import Paths, Qrels, natural_key, read_qrels
+from srd_gym.trec_files import Qrels, natural_key, read_qrels
+from srd_gym.trec_lines import Paths
 
 Labels = Mapping[str, list[str]]
 """Subtopics by document id, for one topic."""

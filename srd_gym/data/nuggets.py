@@ -35,7 +35,8 @@ from srd_gym.data.trec import judged_fields, with_texts
 from srd_gym.files import PathLike
 from srd_gym.reading import few, json_line, numbered_lines, shown
 from srd_gym.topic import Topic, TopicSet
-from srd_gym.trec_files import Paths, TopicQrels, path_list, read_run
+from srd_gym.trec_files import TopicQrels, read_run
+from srd_gym.trec_lines import Paths, path_list
 
 WHAT = "nuggets"
 THRESHOLDS: Mapping[str, int] = {"nuggetizer": 2, "FreshStack": 1, "CRUX": 3}

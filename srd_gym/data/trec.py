@@ -23,7 +23,8 @@ from srd_gym.files import PathLike, written_atomically
 from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.reading import open_binary, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
-from srd_gym.trec_files import Paths, Qrels, Run, TopicQrels, check_query_id, check_word, claim_query, path_list
+from srd_gym.trec_files import Qrels, Run, TopicQrels
+from srd_gym.trec_lines import Paths, check_query_id, check_word, claim_query, path_list
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

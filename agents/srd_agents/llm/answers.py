@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import dropwhile, islice
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ _THOUGHT = re.compile(r"</think(?:ing)?>|\[/THINK\]")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.S)
 
 
-def said(answer: Any) -> str:
+def said(answer: object) -> str:
     """Answer of a model, without its reasoning and without a code fence around it.
 
     Raises:
@@ -72,7 +71,7 @@ _REFUSED = re.compile(
 )
 
 
-def parse_names(answer: Any) -> list[str]:
+def parse_names(answer: object) -> list[str]:
     """The names in a model's answer, without markup, each once.
 
     The first of these that the answer holds counts, and the text around it does not:
@@ -121,7 +120,7 @@ def _of_json(text: str) -> list[str]:
     return []
 
 
-def _named(entry: Any) -> str | None:
+def _named(entry: object) -> str | None:
     """A text, or that of an object that is its name."""
     if isinstance(entry, dict):
         return next((entry[key] for key in (*_KEYS, *entry) if isinstance(entry.get(key), str)), None)
@@ -192,7 +191,7 @@ _GROUP, _BARE = re.compile(r"\n|\[[^\[\]]*"), re.compile(r"\n|\d+")
 _BRACKET = re.compile(r"\[\s*(\d+)\s*\]")
 
 
-def parse_permutation(answer: Any, count: int) -> tuple[IntArray, Counter[str]]:
+def parse_permutation(answer: object, count: int) -> tuple[IntArray, Counter[str]]:
     """The order that a model gave to passages 1 to count, and what was wrong with its answer.
 
     The grammar, for digits of any script, and for brackets and signs of any width:

@@ -32,7 +32,7 @@ class Question(NamedTuple, Generic[R]):
     """A prompt, and how its answer is read."""
 
     prompt: str
-    read: Callable[[Any], R]
+    read: Callable[[object], R]
     """The value of an answer, which is text or a number.
 
     Raises:
@@ -63,7 +63,7 @@ class Asker:
         ValueError: an openai client without model, another word as on_error, or a cache for a model without a name.
     """
 
-    def __init__(self, llm: Any, model: str | None, cache: Cache | None, on_error: OnError) -> None:
+    def __init__(self, llm: object, model: str | None, cache: Cache | None, on_error: OnError) -> None:
         self._client = client_of(llm, model)
         check_option("on_error", on_error, ("order", "raise"))
         self._cache: Any = _Folder(Path(cache)) if isinstance(cache, str | os.PathLike) else cache
@@ -107,7 +107,7 @@ class Asker:
             return self._read(question, answer)
         return await asyncio.to_thread(self._read, question, answer)
 
-    def _read(self, question: Question[R], answer: Any) -> R | Exception:
+    def _read(self, question: Question[R], answer: object) -> R | Exception:
         """The value of an answer, which is then kept; or the error in its place."""
         try:
             if isinstance(answer, Exception):

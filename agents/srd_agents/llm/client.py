@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,9 +23,9 @@ class Client(NamedTuple):
 
     name: str | None
     """Name that tells it from other models in a cache; None where it has none."""
-    many: Callable[[list[str]], Iterable[Any]]
+    many: Callable[[list[str]], Iterable[object]]
     """The answers to prompts, side by side where the library does that, else one by one as they are taken."""
-    later: Callable[[str], Awaitable[Any]]
+    later: Callable[[str], Awaitable[object]]
     """The answer to a prompt for asynchronous code; in a thread where the library has nothing of its own."""
 
 
@@ -72,17 +73,17 @@ def _name_of(llm: Any) -> str | None:
 
 def _client(
     name: str | None,
-    ask: Callable[[str], Any],
-    later: Callable[[str], Awaitable[Any]] | None = None,
-    text_of: Callable[[Any], Any] = lambda answer: answer,
-    batch: Callable[[list[str]], Iterable[Any]] | None = None,
+    ask: Callable[[str], object],
+    later: Callable[[str], Awaitable[object]] | None = None,
+    text_of: Callable[[Any], object] = lambda answer: answer,
+    batch: Callable[[list[str]], Iterable[object]] | None = None,
 ) -> Client:
     """A model, from what asks it (which may be asynchronous) and what takes the text out of its answers."""
 
-    def plain(answer: Any) -> Any:
+    def plain(answer: object) -> object:
         return answer if isinstance(answer, Exception) else _tried(text_of, answer)
 
-    def one(prompt: str) -> Any:
+    def one(prompt: str) -> object:
         answer = _tried(ask, prompt)
         if inspect.isawaitable(answer):
             if inspect.iscoroutine(answer):
@@ -92,13 +93,13 @@ def _client(
             )
         return plain(answer)
 
-    def many(prompts: list[str]) -> Iterable[Any]:
-        if batch is None or len(prompts) < 2:
-            return map(one, prompts)
-        answers = _tried(batch, prompts)
-        return map(one, prompts) if isinstance(answers, Exception) else map(plain, answers)
+    def many(prompts: list[str]) -> Iterable[object]:
+        if batch is not None and len(prompts) > 1:
+            with suppress(Exception):  # where it fails, they are asked one by one
+                return map(plain, batch(prompts))
+        return map(one, prompts)
 
-    async def awaited(prompt: str) -> Any:
+    async def awaited(prompt: str) -> object:
         import asyncio  # here, as it is slow to import
 
         try:
@@ -110,7 +111,7 @@ def _client(
     return Client(name, many, awaited)
 
 
-def _tried(call: Callable[[Any], Any], value: Any) -> Any:
+def _tried(call: Callable[[Any], object], value: object) -> object:
     """The result of a call, or the error that it raises."""
     try:
         return call(value)
@@ -118,7 +119,7 @@ def _tried(call: Callable[[Any], Any], value: Any) -> Any:
         return error
 
 
-def _of_content(answer: Any) -> Any:
+def _of_content(answer: object) -> object:
     """The text of LangChain's chat models, or of a chain that ends with one."""
     content = getattr(answer, "content", answer)
     if not isinstance(content, list):
@@ -132,12 +133,12 @@ def _haystack(llm: Any, name: str | None) -> Client:
 
         return [ChatMessage.from_user(prompt)]
 
-    def ask(prompt: str) -> Any:
+    def ask(prompt: str) -> object:
         if hasattr(llm, "warm_up"):
             llm.warm_up()
         return llm.run(messages=messages(prompt))
 
-    async def later(prompt: str) -> Any:
+    async def later(prompt: str) -> object:
         import asyncio
 
         if hasattr(llm, "warm_up_async"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -121,7 +120,7 @@ class Listwise:
 
     def _question(self, topic: Topic, window: IntArray) -> Question[tuple[IntArray, Counter[str]]]:
         """The order of a window."""
-        texts: Any = topic.doc_texts
+        texts = topic.doc_texts or ()
         passages = [f"[{number}] {self._cut(texts[document])}" for number, document in enumerate(window, start=1)]
         prompt = filled(
             self.prompt,

@@ -85,7 +85,6 @@ class SearchNetwork(nn.Module):
         cells = slice(0, 2 * half)
         self.query_weight[cells] = pairs
         self.input_weight[: 2 * size] = 0.0
-        self.input_weight[2 * size : 2 * size + 2 * half] = 0.0
         self.input_weight[2 * size : 2 * size + 2 * half] = -0.1 * pairs
         self.recurrent_weight[: 3 * size] = 0.0
         self.gate_bias[size : 2 * size] = 4.0  # forget nothing

@@ -69,7 +69,7 @@ class Namer:
 
     def __init__(
         self,
-        llm: Any,
+        llm: object,
         *,
         model: str | None = None,
         limit: int = 10,
@@ -227,7 +227,7 @@ async def named_later(names: Names, query: Any, texts: Any, query_id: str) -> An
         return _checked(await answer if inspect.isawaitable(answer) else answer, query)
 
 
-def _check_asked(names: Names, query_id: str, query: Any, texts: Any) -> None:
+def _check_asked(names: Names, query_id: str, query: object, texts: object) -> None:
     """Refuse a query that cannot be named."""
     if not isinstance(query, str | None):
         raise TypeError(f"topic {query_id!r}: query_text must be text, got {with_type(query)}")
@@ -266,7 +266,7 @@ def _checked(answer: Any, query: str) -> Any:
     return Named(tidied(answer)) if any(texts) or not len(answer) else answer
 
 
-def as_names(names: Any) -> Names:
+def as_names(names: object) -> Names:
     """Make a `Namer` of an adapter's `namer`: a `Namer` as it is, a model as one of its own.
 
     Raises:

@@ -130,7 +130,7 @@ def check_positive(name: str, value: object) -> None:
         raise ValueError(f"{name} must be above 0, got {value}")
 
 
-def finite_numbers(who: str, given: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+def finite_numbers(who: str, given: object, shape: tuple[int, ...]) -> NDArray[Any]:
     """Convert the answer of a user's own code to an array.
 
     Args:
@@ -250,7 +250,7 @@ def rows_of_column(values: Any) -> Any:
     return [None if is_missing(row) else row for row in rows.tolist()] if rows.dtype == object else values
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a value says that there is none: None, NaN, or NA and NaT of a data frame."""
     return (
         value is None
@@ -329,7 +329,7 @@ class Candidates(Protocol):
         """N."""
 
 
-def checked_ranking(ranking: Any, topic: Candidates, ranker: object, k: int | None = None) -> NDArray[np.int64]:
+def checked_ranking(ranking: object, topic: Candidates, ranker: object, k: int | None = None) -> NDArray[np.int64]:
     """Check that a ranker returned a ranking of the topic, and give it.
 
     Args:

@@ -104,7 +104,7 @@ def as_run(source: RunSource, *, order: Order = "score") -> Run:
     return run_of(_blocks(source, queries, documents, ranks, scores), _called(source), order)
 
 
-def _blocks(source: Any, *columns: Sequence[Any]) -> Iterator[Block]:
+def _blocks(source: object, *columns: Sequence[Any]) -> Iterator[Block]:
     """The records of a source as lines of a file."""
     return neighbours(_called(source), range(1, len(columns[0]) + 1), columns)
 
@@ -130,7 +130,7 @@ def ir_dataset(name: str) -> Any:
         ) from error
 
 
-def _opened(source: Any) -> Any:
+def _opened(source: object) -> Any:
     """Resolve a name to a dataset or paths; return anything else unchanged, a stream of records as a list."""
     if isinstance(source, str) and source.startswith(PREFIX):
         return ir_dataset(source)
@@ -143,7 +143,7 @@ def _opened(source: Any) -> Any:
     return list(source)
 
 
-def _files(given: Any) -> list[Any]:
+def _files(given: object) -> list[Any]:
     """The paths, where the first of a list is one."""
     if isinstance(given, list) and given and isinstance(given[0], str | os.PathLike):
         if str(given[0]).startswith(PREFIX):
@@ -152,7 +152,7 @@ def _files(given: Any) -> list[Any]:
     return []
 
 
-def _called(source: Any) -> str:
+def _called(source: object) -> str:
     """Name of a source in errors."""
     return source if isinstance(source, str) else kind_of(source)
 
@@ -243,14 +243,14 @@ def _ids(values: Sequence[Any], what: str, part: str) -> list[str]:
     return [value if isinstance(value, str) else _id(value, f"{what}:{row}", part) for row, value in rows]
 
 
-def _id(value: Any, what: str, part: str) -> str:
+def _id(value: object, what: str, part: str) -> str:
     """An id that is a whole number, as text."""
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return str(int(value))
     raise TypeError(f"{what}: the id of a {part} is text or a whole number, got {with_type(value)}")
 
 
-def _grade(value: Any, what: str, row: int) -> int:
+def _grade(value: object, what: str, row: int) -> int:
     """A judgment as an integer that int8 holds."""
     number: Any = value if isinstance(value, numbers.Real) else math.nan
     if not -128 <= number <= 127 or number != int(number):
@@ -258,7 +258,7 @@ def _grade(value: Any, what: str, row: int) -> int:
     return int(number)
 
 
-def _score(value: Any, what: str, row: int) -> float:
+def _score(value: object, what: str, row: int) -> float:
     """A score as a finite number."""
     number: Any = value if type(value) is float or isinstance(value, numbers.Real) else math.nan
     if isinstance(value, bool) or not -sys.float_info.max <= number <= sys.float_info.max:

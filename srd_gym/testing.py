@@ -201,7 +201,7 @@ def check_topics(source: TopicSource) -> None:
     check_env(env, episodes=min(3, len(topics)))
 
 
-def _check_begun(env: gym.Env[Any, Any], observation: Any, info: Mapping[str, Any]) -> None:
+def _check_begun(env: gym.Env[Any, Any], observation: object, info: Mapping[str, Any]) -> None:
     """Check the answer of reset."""
     base: Any = env.unwrapped
     _require(observation in env.observation_space, "reset gives an observation outside the observation space")
@@ -263,7 +263,7 @@ def _named(base: Any, info: Mapping[str, Any], ended: bool) -> Mapping[str, Any]
 
 
 def _check_masks(
-    env: gym.Env[Any, Any], observation: Any, info: Mapping[str, Any], *, ranked: set[int], ended: bool
+    env: gym.Env[Any, Any], observation: object, info: Mapping[str, Any], *, ranked: set[int], ended: bool
 ) -> None:
     """The mask's three places agree and offer what they may."""
     mask = info["action_mask"]
@@ -408,7 +408,7 @@ def _check_scoring_determinism(env: ScoringEnv, seed: int) -> None:
     _require(episodes[:2] == episodes[2:], "one seed must bring one sequence of topics and lists")
 
 
-def _check_ranking(ranking: Any, topic: Topic, k: int, ranker: Ranker) -> None:
+def _check_ranking(ranking: object, topic: Topic, k: int, ranker: Ranker) -> None:
     """min(k, N) distinct candidate indices."""
     try:
         checked_ranking(ranking, topic, ranker, k)
@@ -434,7 +434,7 @@ def _require(holds: bool, law: str) -> None:
         raise ConformanceError(law)
 
 
-def _require_equal(ours: Any, theirs: Any, where: str) -> None:
+def _require_equal(ours: object, theirs: object, where: str) -> None:
     """Raise unless two values are the same in type, shape and every number."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         _require(ours.keys() == theirs.keys(), f"{where}: keys {sorted(ours)} where {sorted(theirs)} were expected")

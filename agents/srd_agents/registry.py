@@ -149,7 +149,7 @@ class RankerSpec:
         ranker: Ranker = made
         return ranker
 
-    def _check_learner(self, made: Any) -> None:
+    def _check_learner(self, made: object) -> None:
         """Refuse what could not be fitted, or not be loaded again."""
         if not isinstance(made, Learner):
             if not callable(getattr(made, "fit", None)):
@@ -401,7 +401,7 @@ def _imported(path: str, owner: str) -> type[Any]:
     return kind
 
 
-def import_own(value: Any, *, trust: bool, where: str = "") -> None:
+def import_own(value: object, *, trust: bool, where: str = "") -> None:
     """Import what a value names as "module:NAME", installed or else in the working directory; nothing comes twice.
 
     Args:
@@ -440,7 +440,7 @@ def import_own(value: Any, *, trust: bool, where: str = "") -> None:
         _add(path, kind)
 
 
-def _add(path: str, kind: Any) -> None:
+def _add(path: str, kind: object) -> None:
     """Know a class by its "module:Class"."""
     if not isinstance(kind, type) or not (issubclass(kind, Ranker) or hasattr(kind, "bind")):
         raise TypeError(
@@ -455,7 +455,7 @@ def _add(path: str, kind: Any) -> None:
         add_own(path, kind)
 
 
-def _own_paths(value: Any) -> list[str]:
+def _own_paths(value: object) -> list[str]:
     """Every "module:NAME" in a value, throughout lists and tables."""
     if isinstance(value, str):
         matches = map(_OWN.fullmatch, map(str.rstrip, _NEXT.split(value)))

@@ -192,7 +192,7 @@ def at_once(steps: Coroutine[Any, Any, Answer]) -> Answer:
     raise TypeError("a model that answers later (it is asynchronous) was asked at once; await it instead")
 
 
-async def _answer(made: Any) -> Any:
+async def _answer(made: object) -> Any:
     return await made if inspect.isawaitable(made) else made
 
 
@@ -211,7 +211,7 @@ class Subtopics:
         ValueError: both.
     """
 
-    def __init__(self, subtopics: str | Names | None, namer: Any, remedy: str) -> None:
+    def __init__(self, subtopics: str | Names | None, namer: object, remedy: str) -> None:
         if subtopics is not None and namer is not None:
             raise ValueError("subtopics and namer were both given; give one of them")
         if not (subtopics is None or isinstance(subtopics, str) or callable(subtopics)):

@@ -318,7 +318,7 @@ def _rated(given: Given, count: int) -> NDArray[Any]:
     return rated
 
 
-def _row(query_id: str, query: Any) -> Any:
+def _row(query_id: str, query: object) -> Any:
     """A query's vector [F], which encoders often give as [1, F]."""
     vector = array_of(query_id, "query_vector", query, may_lack=True)
     return vector[0] if vector.ndim == 2 and len(vector) == 1 else vector

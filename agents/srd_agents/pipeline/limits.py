@@ -185,7 +185,7 @@ def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limit
 
 
 def array_of(
-    query_id: str, name: str, values: Any, kinds: str = "fiub", what: str = "numbers", *, may_lack: bool = False
+    query_id: str, name: str, values: object, kinds: str = "fiub", what: str = "numbers", *, may_lack: bool = False
 ) -> NDArray[Any]:
     """Convert an argument for a topic to an array.
 
@@ -214,7 +214,7 @@ def array_of(
 
 
 def row_of(
-    query_id: str, name: str, values: Any, count: int | None, kinds: str = "fiub", what: str = "numbers"
+    query_id: str, name: str, values: object, count: int | None, kinds: str = "fiub", what: str = "numbers"
 ) -> NDArray[Any]:
     """`array_of` for one row: [count], or of any length (None)."""
     row = array_of(query_id, name, values, kinds, what)
@@ -224,7 +224,7 @@ def row_of(
     return row
 
 
-def group_ids(query_id: str, groups: Any, count: int, gaps: Gaps = None) -> list[Any]:
+def group_ids(query_id: str, groups: object, count: int, gaps: Gaps = None) -> list[Any]:
     """[N] ids of groups, None for a document that has none.
 
     Args:
@@ -262,14 +262,14 @@ def group_ids(query_id: str, groups: Any, count: int, gaps: Gaps = None) -> list
     return ids
 
 
-def group_numbers(query_id: str, groups: Any, count: int, gaps: Gaps = None) -> IntArray:
+def group_numbers(query_id: str, groups: object, count: int, gaps: Gaps = None) -> IntArray:
     """`group_ids` numbered from 0, [N]; a document without a group has a number of its own."""
     numbers: dict[Any, int] = {}
     ids = group_ids(query_id, groups, count, gaps)
     return np.array([numbers.setdefault(object() if each is None else each, len(numbers)) for each in ids], np.int64)
 
 
-def was_shown(where: str, cell: Any, *, strict: bool = False) -> bool:
+def was_shown(where: str, cell: object, *, strict: bool = False) -> bool:
     """Whether a column or a document's metadata say that it was shown before; where they say nothing, it was not.
 
     Args:
@@ -287,7 +287,7 @@ def was_shown(where: str, cell: Any, *, strict: bool = False) -> bool:
     return bool(cell)
 
 
-def costs_of(query_id: str, costs: Any, count: int, gaps: Gaps = None) -> ScoreArray:
+def costs_of(query_id: str, costs: object, count: int, gaps: Gaps = None) -> ScoreArray:
     """[N] float64; a document without a cost has the largest.
 
     Raises:
@@ -307,7 +307,7 @@ def costs_of(query_id: str, costs: Any, count: int, gaps: Gaps = None) -> ScoreA
 
 
 def scores_of(
-    query_id: str, name: str, scores: Any, count: int, gaps: Gaps = None
+    query_id: str, name: str, scores: object, count: int, gaps: Gaps = None
 ) -> tuple[NDArray[Any] | None, IntArray | None]:
     """Scores of documents, and the order in which they fall.
 
@@ -331,7 +331,7 @@ def scores_of(
 
 
 def _row_with_gaps(
-    query_id: str, name: str, values: Any, count: int, gaps: Gaps, what: str, kinds: str = "fiub"
+    query_id: str, name: str, values: object, count: int, gaps: Gaps, what: str, kinds: str = "fiub"
 ) -> tuple[NDArray[Any], BoolArray | None]:
     """`row_of`, with 0 for what is missing, and which are missing (None: none is)."""
     array = None
@@ -349,7 +349,7 @@ def _row_with_gaps(
     return (row.astype(np.float64), absent) if absent.any() else (row, None)
 
 
-def _shown(query_id: str, already_shown: Any, candidate_of: IntArray) -> tuple[int, ...]:
+def _shown(query_id: str, already_shown: object, candidate_of: IntArray) -> tuple[int, ...]:
     """[P] the candidates that these documents are, each once."""
     positions = row_of(query_id, "already_shown", already_shown, None, "iu", "whole numbers (positions)").astype(
         np.int64

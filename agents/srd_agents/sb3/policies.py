@@ -147,7 +147,7 @@ def policy_for(algorithm: type[BaseAlgorithm]) -> type[Any]:
     )
 
 
-def policy_arguments(env: Any, hidden: int = 64) -> dict[str, Any]:
+def policy_arguments(env: object, hidden: int = 64) -> dict[str, Any]:
     """`policy_kwargs` for an environment: its topics, for the lookup of compact observations and to scale vectors by.
 
     Args:

@@ -55,7 +55,7 @@ def shapes_of(observation_space: spaces.Space[Any]) -> Shapes:
     return Shapes(candidates, horizon, parts["documents"].shape[1], None)
 
 
-def topics_of(env: Any) -> TopicArrays | None:
+def topics_of(env: object) -> TopicArrays | None:
     """The topics that an environment ranks, if all its sub-environments rank the same.
 
     Args:

@@ -260,14 +260,14 @@ def given_of(content: Mapping[str, Any]) -> Given:
     return Given(query_id, doc_ids, doc_texts=values.pop("texts"), **values)
 
 
-def _id(key: str, value: Any) -> str:
+def _id(key: str, value: object) -> str:
     """An id as topics have it: text."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise TypeError(f"{key} must be text or whole numbers, got {with_type(value)}")
     return str(value)
 
 
-def _positions(doc_ids: Sequence[str | int], already_shown: Any) -> list[int] | None:
+def _positions(doc_ids: Sequence[str | int], already_shown: object) -> list[int] | None:
     """Where in the line the documents shown before stand."""
     if already_shown is None:
         return None
@@ -280,7 +280,7 @@ def _positions(doc_ids: Sequence[str | int], already_shown: Any) -> list[int] | 
     return [place[each] for each in named]
 
 
-def _array(query_id: str, key: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+def _array(query_id: str, key: str, value: object, shape: tuple[int, ...]) -> NDArray[Any]:
     """Numbers as an array: lists of them, or base64 of little-endian float32, or of {"float16": ...}.
 
     Args:

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import os
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 from srd_agents.integrations import library
@@ -152,14 +153,7 @@ class DiverseRanker(Adapter):
         later: bool = False,
     ) -> dict[str, list[Document]]:
         """The documents to show for a query; with `later`, models are awaited."""
-
-        async def embed(texts: list[str]) -> Any:
-            return await self._embed(texts, later=later)
-
-        async def embed_one(text: str) -> Any:
-            return (await embed([text]))[0]
-
-        model = None if self.embedder is None else Model(embed, embed_one)
+        model = None if self.embedder is None else Model(partial(self._embed, later=later))
         top_k = self.top_k if top_k is None else top_k
         if top_k is not None:
             check_integer("top_k", top_k, 1)

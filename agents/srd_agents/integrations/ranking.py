@@ -167,14 +167,8 @@ class Model(NamedTuple):
 
     documents: Callable[[list[str]], Any]
     """n texts into n vectors."""
-    query: Callable[[str], Any]
-    """A query's text into a vector."""
-
-
-def by_words(texts: list[str]) -> Model:
-    """The words of these texts in the place of a model."""
-    embed = embed_by_words(texts)
-    return Model(embed, lambda query: np.asarray(embed([query]))[0])
+    query: Callable[[str], Any] | None = None
+    """A query's text into a vector; None: as the text of a document."""
 
 
 def at_once(steps: Coroutine[Any, Any, Answer]) -> Answer:
@@ -274,7 +268,7 @@ class Subtopics:
                 )
             if given.scores is not None and not self.given:
                 query = None  # as of `srd_agents.pipeline.words.with_vectors`
-            model = by_words([*contents, *filter(None, [query])])
+            model = Model(embed_by_words([*contents, *filter(None, [query])]))
         if model is not None and gaps:
             without = [contents[place] for place in gaps]
             made = await _answer(model.documents(without))
@@ -286,7 +280,10 @@ class Subtopics:
             of_subtopics = await _answer(model.documents(asked))
             told = vectors_by(lambda _: of_subtopics, asked)
         if model is not None and query_vector is None and query:
-            query_vector = await _answer(model.query(query))
+            if model.query is None:
+                (query_vector,) = await _answer(model.documents([query]))
+            else:
+                query_vector = await _answer(model.query(query))
         return given._replace(doc_vectors=held, query_vector=query_vector, subtopics=told)
 
     def _listed(self, metadata: Sequence[Mapping[str, Any]]) -> list[str] | None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import WrapperSpec
 
 from srd_gym.measures import measure
 from srd_gym.topic import Topic, TopicSet
@@ -50,3 +51,9 @@ gym.register(
 )
 # Pays the clicks of a simulated user in place of judgments.
 gym.register("SRD-Click-v0", **_ENTRY_POINTS, reward_threshold=0.64, kwargs={"reward": "Clicks"})
+# Rewards relevance and diversity apart, as MO-Gymnasium does.
+gym.register(
+    "SRD-MO-v0",
+    entry_point=_ENTRY_POINTS["entry_point"],
+    additional_wrappers=(WrapperSpec("VectorReward", "srd_gym.wrappers:VectorReward", {}),),
+)

@@ -25,9 +25,9 @@ FEATURES = (
 """The columns of `features`; `SelectionEnv` has their formulas and ranges."""
 _LARGEST, _MEAN, _RANKED = (FEATURES.index(name) for name in ("largest_cosine", "mean_cosine", "ranked"))
 _CUT = 3.0
-"""Standard deviations at which scores are cut off."""
-_ALIKE = 1e-7
-"""Standard deviations below this, relative to the largest score, are rounding: such scores are all alike."""
+"""Standard deviations at which standardised values are cut off."""
+_ALIKE = 1e-6
+"""Standard deviations below this, relative to the largest value, are rounding: such values are all alike."""
 _WHO = "an environment with observation='features' (not 'compact')"
 
 
@@ -49,6 +49,7 @@ class Features:
         arrays.topics.require_vectors(_WHO)
         self._core = core
         self._initial: FloatArray = arrays.cache("features", lambda: initial_features(arrays))
+        self._scales: FloatArray = arrays.cache("similarities", lambda: _similarities(arrays))
         self._distances = Distances(arrays, "cosine")
         self._topics = np.full(core.n_episodes, -1)
         self._ranking = np.full(core.ranking.shape, -1)
@@ -90,8 +91,10 @@ class Features:
 
     def _add(self, episode: int, document: int) -> None:
         """A document more in an episode's ranking."""
-        row = self._distances.row(self._topics.item(episode), document)
-        cosines, n = np.maximum(1 - row, -1), len(row)
+        topic = self._topics.item(episode)
+        row = self._distances.row(topic, document)
+        mean, scale = self._scales[topic]
+        cosines, n = ((1 - row - mean) * scale).clip(-1, 1), len(row)
         values, total = self._values[episode, :n], self._sum[episode, :n]
         total += cosines
         count = self._count[episode] = self._count[episode] + 1
@@ -105,7 +108,7 @@ def initial_features(arrays: TopicArrays) -> FloatArray:
     table = np.zeros((len(arrays), arrays.max_candidates, len(FEATURES)), np.float32)
     for rows, topic in zip(table, arrays.topics, strict=True):
         rows = rows[: topic.n_candidates]
-        rows[:, FEATURES.index("query_cosine")] = _query_cosines(topic)
+        rows[:, FEATURES.index("query_cosine")] = _standardised(_query_cosines(topic))
         if topic.retrieval_scores is not None:
             rows[:, FEATURES.index("retrieval_score")] = _standardised(topic.retrieval_scores)
             rows[:, FEATURES.index("reciprocal_rank")] = 1 / np.arange(1, len(rows) + 1)
@@ -122,6 +125,24 @@ def _query_cosines(topic: Topic) -> FloatArray:
     return cosines.clip(-1, 1)
 
 
+def _similarities(arrays: TopicArrays) -> FloatArray:
+    """[T, 2] float32, of each topic the mean cosine of two documents, and 1 / (3 standard deviations); 0 if alike."""
+    scales = np.zeros((len(arrays), 2), np.float32)
+    for row, topic in zip(scales, arrays.topics, strict=True):
+        units = _units(topic.require_vectors(_WHO)).astype(np.float64)
+        n = len(units)
+        pairs = n * (n - 1)
+        if not pairs:
+            continue
+        # Sums over all pairs of the [n, n] products, from one [F] and one [F, F] (or [n, n], where that is smaller).
+        lengths = np.einsum("nf,nf->n", units, units)
+        square = units @ units.T if n < units.shape[1] else units.T @ units
+        mean = (np.square(units.sum(axis=0)).sum() - lengths.sum()) / pairs
+        spread = np.sqrt(max((np.square(square).sum() - np.square(lengths).sum()) / pairs - mean**2, 0.0))
+        row[:] = mean, 1 / (_CUT * spread) if spread > _ALIKE else 0
+    return scales
+
+
 def _units(vectors: FloatArray) -> FloatArray:
     """Vectors of length 1 along the last axis; zero vectors stay zero. Lengths may be anything that float32 holds."""
     largest = np.abs(vectors).max(axis=-1, keepdims=True)
@@ -131,12 +152,12 @@ def _units(vectors: FloatArray) -> FloatArray:
     return units
 
 
-def _standardised(scores: FloatArray) -> FloatArray:
-    """[n] float32, the column `retrieval_score` of one topic."""
-    wide = scores.astype(np.float64)
+def _standardised(values: FloatArray) -> FloatArray:
+    """[n] float32, the values of one topic, standardised and cut off."""
+    wide = values.astype(np.float64)
     centred = wide - wide.mean()
     spread = centred.std()
     if spread <= _ALIKE * np.abs(wide).max():
-        return np.zeros_like(scores)
+        return np.zeros_like(values)
     standardised: FloatArray = (centred / (_CUT * spread)).clip(-1, 1).astype(np.float32)
     return standardised

@@ -51,15 +51,16 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
 
     `observation="features"`, for stock networks, has `features` [N C] float32, `progress` [1] float32 (ranks filled /
     ranks to fill, 0 to 1) and `action_mask`. `features.reshape(N, C)` has a row for each candidate; its columns, named
-    by `srd_gym.envs.FEATURES`, are 0 for padding:
+    by `srd_gym.envs.FEATURES`, are 0 for padding. Standardised: (x - mean) / (3 standard deviations), cut off at -1 and
+    1, and 0 where all are alike.
 
     | column | from, to | meaning |
     |---|---|---|
-    | query_cosine | -1, 1 | cosine with the query vector; 0 without one |
-    | retrieval_score | -1, 1 | (score - mean) / (3 standard deviations) over the topic, cut off; 0 without scores |
+    | query_cosine | -1, 1 | cosine with the query, standardised over the topic's candidates; 0 without a query vector |
+    | retrieval_score | -1, 1 | score, standardised over the topic's candidates; 0 without a retrieval order |
     | reciprocal_rank | 0, 1 | 1 / rank in the retrieval order; 0 without one |
-    | largest_cosine | -1, 1 | largest cosine with a document ranked so far; 0 before the first |
-    | mean_cosine | -1, 1 | mean cosine with the documents ranked so far; 0 before the first |
+    | largest_cosine | -1, 1 | largest cosine with a ranked document, standardised over pairs of candidates; else 0 |
+    | mean_cosine | -1, 1 | mean of these standardised cosines over the ranked documents; else 0 |
     | ranked | 0, 1 | 1 = ranked already |
     | present | 0, 1 | 1 = a candidate, 0 = padding |
 

@@ -1,4 +1,4 @@
-"""Gymnasium wrappers around `SRD-v0`: pruning, and observations as other libraries want them."""
+"""Gymnasium wrappers around `SRD-v0`: pruning, rewards of several sides, and observations for other libraries."""
 
 from srd_gym.wrappers.compact import lookup, tables
 from srd_gym.wrappers.observation import (
@@ -9,6 +9,7 @@ from srd_gym.wrappers.observation import (
     VectorObservation,
 )
 from srd_gym.wrappers.pruning import KNNPruning, RankerPruning
+from srd_gym.wrappers.vector_reward import VectorReward
 
 __all__ = [
     "BoolMask",
@@ -18,6 +19,7 @@ __all__ = [
     "RankerPruning",
     "TianshouObservation",
     "VectorObservation",
+    "VectorReward",
     "lookup",
     "tables",
 ]

@@ -124,6 +124,9 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             some), or a topic larger than `max_candidates`.
     """
 
+    reward_space: spaces.Box
+    """Space of vector rewards; only under `srd_gym.wrappers.VectorReward`."""
+
     __repr__ = repr_of("core.arrays.topics", "core.reward_name", "core.horizon")
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]

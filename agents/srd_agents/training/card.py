@@ -66,7 +66,7 @@ def _front(info: ModelInfo, license: str | None, tags: Sequence[str]) -> list[tu
 
 
 def _body(info: ModelInfo) -> str:
-    """What people read."""
+    """The text below the front matter."""
     origin = info.metadata.get("topic_set") or {}
     marks = f" ({', '.join(origin['marks'])} vectors)" if origin.get("marks") else ""
     options = ", ".join(f"`{name}={json.dumps(value)}`" for name, value in info.config.items())

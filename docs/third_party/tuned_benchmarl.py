@@ -43,7 +43,11 @@ class Task(PettingZooClass):
     def get_env_fun(self, num_envs: int, continuous_actions: bool, seed: int | None, device: str) -> Callable[[], Any]:
         """One environment at a time."""
         return lambda: PettingZooWrapper(
-            scoring_v0.parallel_env(**self.config), return_state=True, categorical_actions=True, device=device, seed=seed
+            scoring_v0.parallel_env(**self.config),
+            return_state=True,
+            categorical_actions=True,
+            device=device,
+            seed=seed,
         )
 
     def supports_continuous_actions(self) -> bool:
@@ -101,7 +105,7 @@ class Points(Callback):
 
 
 def training(algorithm: Any) -> Callable[[int, int, Curve], None]:
-    """How this algorithm trains: BenchMARL's defaults and its MLP, which all documents share, but for a few settings."""
+    """Training with this algorithm: BenchMARL's defaults and MLP, which all documents share, but for some settings."""
 
     def train(steps: int, seed: int, curve: Curve) -> None:
         config = ExperimentConfig.get_from_yaml()

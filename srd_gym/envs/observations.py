@@ -109,9 +109,9 @@ class Observer:
         self._laid_out: FloatArray | None = None
         self._topic = -1
         self._rows: list[tuple[str, NDArray[Any]]] = []
-        """What is copied of the topic that was observed last."""
+        """Copied parts of the topic that was observed last."""
         self._documents: FloatArray | None = None
-        """What is shared of it."""
+        """The shared part of it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies have the topics' arrays of their cores.

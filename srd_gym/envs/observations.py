@@ -109,9 +109,9 @@ class Observer:
         self._laid_out: FloatArray | None = None
         self._topic = -1
         self._rows: list[tuple[str, NDArray[Any]]] = []
-        """Copied parts of the topic that was observed last."""
+        """Key and row of the tables that are copied, for the topic that was observed last."""
         self._documents: FloatArray | None = None
-        """The shared part of it."""
+        """Its documents, where they are shared."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies have the topics' arrays of their cores.

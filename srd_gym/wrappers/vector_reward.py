@@ -80,7 +80,7 @@ class VectorReward(gym.Wrapper[Observation, np.int64, Observation, np.int64], Re
         return observation, float(vector @ self.weights), terminated, truncated, info | {"vector_reward": vector}
 
     def _gains(self) -> ScoreArray:
-        """What the last rank adds to each measure: [R] float64; 0 where it is empty, and on unlabelled topics."""
+        """Gains of the last rank in each measure: [R] float64; 0 where it is empty, and on unlabelled topics."""
         core, gains = self._core, np.zeros(len(self._bound))
         topics, rank = core.topic_index[:1], core.rank.item(0) - 1
         *before, chosen = core.ranking[0, : rank + 1].tolist()

@@ -16,7 +16,7 @@ from srd_agents.mdp_div.network import RecurrentPolicy
 from srd_agents.mdp_div.step_updates import ascend, ascend_by_hand
 from srd_agents.networks.features import ORDER_FEATURES, order_features, query_vectors
 from srd_agents.networks.inputs import Inputs, InputTensors
-from srd_agents.networks.policy import StatePolicy, Steps, acting, in_numpy, to_numpy
+from srd_agents.networks.policy import StatePolicy, Steps, TensorSteps, acting, in_numpy, to_numpy
 from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.rollout import roll_out
 from srd_agents.relational.decoding import rankings_of
@@ -39,7 +39,7 @@ class PolicyLearner(PolicyGradient[C]):
     _network: StatePolicy
     _tensors: InputTensors
     _acting: StatePolicy | None = None
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_tensors")
+    only_training: ClassVar[tuple[str, ...]] = (*PolicyGradient.only_training, "_tensors")
 
     @cached_property
     def pruning(self) -> Pruning | None:
@@ -63,13 +63,7 @@ class PolicyLearner(PolicyGradient[C]):
             self._network.fit(topics)
         self._network.to(self.config.device)
         self._generator = np.random.default_rng([seed, 1])
-        self._core = SelectionCore(
-            topics,
-            reward=self.config.reward,
-            horizon=self.config.horizon,
-            pruning=self.pruning,
-            pay="end" if self.config.return_only else "step",
-        )
+        self._simulate(topics, pruning=self.pruning, pay="end" if self.config.return_only else "step")
         like = next(self._network.parameters())
         self._tensors = InputTensors(self._core.arrays, like, order=self._order_features() > 0)
 
@@ -88,6 +82,9 @@ class PolicyLearner(PolicyGradient[C]):
 
     def _draft(self, inputs: Inputs, rollouts: int) -> Steps:
         return Steps(self._acts(), in_numpy(inputs), rollouts)
+
+    def _tensor_draft(self, inputs: Inputs, rollouts: int) -> TensorSteps:
+        return TensorSteps(self._network, inputs, rollouts)
 
     def _logits(self, inputs: Inputs, actions: IntArray) -> torch.Tensor:
         return self._network.logits(inputs, torch.from_numpy(actions).to(inputs.documents.device))

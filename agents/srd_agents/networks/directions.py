@@ -120,10 +120,16 @@ class Directions(StatePolicy):
     def following(self, fixed: TopicRows, states: Any, chosen: Any) -> Any:
         """The rows of the documents chosen, added to all that states keep."""
         split, rows = 2 * self.hidden, picked(fixed.rows, chosen)
-        discount = SUM_SCALE / math.log2(states[0, 0, -1].item() / COUNT_SCALE + 2)
-        parts = (rows * SUM_SCALE, rows * discount)
+        parts = (rows * SUM_SCALE, rows * _discount(states))
         return joined([states[..., :split] + joined(parts), larger(states[..., split:-1], rows),
                        states[..., -1:] + COUNT_SCALE])  # fmt: skip
+
+
+def _discount(states: Any) -> Any:
+    """By the rank after those of the states, which are all alike; no number on a device is waited for."""
+    if isinstance(states, np.ndarray):
+        return SUM_SCALE / math.log2(states[0, 0, -1].item() / COUNT_SCALE + 2)
+    return (SUM_SCALE / (states[..., -1:].double() / COUNT_SCALE + 2).log2()).to(states.dtype)
 
 
 def ranked_so_far(rows: Tensor, taken: Tensor | None = None) -> Tensor:

@@ -100,7 +100,7 @@ class InputTensors:
             documents = rows[0][None]
         else:
             documents = torch.stack(rows) if equal else nn.utils.rnn.pad_sequence(rows, batch_first=True)
-        chosen = torch.from_numpy(topics).to(documents.device)
+        chosen = torch.from_numpy(topics).to(documents.device, non_blocking=True)
         return Inputs(
             self._queries[chosen],
             documents,

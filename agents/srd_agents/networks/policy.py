@@ -90,6 +90,30 @@ class Steps:
         self._states = self._policy.following(self._fixed, self._states, taken)
 
 
+class TensorSteps:
+    """`Steps` of tensors, with gradients where they are wanted.
+
+    Args:
+        policy: the network.
+        topics: M topics, as tensors.
+        rankings: R.
+    """
+
+    def __init__(self, policy: StatePolicy, topics: Inputs, rankings: int) -> None:
+        self._policy = policy
+        self._fixed, first = policy.begin(topics)
+        self._states = first[:, None].expand(-1, rankings, -1)
+
+    def scores(self) -> Tensor:
+        """[M, R, N]."""
+        scores: Tensor = self._policy.scores(self._fixed, self._states)
+        return scores
+
+    def add(self, chosen: Tensor) -> None:
+        """Put these candidates, [M, R] int64, at the next rank."""
+        self._states = self._policy.following(self._fixed, self._states, chosen)
+
+
 def acting(network: ModuleT) -> ModuleT:
     """The network as it acts: itself where it is written for torch alone, else with numpy's arrays in place of tensors.
 

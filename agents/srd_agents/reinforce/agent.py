@@ -15,22 +15,23 @@ from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_agents.networks.policy import acting
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.learner import PolicyGradient
-from srd_agents.reinforce.network import RelationsAndDirections, Standing, directions_of
-from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs, inputs_together
+from srd_agents.reinforce.network import RelationsAndDirections, Standing, directions_of, standing, tensor_standing
+from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs, TensorsOfSet, inputs_together
 from srd_agents.relational.decoding import Draft, rankings_of
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import DraftProgress, pretrained_weights
-from srd_agents.relational.relations import DYNAMIC
+from srd_agents.relational.relations import DYNAMIC, Array
 from srd_agents.training.checkpoint import load_module, module_arrays, to_array
 from srd_agents.training.files import Tree, Weights
 from srd_agents.training.validation import Validation
-from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray
 from srd_gym.pruning import pruning_from
 from srd_gym.topic import Topic, TopicSet
 
 _NUMBERS_AT_ONCE = 1 << 20
 """Numbers of relations in one padded block of episodes (4 MiB), of topics of similar size."""
+_NUMBERS_ON_DEVICE = 1 << 27
+"""The same where episodes stay on a device: learning then takes about 4 GiB of it."""
 
 
 class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
@@ -49,13 +50,14 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
     _network: RelationsAndDirections
     _optimizer: torch.optim.Adam
     _set_inputs: InputsOfSet
+    _on_device: TensorsOfSet
     _acting: RelationsAndDirections
     _alone: bool = False
     _mean: dict[str, NDArray[Any]] | None = None
     _updates: int = 0
     _updates_an_epoch: int = 1
     _policy: RelationsAndDirections | None = None
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_set_inputs", "_acting")
+    only_training: ClassVar[tuple[str, ...]] = (*PolicyGradient.only_training, "_set_inputs", "_on_device", "_acting")
 
     def check_topics(self, topics: Sequence[Topic]) -> None:
         """Refuse to rank untrained; a policy of relations alone takes vectors of any width.
@@ -73,13 +75,13 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         return rankings_of(topics, k, lambda block: self._standing(inputs_together(block)))
 
-    def _standing(self, inputs: PolicyInputs) -> Standing:
+    def _standing(self, inputs: PolicyInputs) -> Standing[Array]:
         """Empty rankings by the weights that are shown: both parts, or relations alone where validation chose so."""
         if self._policy is None:
             network = copy.deepcopy(self._network).cpu()
             load_module(network, self._weights())
             self._policy = acting(network)
-        return Standing(self._policy, inputs, alone=not self._policy.directions_count)
+        return standing(self._policy, inputs, alone=not self._policy.directions_count)
 
     def _build(self, vector_width: int) -> None:
         config = self.config
@@ -117,14 +119,10 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
         self._network.to(self.config.device)
         self._generator = np.random.default_rng([seed, 1])
         pruning = None if self.config.pruning is None else pruning_from(self.config.pruning)
-        self._core = SelectionCore(
-            topics,
-            reward=self.config.reward,
-            horizon=self.config.horizon,
-            normalizer="candidates",
-            pruning=pruning,
-        )
+        self._simulate(topics, normalizer="candidates", pruning=pruning)
         self._set_inputs = InputsOfSet(topics)
+        if self._simulator is not None:
+            self._on_device = TensorsOfSet(self._set_inputs, self.config.device)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
         self._mean = self._parameters() if self.config.ema_decay else None
         self._updates, self._updates_an_epoch = 0, -(-len(topics) // self.config.batch_topics)
@@ -134,7 +132,9 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
         return {name: to_array(parameter) for name, parameter in self._network.named_parameters()}
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        self._acting, self._policy = acting(self._network), None
+        self._policy = None
+        if self._simulator is None:
+            self._acting = acting(self._network)
         self._alone = self.config.parts == "both" and self._generator.random() < self.config.relations_only
         for group in self._optimizer.param_groups:
             group["lr"] = self.config.learning_rate * self._step_size()
@@ -149,13 +149,17 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
     def _parts(self, batch: IntArray) -> Sequence[IntArray]:
         """Topics of similar size, whose episodes are padded to each other."""
         numbers = int(self._set_inputs.n_candidates[batch].max()) * self._core.horizon * self.config.rollouts * DYNAMIC
-        return self._set_inputs.by_size(batch, max(1, _NUMBERS_AT_ONCE // max(numbers, 1)))
+        most = _NUMBERS_AT_ONCE if self._simulator is None else _NUMBERS_ON_DEVICE
+        return self._set_inputs.by_size(batch, max(1, most // max(numbers, 1)))
 
     def _see(self, batch: IntArray) -> PolicyInputs:
-        return self._set_inputs.of(batch)
+        return self._set_inputs.of(batch) if self._simulator is None else self._on_device.of(batch)
 
     def _draft(self, inputs: PolicyInputs, rollouts: int) -> Draft:
-        return Standing(self._acting, inputs, rollouts, alone=self._alone)
+        return standing(self._acting, inputs, rollouts, alone=self._alone)
+
+    def _tensor_draft(self, inputs: PolicyInputs, rollouts: int) -> Standing[torch.Tensor]:
+        return tensor_standing(self._network, inputs, rollouts, alone=self._alone)
 
     def _logits(self, inputs: PolicyInputs, actions: IntArray) -> torch.Tensor:
         return self._network.logits(inputs, actions, alone=self._alone)

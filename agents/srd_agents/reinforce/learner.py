@@ -2,36 +2,59 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from srd_agents.networks.inputs import chosen_log_policy, log_policy
 from srd_agents.reinforce.config import EpisodesConfig
-from srd_agents.reinforce.loss import policy_loss, worths_of
+from srd_agents.reinforce.loss import entropy, policy_loss, worths_of
+from srd_agents.reinforce.one_pass import OnePass, TensorDraft, one_pass
 from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.relational.decoding import Draft
+from srd_agents.simulators import NoTensorFormError, SelectionSimulator
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
+from srd_gym.core.users import drawn_users
 from srd_gym.dtypes import IntArray
+from srd_gym.topic import TopicSet
 
 C = TypeVar("C", bound=EpisodesConfig)
+
+
+class Played(NamedTuple):
+    """What an update takes of R episodes of each of B topics."""
+
+    rewards: Tensor
+    """[B, R, T]; 0 after an episode's end."""
+    active: Tensor
+    """[B, R, T] bool, whether the rank was filled."""
+    evaluations: Tensor | int
+    """Candidates that were scored."""
+    learned: Callable[[], tuple[Tensor, Tensor]]
+    """The log-probabilities of what was done and the entropies, [B, R, T] each, with gradients."""
 
 
 class PolicyGradient(NetworkLearner[C]):
     """A learner of sampled episodes; its options say how many `rollouts` of a topic, `entropy_coef`, `max_grad_norm`.
 
-    A policy is what begins rankings for acting (`_draft`) and scores known ones for learning (`_logits`).
+    A policy is what begins rankings for acting (`_draft`) and scores known ones for learning (`_logits`); on a device,
+    what does both at once (`_tensor_draft`).
     """
 
     scores_are_logits: ClassVar[bool] = True
     """Whether `progress` scores candidates by logits, from which a policy may draw."""
     _generator: np.random.Generator
     _core: SelectionCore
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core")
+    _simulator: SelectionSimulator | None = None
+    """Where episodes stay on the device; None: they are rolled out in numpy."""
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_simulator")
 
     def _parts(self, batch: IntArray) -> Sequence[IntArray]:
         """The batch in parts that are rolled out and learned from one by one."""
@@ -49,35 +72,115 @@ class PolicyGradient(NetworkLearner[C]):
     def _logits(self, inputs: Any, actions: IntArray) -> Tensor:
         """The policy's logits at all ranks of rankings [B, R, T] of them, with gradients: [B, R, T, N]."""
 
+    @abstractmethod
+    def _tensor_draft(self, inputs: Any, rollouts: int) -> TensorDraft:
+        """Empty rankings of them as tensors on the device, whose scores have gradients."""
+
+    def _simulate(self, topics: TopicSet, **options: Any) -> None:
+        """Make the simulator; off the CPU its twin in torch too, where what it pays and prunes has a form in tensors.
+
+        Args:
+            topics: of training.
+            options: of the simulator, but for reward and horizon.
+        """
+        options = {"reward": self.config.reward, "horizon": self.config.horizon, **options}
+        self._core, self._simulator = SelectionCore(topics, **options), None
+        if self.stays_on_device:
+            with contextlib.suppress(NoTensorFormError):
+                self._simulator = SelectionSimulator(self._core.arrays, device=self.config.device, **options)
+
+    @property
+    def _rollouts(self) -> int:
+        rollouts: int = getattr(self.config, "rollouts")  # noqa: B009 - of each learner's own options
+        return rollouts
+
+    @property
+    def stays_on_device(self) -> bool:
+        """Whether episodes are tensors: in numpy they take less of a CPU."""
+        return torch.device(self.config.device).type != "cpu"
+
     @torch.no_grad()
     def _play(self, inputs: Any, batch: IntArray, rollouts: int) -> SampledEpisodes:
         """Sampled episodes of these topics."""
         return roll_out(self._draft(inputs, rollouts), self._core, batch, rollouts, self._generator)
 
+    def _played(self, batch: IntArray, *, whole: bool) -> Played:
+        """Episodes of a part of the batch.
+
+        Args:
+            batch: the topics.
+            whole: whether it is the batch as a whole, so that what learning takes of all episodes has room.
+        """
+        inputs, rollouts = self._see(batch), self._rollouts
+        if self._simulator is not None:
+            return self._played_on_device(self._simulator, inputs, batch, rollouts, whole=whole)
+        played = self._play(inputs, batch, rollouts)
+
+        def learned() -> tuple[Tensor, Tensor]:
+            logits = self._logits(inputs, played.actions)
+            allowed, actions = (torch.from_numpy(part).to(logits.device) for part in (played.allowed, played.actions))
+            log_pi = log_policy(logits, allowed)
+            return chosen_log_policy(log_pi, actions), entropy(log_pi)
+
+        rewards, active = torch.from_numpy(played.rewards), torch.from_numpy(played.active)
+        return Played(rewards, active, int(np.count_nonzero(played.allowed)), learned)
+
+    def _played_on_device(
+        self, simulator: SelectionSimulator, inputs: Any, batch: IntArray, rollouts: int, *, whole: bool
+    ) -> Played:
+        """`_played` in one pass, or in two where graphs of several parts would have to be kept."""
+        width = int(simulator.topics.arrays.n_candidates[batch].max())
+        # Drawn in the order in which episodes in numpy draw.
+        shape = (len(batch), rollouts)
+        users = None if simulator.users is None else drawn_users(self._generator, len(batch) * rollouts).reshape(shape)
+        levels = self._generator.random((min(simulator.horizon, width), *shape))
+
+        def moved(array: NDArray[Any]) -> Tensor:
+            return torch.from_numpy(array).to(simulator.device, non_blocking=True)
+
+        topic, drawn, user = moved(batch), moved(levels), None if users is None else moved(users)
+
+        def play(actions: Tensor | None = None) -> OnePass:
+            draft = self._tensor_draft(inputs, rollouts)
+            return one_pass(draft, simulator, topic, drawn, user, actions, width=width)
+
+        with torch.set_grad_enabled(whole):
+            first = play()
+
+        def learned() -> tuple[Tensor, Tensor]:
+            found = first if whole else play(first.actions)
+            return found.log_pi, found.entropy
+
+        return Played(first.rewards, first.active, first.offered.sum(), learned)
+
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         how: Any = self.config
-        played = []
-        for part in self._parts(batch):
-            inputs = self._see(part)
-            played.append((inputs, self._play(inputs, part, how.rollouts)))
-        episodes = [each for _, each in played]
-        worths, filled = worths_of(episodes, how.rollouts)
+        parts = self._parts(batch)
+        played = [self._played(part, whole=len(parts) == 1) for part in parts]
+        filled = how.rollouts * int(np.minimum(self._core.arrays.n_candidates[batch], self._core.horizon).sum())
+        worths = worths_of(played, how.rollouts, filled)
         self._optimizer.zero_grad()
-        total, spread = 0.0, 0.0
-        for (inputs, each), worth in zip(played, worths, strict=True):
-            loss, entropies = policy_loss(self._logits(inputs, each.actions), each, worth, how.entropy_coef / filled)
+        totals = []
+        for each, worth in zip(played, worths, strict=True):
+            log_pi, entropies = each.learned()
+            loss, spread = policy_loss(log_pi, entropies, each.active, worth, how.entropy_coef / filled)
             loss.backward()  # type: ignore[no-untyped-call]
-            total, spread = total + float(loss.detach()), spread + float(entropies) / filled
+            totals.append((loss.detach(), spread))
         norm = torch.nn.utils.clip_grad_norm_(self._network.parameters(), how.max_grad_norm)
         self._optimizer.step()
-        paid = sum(float(each.rewards.sum()) for each in episodes)
-        return {
+        loss, spread = (torch.stack(values).double().sum() for values in zip(*totals, strict=True))
+        paid = torch.stack([each.rewards.sum().double() for each in played]).sum()
+        return self._told({
             "return": paid / (len(batch) * how.rollouts),
-            "entropy": spread,
-            "loss": total,
+            "entropy": spread / filled,
+            "loss": loss,
             "learning_rate": self._optimizer.param_groups[0]["lr"],
-            "grad_norm": float(norm),
+            "grad_norm": norm,
             "episodes": how.rollouts,
             "steps": filled / len(batch),
-            "evaluations": sum(np.count_nonzero(each.allowed) for each in episodes) / len(batch),
-        }
+            "evaluations": sum(each.evaluations for each in played) / len(batch),
+        })  # fmt: skip
+
+    def _told(self, figures: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Figures as numbers; of a device as tensors, which nobody waits for before an epoch ends."""
+        return figures if self._simulator is not None else {name: float(value) for name, value in figures.items()}

@@ -6,13 +6,10 @@ Shapes: B topics with R episodes each, E = B * R episodes (those of a topic side
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
-
-from srd_agents.networks.inputs import chosen_log_policy, log_policy
-from srd_agents.reinforce.rollout import SampledEpisodes
 
 
 def returns_from(rewards: Tensor) -> Tensor:
@@ -54,8 +51,20 @@ def entropy(log_probabilities: Tensor) -> Tensor:
     return -(log_probabilities.exp() * log_probabilities).sum(-1)
 
 
-def worths_of(parts: Sequence[SampledEpisodes], rollouts: int) -> tuple[list[Tensor], int]:
-    """Weight of each action's log-probability, [B, R, T] of each part of a batch, and the number of filled ranks.
+class Paid(Protocol):
+    """What was earned in R episodes of each of B topics."""
+
+    @property
+    def rewards(self) -> Tensor:
+        """[B, R, T]; 0 after an episode's end."""
+
+    @property
+    def active(self) -> Tensor:
+        """[B, R, T] bool, whether the rank was filled."""
+
+
+def worths_of(parts: Sequence[Paid], rollouts: int, filled: int) -> list[Tensor]:
+    """Weight of each action's log-probability, [B, R, T] of each part of a batch.
 
     Of one episode a topic the return, as in the paper. Of several their leave-one-out advantages, divided by their root
     mean square over all parts, so that step sizes do not depend on the reward's unit, and by the number of ranks.
@@ -63,32 +72,31 @@ def worths_of(parts: Sequence[SampledEpisodes], rollouts: int) -> tuple[list[Ten
     Args:
         parts: of the batch, each of R = `rollouts` episodes a topic.
         rollouts: R.
+        filled: ranks that were filled in all parts.
     """
-    filled = sum(int(np.count_nonzero(part.active)) for part in parts)
-    worths = [returns_from(torch.from_numpy(part.rewards).flatten(0, 1)) for part in parts]
+    worths = [returns_from(part.rewards.flatten(0, 1)) for part in parts]
     if rollouts > 1:
         worths = [leave_one_out_advantages(each, rollouts) for each in worths]
-    weights = [
-        each.view(part.active.shape) * torch.from_numpy(part.active) for each, part in zip(worths, parts, strict=True)
-    ]
+    weights = [each.view(part.active.shape) * part.active for each, part in zip(worths, parts, strict=True)]
     if rollouts > 1:
-        square = sum(float(each.square().sum()) for each in weights)
-        scale = (filled / square) ** 0.5 if square > 0 else 1.0
-        weights = [each * (scale / filled) for each in weights]
-    return weights, filled
+        square = torch.stack([each.square().sum() for each in weights]).double().sum()
+        scale = torch.where(square > 0, (filled / square).sqrt(), 1.0) / filled
+        weights = [each * scale.to(each.dtype) for each in weights]
+    return weights
 
 
-def policy_loss(logits: Tensor, episodes: SampledEpisodes, worths: Tensor, bonus: float) -> tuple[Tensor, Tensor]:
+def policy_loss(
+    log_pi: Tensor, entropies: Tensor, active: Tensor, worths: Tensor, bonus: float
+) -> tuple[Tensor, Tensor]:
     """The sum over filled ranks of -(worth * log pi(a_t | s_t) + bonus * entropy), and that of the entropies.
 
     Args:
-        logits: [B, R, T, N], of the policy at the states of the episodes.
-        episodes: as rolled out.
+        log_pi: [B, R, T], of what was done.
+        entropies: [B, R, T].
+        active: [B, R, T] bool, whether the rank was filled.
         worths: [B, R, T], without gradient; 0 where a rank was not filled.
         bonus: weight of the entropy.
     """
-    place = logits.device
-    log_pi = log_policy(logits, torch.from_numpy(episodes.allowed).to(place))
-    chosen = chosen_log_policy(log_pi, torch.from_numpy(episodes.actions).to(place))
-    spread = (entropy(log_pi) * torch.from_numpy(episodes.active).to(place)).sum()
-    return -(chosen * worths.to(place)).sum() - bonus * spread, spread.detach()
+    place = log_pi.device
+    spread = (entropies * active.to(place)).sum()
+    return -(log_pi * worths.to(place)).sum() - bonus * spread, spread.detach()

@@ -5,17 +5,23 @@ Shapes: B topics, R rankings of each, T ranks, N candidates, F vector width.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
 import torch
 from torch import Tensor, nn
 
 from srd_agents.networks.directions import Directions
-from srd_agents.networks.policy import Steps, on
+from srd_agents.networks.inputs import Inputs
+from srd_agents.networks.policy import Steps, TensorSteps, on
 from srd_agents.reinforce.topic_inputs import PolicyInputs
 from srd_agents.relational.decoding import Draft
-from srd_agents.relational.network import RelationalNetwork
+from srd_agents.relational.network import RelationalNetwork, TensorRelated
 from srd_agents.relational.ranker import Related
 from srd_agents.relational.relations import STATIC, Array
 from srd_gym.dtypes import IntArray
+
+Numbers = TypeVar("Numbers", Array, Tensor)
 
 
 class RelationsAndDirections(nn.Module):
@@ -58,8 +64,32 @@ class RelationsAndDirections(nn.Module):
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
-class Standing:
+class Standing(Generic[Numbers]):
     """R rankings of each of B topics, as far as they have come (a `srd_agents.relational.decoding.Draft`).
+
+    Args:
+        parts: what relations say, what directions say, or both.
+    """
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self._parts = parts
+
+    def scores(self) -> Numbers:
+        """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
+        first, *others = (part.scores() for part in self._parts)
+        scores: Numbers = sum(others, start=first)
+        return scores
+
+    def add(self, chosen: Any) -> None:
+        """Put these candidates, [B, R] int64, at the next rank."""
+        for part in self._parts:
+            part.add(chosen)
+
+
+def standing(
+    policy: RelationsAndDirections, inputs: PolicyInputs, rankings: int = 1, *, alone: bool = False
+) -> Standing[Array]:
+    """Empty rankings, in numpy.
 
     Args:
         policy: what `srd_agents.networks.policy.acting` made of the network.
@@ -67,27 +97,27 @@ class Standing:
         rankings: R.
         alone: whether directions are left out.
     """
+    parts: list[Draft] = []
+    if policy.relations is not None:
+        parts.append(Related(policy.relations.weights(), inputs.relations, rankings, inputs.present))
+    if policy.directions is not None and not alone:
+        parts.append(Steps(policy.directions, inputs.of_directions(), rankings))
+    return Standing(parts)
 
-    def __init__(
-        self, policy: RelationsAndDirections, inputs: PolicyInputs, rankings: int = 1, *, alone: bool = False
-    ) -> None:
-        self._parts: list[Draft] = []
-        if policy.relations is not None:
-            self._parts.append(Related(policy.relations.weights(), inputs.relations, rankings, inputs.present))
-        if policy.directions is not None and not alone:
-            self._parts.append(Steps(policy.directions, inputs.of_directions(), rankings))
 
-    def scores(self) -> Array:
-        """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
-        scores = self._parts[0].scores()
-        for part in self._parts[1:]:
-            scores += part.scores()
-        return scores
-
-    def add(self, chosen: IntArray) -> None:
-        """Put these candidates, [B, R] int64, at the next rank."""
-        for part in self._parts:
-            part.add(chosen)
+def tensor_standing(
+    policy: RelationsAndDirections, inputs: PolicyInputs, rankings: int = 1, *, alone: bool = False
+) -> Standing[Tensor]:
+    """Empty rankings, in torch, whose scores have gradients. Arguments as `standing`, the inputs being tensors."""
+    parts: list[TensorRelated | TensorSteps] = []
+    present: Any = inputs.present
+    if policy.relations is not None:
+        share = present / present.sum(1, keepdim=True)
+        parts.append(TensorRelated(policy.relations.weights(), inputs.relations, share, rankings))
+    if policy.directions is not None and not alone:
+        arrays: Any = (inputs.queries, inputs.documents, present.float(), inputs.relations.static)
+        parts.append(TensorSteps(policy.directions, Inputs(*arrays), rankings))
+    return Standing(parts)
 
 
 def directions_of(width: int, hidden: int) -> Directions:

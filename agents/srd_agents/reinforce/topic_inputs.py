@@ -5,16 +5,17 @@ Shapes: B topics, N candidates, F vector width.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from srd_agents.heuristic.greedy import in_blocks
 from srd_agents.networks.features import query_vectors, side_by_side
-from srd_agents.networks.inputs import Inputs
+from srd_agents.networks.inputs import Inputs, shared_tensor
 from srd_agents.relational.ranker import relations_of
-from srd_agents.relational.relations import ANCHORS, Array, Relations
+from srd_agents.relational.relations import ANCHORS, STATIC, Array, Relations
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.topic import Topic
 
@@ -51,6 +52,38 @@ def inputs_together(topics: Sequence[Topic]) -> PolicyInputs:
     return PolicyInputs(relations_of(topics), documents, queries, np.ones(documents.shape[:2], np.bool_))
 
 
+class TensorsOfSet:
+    """A topic set as the policy sees it, as tensors on a device: all of it, padded, where there is room.
+
+    Args:
+        inputs: the set.
+        device: where.
+    """
+
+    def __init__(self, inputs: InputsOfSet, device: str) -> None:
+        self._inputs, self._device = inputs, torch.device(device)
+        self._all: PolicyInputs | None = None
+        if inputs.padded_bytes <= KEPT:
+            self._all = self._moved(inputs.of(np.arange(len(inputs.n_candidates))))
+
+    def of(self, batch: IntArray) -> PolicyInputs:
+        """Some topics, padded to the largest of them; the arrays are tensors."""
+        if self._all is None:
+            return self._moved(self._inputs.of(batch))
+        most, n = int(self._inputs.n_candidates[batch].max()), int(self._inputs.n_candidates.max())
+        chosen = torch.from_numpy(batch).to(self._device, non_blocking=True)
+        return _each(self._all, lambda part: (part[:, :most] if part.shape[1:2] == (n,) else part)[chosen])
+
+    def _moved(self, inputs: PolicyInputs) -> PolicyInputs:
+        return _each(inputs, lambda part: shared_tensor(part).to(self._device, non_blocking=True))
+
+
+def _each(inputs: PolicyInputs, change: Callable[[Any], Any]) -> PolicyInputs:
+    """All parts, each changed."""
+    relations, *others = inputs
+    return PolicyInputs(Relations(*map(change, relations)), *map(change, others))
+
+
 class InputsOfSet:
     """A topic set as the policy sees it: each topic's relations are taken alone, so that padding changes nothing.
 
@@ -64,6 +97,12 @@ class InputsOfSet:
         self._anchors = min(int(self.n_candidates.max()), ANCHORS)
         self._kept: dict[int, list[Array]] = {}
         self._room = KEPT
+
+    @property
+    def padded_bytes(self) -> int:
+        """Of the whole set, padded to its largest topic."""
+        columns = 2 * int(self._topics[0].vector_width or 0) + len(STATIC) + 2 * self._anchors
+        return 4 * columns * len(self.n_candidates) * int(self.n_candidates.max())
 
     def by_size(self, batch: IntArray, count: int) -> list[IntArray]:
         """The topics of a batch in parts of at most `count`, small topics with small ones."""

@@ -70,7 +70,7 @@ NEAR = np.array([1.0, 2.0], np.float32)
 _RAMPS = (0.5, 1.5, 2.5)
 """Among the candidates a neighbour counts more the nearer it is: from 0 at these standardised similarities to 1 at one
 more. Near, very near, nearest."""
-_LIMIT = np.float32(4.0)
+LIMIT = np.float32(4.0)
 """Standardised values are cut off here: outliers are all alike."""
 _FLAT = 1e-6
 """Standard deviations below this, relative to the values, count as 0: what differs is rounding."""
@@ -151,7 +151,7 @@ class Ranked:
         self._mean = relations.mean[:, None, None]
         self._scale = relations.scale[:, None, None]
         self._share = share[:, :, None]
-        self._nearest = np.full(shape, -_LIMIT, np.float32)
+        self._nearest = np.full(shape, -LIMIT, np.float32)
         self._sum = np.zeros(shape, np.float32)
         self._near = np.zeros((count, len(NEAR), rankings, n), np.float32)
         self._topics = np.arange(count)[:, None]
@@ -172,7 +172,7 @@ class Ranked:
         rows = np.matmul(self._unit[self._topics, chosen], self._columns)
         rows -= self._mean
         rows *= self._scale
-        cut_off(rows, -_LIMIT, _LIMIT)
+        cut_off(rows, -LIMIT, LIMIT)
         np.maximum(self._nearest, rows, out=self._nearest)
         self._sum += rows
         self._near += rows[:, None] > NEAR[:, None, None]
@@ -249,7 +249,7 @@ def standardised(values: NDArray[np.floating]) -> Array:
     if flat.any():
         spread[flat], centred = 1, np.where(flat, 0, centred)
     centred /= spread
-    return cut_off(centred.astype(np.float32, copy=False), -_LIMIT, _LIMIT)
+    return cut_off(centred.astype(np.float32, copy=False), -LIMIT, LIMIT)
 
 
 def _context(static: Array, has_order: BoolArray, has_query: BoolArray, mean: Array, spread: Array) -> Array:
@@ -319,8 +319,8 @@ def _similarities(unit: Array, anchors: IntArray) -> tuple[Array, Array, Array, 
     near -= mean[:, None, None]
     scale = np.where(spread > _FLAT, 1 / np.maximum(spread, _FLAT), 0).astype(np.float32)
     near *= scale[:, None, None]
-    cut_off(near, -_LIMIT, _LIMIT)
-    near[itself] = -_LIMIT
+    cut_off(near, -LIMIT, LIMIT)
+    near[itself] = -LIMIT
     return near, mean, spread, scale
 
 
@@ -342,7 +342,7 @@ def _beside_anchors(static: Array, near: Array, order: IntArray, anchors: IntArr
     place[topics, order] = np.arange(n, dtype=np.float32)
     ahead = place[topics, anchors][:, None] < place[:, :, None]
     static[..., _AT["nearest"]] = near.max(axis=2) / 3
-    static[..., _AT["ahead_nearest"]] = np.where(ahead, near, -_LIMIT).max(axis=2) / 3
+    static[..., _AT["ahead_nearest"]] = np.where(ahead, near, -LIMIT).max(axis=2) / 3
     ramps = near[:, :, None] - np.array(_RAMPS[:2], np.float32)[:, None]
     cut_off(ramps, 0, 1)
     counts = np.empty((*near.shape[:2], 3), np.float32)

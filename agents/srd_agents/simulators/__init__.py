@@ -2,6 +2,8 @@
 
 from srd_agents.simulators.scoring import ScoringSimulator
 from srd_agents.simulators.selection import SelectionResult, SelectionSimulator, SelectionState
-from srd_agents.simulators.topics import TopicTensors
+from srd_agents.simulators.topics import NoTensorFormError, TopicTensors
 
-__all__ = ["ScoringSimulator", "SelectionResult", "SelectionSimulator", "SelectionState", "TopicTensors"]
+__all__ = [
+    "NoTensorFormError", "ScoringSimulator", "SelectionResult", "SelectionSimulator", "SelectionState", "TopicTensors",
+]  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from srd_agents.simulators.topics import TopicTensors
+from srd_agents.simulators.topics import NoTensorFormError, TopicTensors
 from srd_gym.protocols import Pruning
 from srd_gym.pruning import KNN, ByRanker
 from srd_gym.pruning.knn import drops_of, neighbour_distances
@@ -44,13 +44,13 @@ def pruning_on(topics: TopicTensors, strategy: Pruning, length: Tensor) -> Pruni
         length: [T] int64, ranks to fill.
 
     Raises:
-        TypeError: a strategy that has no tensor form.
+        NoTensorFormError: a strategy that has no tensor form.
     """
     if isinstance(strategy, KNN):
         return _Neighbours(topics, strategy)
     if isinstance(strategy, ByRanker) and strategy.when == "reset":
         return _Kept(topics, strategy, length)
-    raise TypeError(
+    raise NoTensorFormError(
         f"pruning by {strategy} has no form in tensors (KNN and ByRanker(when='reset') have): simulate with "
         "srd_gym.core.SelectionCore"
     )
@@ -68,13 +68,15 @@ class _Neighbours:
             distances[:count, :count] = neighbour_distances(topic.require_vectors("kNN pruning"), strategy.metric)
             # Sorted from the back, so that of two equally near the later candidate goes first.
             row[:] = n - 1 - np.argsort(distances[:, ::-1], axis=1, kind="stable")
+            # Padding stands where it is, so that states may be narrower than the largest topic.
+            row[:, count:], row[count:] = np.arange(count, n), np.arange(n)
         self.first = topics.present
         self._n = n
         self._order = torch.from_numpy(order.reshape(-1, n)).to(topics.device)
         self._drops = torch.from_numpy(drops_of(strategy, np.arange(n + 1))).to(topics.device)
 
     def after(self, allowed: Tensor, topic: Tensor, chosen: Tensor, which: Tensor, needed: Tensor) -> Tensor:
-        order = self._order[topic * self._n + chosen].long()
+        order = self._order[topic * self._n + chosen, : allowed.shape[1]].long()
         remaining = allowed.sum(1)
         drop = torch.minimum(self._drops[remaining], remaining - needed) * which
         offered = allowed.gather(1, order)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from srd_agents.simulators.measures import MeasureTensors
-from srd_agents.simulators.topics import TopicTensors
+from srd_agents.simulators.topics import NoTensorFormError, TopicTensors
 from srd_gym.core import ScoringCore
 from srd_gym.core.arrays import Topics
 from srd_gym.measures import Measure, Normalizer
@@ -29,7 +29,7 @@ class ScoringSimulator:
         dtype: of rewards.
 
     Raises:
-        TypeError: users pay, who have no form in tensors here.
+        NoTensorFormError: users pay, who have no form in tensors here.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ScoringSimulator:
         self.topics = topics if isinstance(topics, TopicTensors) else TopicTensors(topics, device)
         core = ScoringCore(self.topics.arrays, reward=reward, n_scores=n_scores, normalizer=normalizer)
         if core.users is not None:
-            raise TypeError(
+            raise NoTensorFormError(
                 f"reward {core.reward_name} has no form in tensors for whole lists: simulate with "
                 "srd_gym.core.ScoringCore"
             )

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from srd_agents.simulators.measures import MeasureTensors
 from srd_agents.simulators.pruning import PruningTensors, pruning_on
-from srd_agents.simulators.topics import TopicTensors
+from srd_agents.simulators.topics import NoTensorFormError, TopicTensors
 from srd_agents.simulators.users import ClickTensors
 from srd_gym.checks import check_option
 from srd_gym.core import SelectionCore
@@ -76,7 +76,7 @@ class SelectionSimulator:
         dtype: of gains.
 
     Raises:
-        TypeError: a reward or a strategy that has no form in tensors; the message names `SelectionCore`.
+        NoTensorFormError: a reward or a strategy that has no form in tensors; the message names `SelectionCore`.
         ValueError: as of `SelectionCore`.
     """
 
@@ -111,7 +111,7 @@ class SelectionSimulator:
         if isinstance(core.users, BoundClicks):
             self.users = ClickTensors(core.users, self.topics)
         elif self.measure is None:
-            raise TypeError(
+            raise NoTensorFormError(
                 f"reward {self.reward_name!r} has no form in tensors (measures and Clicks have): simulate with "
                 "srd_gym.core.SelectionCore"
             )
@@ -120,12 +120,13 @@ class SelectionSimulator:
         if pruning is not None:
             self._pruning = pruning_on(self.topics, pruning, self.length)
 
-    def reset(self, topic: Tensor, users: Tensor | None = None) -> SelectionState:
+    def reset(self, topic: Tensor, users: Tensor | None = None, *, width: int | None = None) -> SelectionState:
         """Empty rankings.
 
         Args:
             topic: [B] int64.
             users: [B] int64 from 0, where users pay (of an expectation they may be left out).
+            width: N of these episodes, where their topics have fewer candidates than the largest of the set.
 
         Raises:
             ValueError: no users where they pay.
@@ -136,7 +137,7 @@ class SelectionSimulator:
         return SelectionState(
             topic=topic,
             rank=torch.zeros(count, dtype=torch.int64, device=where),
-            allowed=(self.topics.present if self._pruning is None else self._pruning.first)[topic],
+            allowed=(self.topics.present if self._pruning is None else self._pruning.first)[:, :width][topic],
             ranking=torch.full((count, self.horizon), -1, dtype=torch.int64, device=where),
             coverage=torch.zeros(count, self.topics.max_subtopics + 1, dtype=torch.int32, device=where),
             returns=torch.zeros(count, dtype=self.dtype, device=where),
@@ -155,7 +156,7 @@ class SelectionSimulator:
             topic: [B] int64, looked at where `which` is True.
             users: [B], as of `reset`.
         """
-        fresh = self.reset(topic, users)
+        fresh = self.reset(topic, users, width=state.allowed.shape[1])
         return SelectionState(*(_rows_where(which, new, old) for new, old in zip(fresh, state, strict=True)))
 
     def done(self, state: SelectionState) -> Tensor:
@@ -171,7 +172,7 @@ class SelectionSimulator:
         """
         topic, n, length = state.topic, self.topics.max_candidates, self.length[state.topic]
         active, slot = state.rank < length, state.rank.clamp(max=self.horizon - 1)
-        chosen = actions.clamp(0, n - 1)
+        chosen = actions.clamp(0, state.allowed.shape[1] - 1)
         offered = state.allowed.gather(1, chosen[:, None])[:, 0] & (actions == chosen)
         invalid = active & ~offered
         if self.on_invalid == "next":
@@ -201,8 +202,9 @@ class SelectionSimulator:
         """
         if self.measure is None:
             raise ValueError(f"reward {self.reward_name!r} is not a measure: gains of all candidates are not defined")
-        n, rank = self.topics.max_candidates, state.rank.clamp(max=self.horizon - 1)
-        documents = (state.topic[:, None] * n + torch.arange(n, device=self.device)).flatten()
+        n, rank = state.allowed.shape[1], state.rank.clamp(max=self.horizon - 1)
+        first = state.topic[:, None] * self.topics.max_candidates
+        documents = (first + torch.arange(n, device=self.device)).flatten()
         before = state.coverage.gather(1, self._covered.subtopics[documents].view(len(rank), -1))
         gains = self.measure.gains(documents, before.view(len(documents), -1), rank.repeat_interleave(n))
         return gains.view(-1, n).masked_fill(self.done(state)[:, None], 0.0)

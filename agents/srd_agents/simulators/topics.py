@@ -18,6 +18,10 @@ from srd_gym.core.arrays import Topics
 from srd_gym.dtypes import BoolArray
 
 
+class NoTensorFormError(TypeError):
+    """A reward or a strategy that only the simulators in numpy have."""
+
+
 class Covered(NamedTuple):
     """Subtopics that documents cover, as lists: document n of topic t is row t * N + n; the last row covers nothing."""
 

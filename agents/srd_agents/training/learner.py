@@ -112,7 +112,8 @@ class Learner(ABC, Generic[C]):
         Returns:
             Figures for the history, each the mean over the batch's topics ({"return": 3.1, "entropy": 0.2}). Learners
             share the names return, loss, entropy, learning_rate and grad_norm (before clipping). Of "episodes" and
-            "steps", what was played of each topic in the environment, the history has totals.
+            "steps", what was played of each topic in the environment, the history has totals. Others than these two
+            may be numbers on a device: they are waited for when an epoch ends or a checkpoint is written.
         """
 
     @abstractmethod

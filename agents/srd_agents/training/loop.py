@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -242,18 +243,23 @@ class TrainingLoop:
         figures = self._learner._update(batch)
         self._place.cpu_seconds += time.process_time() - began
         for name, value in figures.items():
-            if not math.isfinite(value):
-                raise FloatingPointError(
-                    f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._place.epoch + 1}; "
-                    "lower the learning rate or clip gradients"
-                )
+            if isinstance(value, Real):  # else it is on a device
+                self._check_finite(name, value)
             if name not in PLAYED:
-                self._place.sums[name] = self._place.sums.get(name, 0.0) + float(value) * len(batch)
+                self._place.sums[name] = self._place.sums.get(name, 0.0) + value * len(batch)
             else:
-                self._place.played[name] += round(float(value) * len(batch))
+                self._place.played[name] += round(value * len(batch))
         self._place.position += len(batch)
         if self._place.position >= len(self._topics):
             self._end_epoch()
+
+    def _check_finite(self, name: str, value: float) -> None:
+        """Refuse to go on where a figure is no number."""
+        if not math.isfinite(value):
+            raise FloatingPointError(
+                f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._place.epoch + 1}; "
+                "lower the learning rate or clip gradients"
+            )
 
     def _end_epoch(self) -> None:
         """Record the epoch, and validate where due."""
@@ -265,7 +271,14 @@ class TrainingLoop:
 
     def _means(self) -> dict[str, float]:
         """The learner's figures, averaged over the topics seen in the running epoch."""
+        self._wait_for_figures()
         return {name: total / self._place.position for name, total in self._place.sums.items()}
+
+    def _wait_for_figures(self) -> None:
+        """Turn sums that are on a device into numbers."""
+        for name, total in self._place.sums.items():
+            self._place.sums[name] = float(total)
+            self._check_finite(name, self._place.sums[name])
 
     def _record(self, figures: Mapping[str, Any], *, validate: bool = True) -> None:
         """Append a line to the history; keep the current weights if they validate better than all before."""
@@ -313,6 +326,7 @@ class TrainingLoop:
         self._saved_at = time.monotonic()
         if self._out is None:
             return
+        self._wait_for_figures()
         weights = self._learner._weights()
         state: Tree = {
             "identity": self._identity,

@@ -10,7 +10,7 @@ from small_topics import partial_topic, refused, small_topic
 from srd_agents.networks.directions import ranked_so_far
 from srd_agents.networks.policy import acting
 from srd_agents.registry import make_ranker
-from srd_agents.reinforce.network import RelationsAndDirections, Standing, directions_of
+from srd_agents.reinforce.network import RelationsAndDirections, directions_of, standing
 from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs, inputs_together
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.relations import ANCHORS
@@ -35,11 +35,11 @@ def a_policy(seed: int = 0) -> RelationsAndDirections:
 
 
 def scores_along(network: RelationsAndDirections, inputs: PolicyInputs, rankings: IntArray) -> list[Any]:
-    standing = Standing(acting(network), inputs, rankings.shape[1])
+    draft = standing(acting(network), inputs, rankings.shape[1])
     found = []
     for chosen in np.moveaxis(rankings, 2, 0):
-        found.append(standing.scores())
-        standing.add(chosen)
+        found.append(draft.scores())
+        draft.add(chosen)
     return found
 
 

@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 
 from srd_agents.mdp_div.network import RecurrentPolicy
-from srd_agents.networks.inputs import Inputs, log_policy
+from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
+from srd_agents.reinforce.learner import Played
 from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, policy_loss, returns_from, worths_of
 from srd_agents.reinforce.rollout import SampledEpisodes, drawn
 
@@ -56,6 +57,18 @@ def episodes_of(actions: NDArray[np.int64], candidates: int, rewards: Array) -> 
     return SampledEpisodes(actions, allowed, rewards, np.ones(actions.shape, np.bool_))
 
 
+def learned_from(logits: torch.Tensor, episodes: SampledEpisodes) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The log-probabilities of what was done, the entropies, and which ranks were filled."""
+    log_pi = log_policy(logits, torch.from_numpy(episodes.allowed))
+    chosen = chosen_log_policy(log_pi, torch.from_numpy(episodes.actions))
+    return chosen, entropy(log_pi), torch.from_numpy(episodes.active)
+
+
+def paid(rewards: Array, active: NDArray[np.bool_]) -> Played:
+    none = torch.zeros(0)
+    return Played(torch.from_numpy(rewards), torch.from_numpy(active), 0, lambda: (none, none))
+
+
 @pytest.mark.parametrize(("topics", "rollouts"), [(1, 1), (1, 3), (2, 3)])
 def test_the_gradient_is_that_of_the_papers_equations(topics: int, rollouts: int) -> None:
     weights, queries, documents, actions, rewards = random_case(3, topics, rollouts)
@@ -64,7 +77,7 @@ def test_the_gradient_is_that_of_the_papers_equations(topics: int, rollouts: int
     episodes = episodes_of(actions.reshape(shape), documents.shape[1], rewards)
     returns = returns_from(torch.from_numpy(rewards)).view(shape)
     logits = network.logits(seen, torch.from_numpy(episodes.actions))
-    policy_loss(logits, episodes, returns, 0.0)[0].backward()
+    policy_loss(*learned_from(logits, episodes), returns, 0.0)[0].backward()
 
     def objective(changed: dict[str, Array]) -> float:
         total = 0.0
@@ -105,9 +118,9 @@ def test_returns_loss_and_advantages_by_hand() -> None:
     assert returns_from(rewards).tolist() == [[7.0, 6.0, 4.0], [3.0, 0.0, 0.0]]
     episodes = episodes_of(np.array([[[0, 1]]]), 3, np.array([[[1.0, 2.0]]]))
     assert episodes.allowed.tolist() == [[[[True, True, True], [False, True, True]]]]
-    (worths,), filled = worths_of([episodes], 1)
-    assert (worths.tolist(), filled) == ([[[3.0, 2.0]]], 2)
-    loss, spread = policy_loss(torch.zeros(1, 1, 2, 3).double(), episodes, worths, 0.5)
+    (worths,) = worths_of([paid(episodes.rewards, episodes.active)], 1, 2)
+    assert worths.tolist() == [[[3.0, 2.0]]]
+    loss, spread = policy_loss(*learned_from(torch.zeros(1, 1, 2, 3).double(), episodes), worths, 0.5)
     assert spread.item() == pytest.approx(math.log(3) + math.log(2))
     assert loss.item() == pytest.approx(3 * math.log(3) + 2 * math.log(2) - 0.5 * spread.item())
     returns = torch.tensor([[6.0], [3.0], [0.0], [10.0], [10.0], [40.0]])
@@ -118,15 +131,13 @@ def test_scaling_makes_the_root_mean_square_one_over_filled_ranks_of_all_parts()
     """Two parts of a topic of two episodes each; a rank that was not filled does not count."""
     rewards, active = np.array([[[[0, 6.0], [0, 0]]], [[[8.0, 0], [0, 0]]]]), np.ones((2, 1, 2, 2), np.bool_)
     active[1, ..., 1] = False
-    none = np.zeros((1, 2, 2), np.int64)
-    parts = [SampledEpisodes(none, active[..., None][i], rewards[i], active[i]) for i in range(2)]
-    found, filled = worths_of(parts, 2)
-    assert filled == 6
-    worths = torch.cat([each[torch.from_numpy(part.active)] for each, part in zip(found, parts, strict=True)]) * filled
+    parts = [paid(rewards[i], active[i]) for i in range(2)]
+    found = worths_of(parts, 2, 6)
+    worths = torch.cat([each[part.active] for each, part in zip(found, parts, strict=True)]) * 6
     assert worths.square().mean().item() == pytest.approx(1.0)
     assert (worths / worths[0]).tolist() == pytest.approx([1, 1, -1, -1, 4 / 3, -4 / 3])
-    alike = [part._replace(rewards=np.zeros((1, 2, 2))) for part in parts]
-    assert not any(each.any() for each in worths_of(alike, 2)[0])
+    alike = [part._replace(rewards=torch.zeros(1, 2, 2)) for part in parts]
+    assert not any(each.any() for each in worths_of(alike, 2, 6))
 
 
 def test_draws_are_of_the_softmax_and_never_of_what_is_off() -> None:

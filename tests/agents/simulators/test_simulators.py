@@ -223,3 +223,24 @@ def test_topics_are_laid_out_once_and_say_what_they_are() -> None:
     np.testing.assert_array_equal(topics.n_candidates, topics.arrays.n_candidates)
     assert len(topics) == 5
     assert "random" in repr(topics)
+
+
+@pytest.mark.parametrize("pruning", [None, KNN(0.3), ByRanker("random", 0.5)], ids=str)
+def test_states_may_be_narrower_than_the_largest_topic(pruning: Any) -> None:
+    topics = random_topics(4, 12)
+    counts = np.array([topic.n_candidates for topic in topics])
+    small = np.flatnonzero(counts < counts.max())
+    width = int(counts[small].max())
+    simulator = SelectionSimulator(topics, horizon=5, pruning=pruning, reward="alpha_nDCG", on_invalid="next")
+    wide, narrow = simulator.reset(tensor(small)), simulator.reset(tensor(small), width=width)
+    for rank in range(6):
+        actions = torch.full((len(small),), rank % width)
+        if rank < 5:
+            gains = simulator.candidate_gains(wide)[:, :width]
+            assert torch.equal(simulator.candidate_gains(narrow), gains)
+        (wide, expected), (narrow, found) = simulator.step(wide, actions), simulator.step(narrow, actions)
+        assert torch.equal(wide.allowed[:, :width], narrow.allowed)
+        assert torch.equal(wide.ranking, narrow.ranking)
+        assert torch.equal(expected.reward, found.reward)
+    again = simulator.restart(narrow, simulator.done(narrow), narrow.topic)
+    assert again.allowed.shape == narrow.allowed.shape

@@ -1,0 +1,92 @@
+"""Episodes that stay on a device: one pass of tensors acts, is paid and keeps what learning takes.
+
+Nothing waits for the device, so that a GPU works while the next calls are on their way to it.
+
+Shapes: B topics, R episodes of each, T ranks, N candidates.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from srd_agents.networks.inputs import MASKED_LOGIT, chosen_log_policy
+from srd_agents.reinforce.loss import entropy
+from srd_agents.simulators import SelectionSimulator
+
+
+class TensorDraft(Protocol):
+    """`srd_agents.relational.decoding.Draft` of tensors."""
+
+    def scores(self) -> Tensor:
+        """[B, R, N]."""
+
+    def add(self, chosen: Tensor) -> None:
+        """Put these candidates, [B, R] int64, at the next rank."""
+
+
+class OnePass(NamedTuple):
+    """R episodes of each of B topics, each [B, R, T]."""
+
+    actions: Tensor
+    log_pi: Tensor
+    """Of the documents ranked; with gradients, where they are enabled."""
+    entropy: Tensor
+    """Of the policy, in nats; likewise."""
+    rewards: Tensor
+    """float32; 0 after an episode's end."""
+    active: Tensor
+    """Whether the rank was filled."""
+    offered: Tensor
+    """How many candidates were not masked."""
+
+
+def one_pass(
+    draft: TensorDraft,
+    simulator: SelectionSimulator,
+    topic: Tensor,
+    levels: Tensor,
+    users: Tensor | None = None,
+    actions: Tensor | None = None,
+    *,
+    width: int | None = None,
+) -> OnePass:
+    """Act until all episodes end.
+
+    Args:
+        draft: empty rankings of these topics, R of each.
+        simulator: the task.
+        topic: [B] int64.
+        levels: [T, B, R] float64, uniform numbers that actions are drawn by from the softmax of the scores; as many
+            ranks are played.
+        users: [B, R] int64, where users pay.
+        actions: [B, R, T] int64, to play what was played before; None draws.
+        width: N.
+    """
+    ranks, count, rollouts = levels.shape
+    state = simulator.reset(topic.repeat_interleave(rollouts), None if users is None else users.flatten(), width=width)
+    kept: list[tuple[Tensor, ...]] = []
+    for rank in range(ranks):
+        allowed = state.allowed.view(count, rollouts, -1)
+        log_pi = draft.scores().masked_fill(~allowed, MASKED_LOGIT).log_softmax(-1)
+        chosen = drawn(log_pi.detach(), levels[rank]) if actions is None else actions[..., rank]
+        active = ~simulator.done(state)
+        state, result = simulator.step(state, chosen.flatten())
+        kept.append((
+            chosen, chosen_log_policy(log_pi, chosen), entropy(log_pi), result.reward.float().view(count, rollouts),
+            active.view(count, rollouts), allowed.sum(-1),
+        ))  # fmt: skip
+        if rank + 1 < ranks:
+            draft.add(chosen)
+    return OnePass(*(torch.stack(parts, -1) for parts in zip(*kept, strict=True)))
+
+
+def drawn(log_pi: Tensor, levels: Tensor) -> Tensor:
+    """A candidate of each row, as `srd_agents.reinforce.rollout.drawn` takes it: [...] int64 of [..., N] by [...].
+
+    Rows without numbers (NaN, of a policy that diverged) give the first.
+    """
+    odds = log_pi.exp().cumsum(-1)
+    return (odds <= levels[..., None] * odds[..., -1:]).sum(-1).clamp(max=log_pi.shape[-1] - 1)

@@ -18,6 +18,7 @@ from srd_agents.networks.features import ORDER_FEATURES, order_features, query_v
 from srd_agents.networks.inputs import Inputs, InputTensors
 from srd_agents.networks.policy import StatePolicy, Steps, TensorSteps, acting, in_numpy, to_numpy
 from srd_agents.reinforce.learner import PolicyGradient
+from srd_agents.reinforce.many import ManySeeds
 from srd_agents.reinforce.rollout import roll_out
 from srd_agents.relational.decoding import rankings_of
 from srd_agents.relational.ranker import DraftProgress
@@ -58,14 +59,17 @@ class PolicyLearner(PolicyGradient[C]):
         self._network, self._acting = self._policy(vector_width), None
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
+        self._begin_with(topics, seed)
+        self._simulate(topics, pruning=self.pruning, pay="end" if self.config.return_only else "step")
+        like = next(self._network.parameters())
+        self._tensors = InputTensors(self._core.arrays, like, order=self._order_features() > 0)
+
+    def _begin_with(self, topics: TopicSet, seed: int) -> None:
         self._network.initialise(torch.Generator().manual_seed(seed))
         if self.config.standardize:
             self._network.fit(topics)
         self._network.to(self.config.device)
         self._generator = np.random.default_rng([seed, 1])
-        self._simulate(topics, pruning=self.pruning, pay="end" if self.config.return_only else "step")
-        like = next(self._network.parameters())
-        self._tensors = InputTensors(self._core.arrays, like, order=self._order_features() > 0)
 
     def _release(self) -> None:
         super()._release()
@@ -135,8 +139,8 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     name: str = "mdp-div"
     config_class: ClassVar[type[Any]] = MdpDivConfig
 
-    def _prepare(self, topics: TopicSet, seed: int) -> None:
-        super()._prepare(topics, seed)
+    def _begin_with(self, topics: TopicSet, seed: int) -> None:
+        super()._begin_with(topics, seed)
         if self.config.update == "episode":
             self._optimizer = torch.optim.SGD(self._network.parameters(), lr=self.config.learning_rate)
 
@@ -167,7 +171,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         }
 
 
-class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
+class MdpDivBatched(ManySeeds[MdpDivBatchedConfig], PolicyLearner[MdpDivBatchedConfig]):
     """MDP-DIV's policy trained in batches: many topics, several episodes of each, a baseline, and Adam.
 
     The gradient is REINFORCE's with the leave-one-out baseline (`loss.leave_one_out_advantages`), which leaves its mean
@@ -189,6 +193,6 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
         order = self._order_features()
         return RecurrentPolicy(vector_width, self.config.hidden_size, order_features=order, resembles_mmr=True)
 
-    def _prepare(self, topics: TopicSet, seed: int) -> None:
-        super()._prepare(topics, seed)
+    def _begin_with(self, topics: TopicSet, seed: int) -> None:
+        super()._begin_with(topics, seed)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)

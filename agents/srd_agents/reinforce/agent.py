@@ -111,6 +111,14 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
         return values[best]
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
+        self._begin_with(topics, seed)
+        pruning = None if self.config.pruning is None else pruning_from(self.config.pruning)
+        self._simulate(topics, normalizer="candidates", pruning=pruning)
+        self._set_inputs = InputsOfSet(topics)
+        if self._simulator is not None:
+            self._on_device = TensorsOfSet(self._set_inputs, self.config.device)
+
+    def _begin_with(self, topics: TopicSet, seed: int) -> None:
         self._network.initialise(torch.Generator().manual_seed(seed))
         if self._network.relations is not None and self.config.init == "pretrained":
             load_module(self._network.relations, pretrained_weights(), "pretrained weights")
@@ -118,11 +126,6 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
             self._network.directions.inputs.fit(topics)
         self._network.to(self.config.device)
         self._generator = np.random.default_rng([seed, 1])
-        pruning = None if self.config.pruning is None else pruning_from(self.config.pruning)
-        self._simulate(topics, normalizer="candidates", pruning=pruning)
-        self._set_inputs = InputsOfSet(topics)
-        if self._simulator is not None:
-            self._on_device = TensorsOfSet(self._set_inputs, self.config.device)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
         self._mean = self._parameters() if self.config.ema_decay else None
         self._updates, self._updates_an_epoch = 0, -(-len(topics) // self.config.batch_topics)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -54,6 +53,8 @@ class PolicyGradient(NetworkLearner[C]):
     _core: SelectionCore
     _simulator: SelectionSimulator | None = None
     """Where episodes stay on the device; None: they are rolled out in numpy."""
+    _many: bool = False
+    """Whether several seeds learn at once, which takes episodes in tensors."""
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_simulator")
 
     def _parts(self, batch: IntArray) -> Sequence[IntArray]:
@@ -76,6 +77,10 @@ class PolicyGradient(NetworkLearner[C]):
     def _tensor_draft(self, inputs: Any, rollouts: int) -> TensorDraft:
         """Empty rankings of them as tensors on the device, whose scores have gradients."""
 
+    @abstractmethod
+    def _begin_with(self, topics: TopicSet, seed: int) -> None:
+        """What of `_prepare` depends on the seed: first weights, random numbers, the optimizer."""
+
     def _simulate(self, topics: TopicSet, **options: Any) -> None:
         """Make the simulator; off the CPU its twin in torch too, where what it pays and prunes has a form in tensors.
 
@@ -85,9 +90,13 @@ class PolicyGradient(NetworkLearner[C]):
         """
         options = {"reward": self.config.reward, "horizon": self.config.horizon, **options}
         self._core, self._simulator = SelectionCore(topics, **options), None
-        if self.stays_on_device:
-            with contextlib.suppress(NoTensorFormError):
-                self._simulator = SelectionSimulator(self._core.arrays, device=self.config.device, **options)
+        if not self.stays_on_device:
+            return
+        try:
+            self._simulator = SelectionSimulator(self._core.arrays, device=self.config.device, **options)
+        except NoTensorFormError:
+            if self._many:
+                raise
 
     @property
     def _rollouts(self) -> int:
@@ -97,7 +106,7 @@ class PolicyGradient(NetworkLearner[C]):
     @property
     def stays_on_device(self) -> bool:
         """Whether episodes are tensors: in numpy they take less of a CPU."""
-        return torch.device(self.config.device).type != "cpu"
+        return self._many or torch.device(self.config.device).type != "cpu"
 
     @torch.no_grad()
     def _play(self, inputs: Any, batch: IntArray, rollouts: int) -> SampledEpisodes:
@@ -130,10 +139,7 @@ class PolicyGradient(NetworkLearner[C]):
     ) -> Played:
         """`_played` in one pass, or in two where graphs of several parts would have to be kept."""
         width = int(simulator.topics.arrays.n_candidates[batch].max())
-        # Drawn in the order in which episodes in numpy draw.
-        shape = (len(batch), rollouts)
-        users = None if simulator.users is None else drawn_users(self._generator, len(batch) * rollouts).reshape(shape)
-        levels = self._generator.random((min(simulator.horizon, width), *shape))
+        levels, users = self._draws(batch)
 
         def moved(array: NDArray[Any]) -> Tensor:
             return torch.from_numpy(array).to(simulator.device, non_blocking=True)
@@ -153,11 +159,25 @@ class PolicyGradient(NetworkLearner[C]):
 
         return Played(first.rewards, first.active, first.offered.sum(), learned)
 
+    def _draws(self, batch: IntArray) -> tuple[NDArray[np.float64], IntArray | None]:
+        """Random numbers of episodes of these topics, in the order in which episodes in numpy draw them.
+
+        Returns:
+            ([T, B, R] of `one_pass`, [B, R] users where they pay).
+        """
+        core, shape = self._core, (len(batch), self._rollouts)
+        users = None if core.users is None else drawn_users(self._generator, len(batch) * shape[1]).reshape(shape)
+        return self._generator.random((min(core.horizon, int(core.arrays.n_candidates[batch].max())), *shape)), users
+
+    def _filled(self, batch: IntArray) -> int:
+        """Ranks that episodes of these topics fill."""
+        return self._rollouts * int(np.minimum(self._core.arrays.n_candidates[batch], self._core.horizon).sum())
+
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         how: Any = self.config
         parts = self._parts(batch)
         played = [self._played(part, whole=len(parts) == 1) for part in parts]
-        filled = how.rollouts * int(np.minimum(self._core.arrays.n_candidates[batch], self._core.horizon).sum())
+        filled = self._filled(batch)
         worths = worths_of(played, how.rollouts, filled)
         self._optimizer.zero_grad()
         totals = []

@@ -63,7 +63,7 @@ class Paid(Protocol):
         """[B, R, T] bool, whether the rank was filled."""
 
 
-def worths_of(parts: Sequence[Paid], rollouts: int, filled: int) -> list[Tensor]:
+def worths_of(parts: Sequence[Paid], rollouts: int, filled: int | Tensor) -> list[Tensor]:
     """Weight of each action's log-probability, [B, R, T] of each part of a batch.
 
     Of one episode a topic the return, as in the paper. Of several their leave-one-out advantages, divided by their root
@@ -86,7 +86,7 @@ def worths_of(parts: Sequence[Paid], rollouts: int, filled: int) -> list[Tensor]
 
 
 def policy_loss(
-    log_pi: Tensor, entropies: Tensor, active: Tensor, worths: Tensor, bonus: float
+    log_pi: Tensor, entropies: Tensor, active: Tensor, worths: Tensor, bonus: float | Tensor
 ) -> tuple[Tensor, Tensor]:
     """The sum over filled ranks of -(worth * log pi(a_t | s_t) + bonus * entropy), and that of the entropies.
 

@@ -166,11 +166,13 @@ class TrainingLoop:
         with held_back() as let_interrupts_through:
             if not self._resumed:
                 self._checkpoint()  # a run that is stopped early has something to resume
-            if self._validation is not None and not self.history.records:
-                self._record({})  # the initial weights compete: where training makes things worse, they are kept
+            self.begin()
             let_interrupts_through()
-            while (reason := self._reason_to_stop()) is None:
-                self._step()  # a second interrupt comes at once: the state is then neither here nor there, and not kept
+            while self.goes_on():
+                batch, began = self.next_batch(), time.process_time()
+                figures = self._learner._update(batch)
+                # A second interrupt comes at once: the state is then neither here nor there, and not kept.
+                self.learned(batch, figures, time.process_time() - began)
                 try:
                     let_interrupts_through()
                     self._report()
@@ -179,9 +181,13 @@ class TrainingLoop:
                     raise
                 if time.monotonic() - self._saved_at > self._config.checkpoint_seconds:
                     self._checkpoint()
-            self.history.stopped_by = reason
             self._checkpoint()
-            self._finish()
+            self.finish()
+
+    def begin(self) -> None:
+        """Validate the initial weights, which compete: where training makes things worse, they are kept."""
+        if self._validation is not None and not self.history.records:
+            self._record({})
 
     def resume(self) -> None:
         """Take over the checkpoint in the folder.
@@ -224,6 +230,11 @@ class TrainingLoop:
                     "Resume with what it began with, or start anew"
                 )
 
+    def goes_on(self) -> bool:
+        """Whether there is more to learn; else the history says why not."""
+        self.history.stopped_by = self._reason_to_stop()
+        return self.history.stopped_by is None
+
     def _reason_to_stop(self) -> str | None:
         """Why training is over, or None."""
         if self._place.epoch >= self._config.epochs:
@@ -234,14 +245,21 @@ class TrainingLoop:
             return "time_budget"
         return None
 
-    def _step(self) -> None:
-        """One update, and what belongs to an epoch's end."""
+    def next_batch(self) -> IntArray:
+        """[b] topics of the next update; ask once an update."""
         if self._place.position == 0:
             self._order = self._rng.permutation(len(self._topics)).astype(np.int64)
-        batch = self._order[self._place.position : self._place.position + self._config.batch_topics]
-        began = time.process_time()
-        figures = self._learner._update(batch)
-        self._place.cpu_seconds += time.process_time() - began
+        return self._order[self._place.position : self._place.position + self._config.batch_topics]
+
+    def learned(self, batch: IntArray, figures: Mapping[str, float], cpu_seconds: float) -> None:
+        """Take note of an update, and do what belongs to an epoch's end.
+
+        Args:
+            batch: what `next_batch` gave.
+            figures: of the learner.
+            cpu_seconds: processor time of the update.
+        """
+        self._place.cpu_seconds += cpu_seconds
         for name, value in figures.items():
             if isinstance(value, Real):  # else it is on a device
                 self._check_finite(name, value)
@@ -308,7 +326,7 @@ class TrainingLoop:
         rankings = {each.depth: self._learner.rank_batch(topics, each.depth) for each in self._others}
         return {f"validation/{each.name}": float(each.score(rankings[each.depth]).mean()) for each in self._others}
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """Leave the chosen weights in the learner and in the model folder.
 
         A run cut by its time budget may stand between two validations: what it learned since then gets its chance.

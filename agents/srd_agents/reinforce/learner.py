@@ -28,7 +28,7 @@ C = TypeVar("C", bound=EpisodesConfig)
 
 
 class Played(NamedTuple):
-    """What an update takes of R episodes of each of B topics."""
+    """R episodes of each of B topics, as an update takes them."""
 
     rewards: Tensor
     """[B, R, T]; 0 after an episode's end."""
@@ -79,7 +79,7 @@ class PolicyGradient(NetworkLearner[C]):
 
     @abstractmethod
     def _begin_with(self, topics: TopicSet, seed: int) -> None:
-        """What of `_prepare` depends on the seed: first weights, random numbers, the optimizer."""
+        """Draw the first weights from the seed, and make the generator and the optimizer."""
 
     def _simulate(self, topics: TopicSet, **options: Any) -> None:
         """Make the simulator; off the CPU its twin in torch too, where what it pays and prunes has a form in tensors.

@@ -52,7 +52,7 @@ def entropy(log_probabilities: Tensor) -> Tensor:
 
 
 class Paid(Protocol):
-    """What was earned in R episodes of each of B topics."""
+    """Earnings of R episodes of each of B topics."""
 
     @property
     def rewards(self) -> Tensor:

@@ -44,7 +44,7 @@ class ManySeeds(PolicyGradient[C]):
         threads: int = 1,
         measures: Sequence[str | Measure] = (),
     ) -> list[Self]:
-        """What `fit` with each of these seeds would give, learned at once; this learner stays as it is.
+        """Train a learner for each seed at once, as `fit` would; this learner stays as it is.
 
         Each seed has the topics' order, the random numbers, the validations and the early stopping of its own training;
         weights and figures differ from it by rounding. Processor seconds are shared out evenly. Memory grows with the

@@ -32,15 +32,15 @@ class OnePass(NamedTuple):
 
     actions: Tensor
     log_pi: Tensor
-    """Of the documents ranked; with gradients, where they are enabled."""
+    """Log-probabilities of the documents ranked; with gradients, where they are enabled."""
     entropy: Tensor
-    """Of the policy, in nats; likewise."""
+    """Entropies of the policy, in nats; likewise."""
     rewards: Tensor
     """float32; 0 after an episode's end."""
     active: Tensor
     """Whether the rank was filled."""
     offered: Tensor
-    """How many candidates were not masked."""
+    """Number of candidates that were not masked."""
 
 
 def one_pass(

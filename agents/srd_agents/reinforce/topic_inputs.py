@@ -100,7 +100,7 @@ class InputsOfSet:
 
     @property
     def padded_bytes(self) -> int:
-        """Of the whole set, padded to its largest topic."""
+        """Bytes of the whole set, padded to its largest topic."""
         columns = 2 * int(self._topics[0].vector_width or 0) + len(STATIC) + 2 * self._anchors
         return 4 * columns * len(self.n_candidates) * int(self.n_candidates.max())
 

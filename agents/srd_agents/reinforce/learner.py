@@ -79,7 +79,7 @@ class PolicyGradient(NetworkLearner[C]):
 
     @abstractmethod
     def _begin_with(self, topics: TopicSet, seed: int) -> None:
-        """Draw the first weights from the seed, and make the generator and the optimizer."""
+        """Draw the initial weights from the seed, and make the generator and the optimizer."""
 
     def _simulate(self, topics: TopicSet, **options: Any) -> None:
         """Make the simulator; off the CPU its twin in torch too, where what it pays and prunes has a form in tensors.

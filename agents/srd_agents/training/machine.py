@@ -23,8 +23,8 @@ def enough_memory(name: str) -> Iterator[None]:
         if not isinstance(error, MemoryError) and not re.search("memory|overflow", reason):
             raise
         raise ValueError(
-            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); make "
-            "options such as hidden_size, rollouts and replay_capacity smaller, or take fewer topics or shorter vectors"
+            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); make options such as "
+            "batch_topics, hidden_size, rollouts and replay_capacity smaller, or take fewer topics or shorter vectors"
         ) from error
 
 

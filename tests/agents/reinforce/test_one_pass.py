@@ -5,12 +5,13 @@ Devices are tried on the CPU: a learner is told that its episodes are to be tens
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from small_topics import judged_topic, partial_topic
+from small_topics import judged_topic, partial_topic, refused
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from srd_agents.registry import make_ranker
@@ -19,6 +20,7 @@ from srd_agents.reinforce.agent import Reinforce
 from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.one_pass import drawn
 from srd_agents.reinforce.rollout import drawn as drawn_in_numpy
+from srd_agents.training.machine import enough_memory
 from srd_gym.topic import TopicSet
 
 WIDTH = 6
@@ -130,3 +132,38 @@ def test_draws_are_those_of_numpy() -> None:
     np.testing.assert_array_equal(found, drawn_in_numpy(scores, np.random.default_rng(1)))
     assert np.isfinite(scores[np.arange(500), found]).all()
     assert drawn(torch.full((2, 3), torch.nan), torch.tensor([0.2, 0.9])).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("name", ["reinforce", "mdp-div-batched"])
+def test_one_topic_may_be_far_larger_than_the_others(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_device(monkeypatch)
+    made: Any = make_ranker(name, batch_topics=3, rollouts=2, horizon=2)
+    made.prepare(some_topics((10, 5_000, 10)), 0)
+    figures = made._update(np.arange(3))
+    assert float(figures["evaluations"]) == pytest.approx(2 * (10 + 9 + 5_000 + 4_999 + 10 + 9) / 3)
+
+
+def test_vectors_of_half_precision_are_learned_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_device(monkeypatch)
+    topics = some_topics()
+    half = topics.replace(
+        replace(
+            topic, doc_vectors=topic.doc_vectors.astype(np.float16), query_vector=topic.query_vector.astype(np.float16)
+        )
+        for topic in topics
+    )
+    made = learner("mdp-div-batched", half)
+    made._update(np.arange(5))
+    assert {weights.dtype for weights in made._weights().values()} == {np.dtype(np.float32)}
+
+
+def test_a_device_without_room_says_what_to_lower() -> None:
+    def full() -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB. GPU 0 has 2.00 GiB free.\nMore.")
+
+    def training() -> None:
+        with enough_memory("reinforce"):
+            full()
+
+    refused(training, "Tried to allocate 9.00 GiB. GPU 0 has 2.00 GiB free.*batch_topics")
+    refused(lambda: make_ranker("reinforce", device="cuda:7").fit(some_topics()), "device must be one")  # type: ignore[attr-defined]

@@ -81,7 +81,7 @@ class BatchInfos:
 
     def _marked(self, info: dict[str, NDArray[Any]], episodes: IntArray) -> Info:
         """Entries [B] of these episodes, empty elsewhere, each with the mask of those that have it."""
-        return marked(info, self._mask(episodes))
+        return marked(info, self._mask(episodes), whole=len(episodes) == self.core.n_episodes)
 
     def _mask(self, episodes: IntArray) -> BoolArray:
         """[B] bool, True at these episodes."""

@@ -195,7 +195,7 @@ class ScoringVectorEnv(TopicVectorEnv):
             info["click"][rows, candidates] = core.clicks(topics, self.ranking, self._users)[rows, ranks]
             if core.users.reveal_intent:
                 info["intent"] = core.users.intents(topics, self._users)
-        return marked(info, has)
+        return marked(info, has, whole=bool(has.all()))
 
     def _measures(self) -> ScoreArray:
         """[B, M], of the lists; 0 where there is none."""
@@ -213,7 +213,8 @@ class ScoringVectorEnv(TopicVectorEnv):
         for k in ended.tolist():
             last[k] = {name: part[k] for name, part in seen.items()} if isinstance(seen, dict) else seen[k]
         info = self._infos(ended)
-        return marked({"final_obs": last}, info["_topic"]) | {"final_info": info, "_final_info": info["_topic"]}
+        has = info["_topic"]
+        return marked({"final_obs": last}, has, whole=bool(has.all())) | {"final_info": info, "_final_info": has}
 
 
 def _space(n: int, width: int, n_scores: int, flat: bool) -> spaces.Space[Any]:

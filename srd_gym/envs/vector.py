@@ -154,12 +154,19 @@ class TopicVectorEnv(VectorEnv[Any, IntArray, Any]):
         }
 
 
-def marked(info: dict[str, NDArray[Any]], has: BoolArray) -> dict[str, Any]:
-    """Entries [B] as Gymnasium lays them out: empty but where `has` [B] is True, each `key` beside its mask `_key`."""
-    if not has.all():
+def marked(info: dict[str, NDArray[Any]], has: BoolArray, *, whole: bool) -> dict[str, Any]:
+    """Entries [B] as Gymnasium lays them out, each `key` beside its mask `_key`.
+
+    Args:
+        info: the entries; they are emptied where `has` is False.
+        has: [B] bool.
+        whole: whether it is True everywhere.
+    """
+    if not whole:
         for values in info.values():
             values[~has] = None if values.dtype == object else 0
-    return info | {f"_{name}": has for name in info}
+    info |= {f"_{name}": has for name in info}
+    return info
 
 
 def as_seeds(seed: Seeds, count: int) -> list[int | None]:

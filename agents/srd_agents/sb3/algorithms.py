@@ -26,6 +26,7 @@ from srd_agents.training.options import Config, Count, RewardOption
 from srd_agents.training.validation import Validation, checked_topics
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import BoolArray, IntArray
+from srd_gym.protocols import Ranker
 from srd_gym.sources import TopicShuffle
 from srd_gym.topic import Topic, TopicSet
 
@@ -60,10 +61,12 @@ class Sb3Algorithm:
     """
 
     config_class: ClassVar[type[Any]] = Sb3AlgorithmConfig
+    observation: ClassVar[str] = "full"
+    """What a stock policy sees."""
 
     def __init__(self, config: Sb3AlgorithmConfig) -> None:
         self.config = config
-        self._ranker: SB3Ranker | None = None
+        self._ranker: Ranker | None = None
 
     def fit(self, train: TopicSet, validation: TopicSet | None = None, *, seed: int = 0) -> dict[str, int]:
         """Train; without validation topics the last weights are kept.
@@ -91,17 +94,21 @@ class Sb3Algorithm:
             policy: Any = policy_for(kind)
             its: dict[str, Any] = {"features_extractor_kwargs": {"topics": env.core.arrays}}
         else:
-            given = {"topics": train, **playing}
+            given = {"topics": train, "observation": self.observation, **playing}
             env = make_vec_env("srd_gym:SRD-v0", config.environments, seed=seed, env_kwargs=given)
             policy, its = "MultiInputPolicy", {}
         made = {"policy_kwargs": its, "gamma": 1.0, "device": "cpu", **(config.options or {})}
         model = kind(policy, env, seed=seed, **made)
-        self._ranker = SB3Ranker(model)
+        self._ranker = self._ranking_with(model)
         best = None if validation is None else _Best(self._ranker, validation, config.steps / config.validations)
         model.learn(config.steps, callback=best)
         if best is not None:
             best.restore()
         return {"episodes": model.num_timesteps // config.horizon, "steps": model.num_timesteps}
+
+    def _ranking_with(self, model: Any) -> Ranker:
+        """The model as a ranker."""
+        return SB3Ranker(model)
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k documents of the topic, best first: [min(k, N)] int64."""
@@ -150,12 +157,12 @@ class _Best(BaseCallback):
     """Keeps the weights that rank the validation topics best.
 
     Args:
-        ranker: of the model.
+        ranker: by the model.
         topics: for validation.
         every: steps between two looks.
     """
 
-    def __init__(self, ranker: SB3Ranker, topics: TopicSet, every: float) -> None:
+    def __init__(self, ranker: Ranker, topics: TopicSet, every: float) -> None:
         super().__init__()
         self._ranker, self._judge, self._every = ranker, Validation(topics, "alpha_nDCG@10"), every
         self._looks, self._score = 0, -np.inf

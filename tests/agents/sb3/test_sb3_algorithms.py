@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from small_topics import refused
 
+from srd_agents.integrations.sb3_features import OnFeatures
 from srd_agents.sb3.algorithms import Sb3Algorithm, Sb3AlgorithmConfig
 from srd_agents.training.validation import Validation
 from srd_gym.data import generate
@@ -23,7 +24,9 @@ FAST: dict[str, dict[str, Any]] = {
 }
 
 
-def fitted(algorithm: str, steps: int = 60, validations: int = 2, **others: Any) -> Sb3Algorithm:
+def fitted(
+    algorithm: str, steps: int = 60, validations: int = 2, kind: type[Sb3Algorithm] = Sb3Algorithm, **others: Any
+) -> Sb3Algorithm:
     config = Sb3AlgorithmConfig(
         algorithm=algorithm,  # type: ignore[arg-type]
         steps=steps,
@@ -32,7 +35,7 @@ def fitted(algorithm: str, steps: int = 60, validations: int = 2, **others: Any)
         options=FAST[algorithm],
         **others,
     )
-    learner = Sb3Algorithm(config)
+    learner = kind(config)
     told = learner.fit(FOLD.train, FOLD.validation, seed=1)
     assert steps <= told["steps"] <= steps + 40
     assert told["episodes"] == told["steps"] // 10
@@ -49,8 +52,9 @@ def test_the_same_seed_learns_the_same() -> None:
     assert [ranking.tolist() for ranking in one] == [ranking.tolist() for ranking in other]
 
 
-def test_a_stock_policy_takes_full_observations() -> None:
+def test_a_stock_policy_takes_full_observations_or_features() -> None:
     check_ranker(fitted("PPO", policy="stock"), list(FOLD.test)[:1])
+    check_ranker(fitted("MaskablePPO", kind=OnFeatures, policy="stock"), list(FOLD.test)[:1])
 
 
 def test_the_weights_that_validate_best_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

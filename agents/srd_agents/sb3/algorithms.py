@@ -62,7 +62,7 @@ class Sb3Algorithm:
 
     config_class: ClassVar[type[Any]] = Sb3AlgorithmConfig
     observation: ClassVar[str] = "full"
-    """What a stock policy sees."""
+    """Observations of a stock policy."""
 
     def __init__(self, config: Sb3AlgorithmConfig) -> None:
         self.config = config

@@ -42,7 +42,7 @@ class Compare:
       srd compare bm25.run mmr.run mine.run --qrels web.qrels.gz
       srd compare BM25=bm25.2009.run,bm25.2010.run mine.run --qrels *.qrels.gz
       srd compare a.run b.run --qrels web.qrels --baseline b --format latex
-      srd compare a.run b.run c.run --qrels web.qrels --pairs --adjust tukey --csv pairs.csv
+      srd compare a.run b.run c.run --qrels q.qrels --pairs --adjust tukey
       srd compare a.run b.run --qrels web.qrels --topics web.xml --out page.html
       srd compare a.run b.run --topics words
     """

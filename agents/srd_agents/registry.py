@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from srd_agents.training.files import ModelInfo
+from srd_agents.training.files import OURS, ModelInfo
 from srd_agents.training.learner import Learner
 from srd_agents.training.options import Config, config_from
 from srd_gym.checks import unknown
@@ -56,8 +56,6 @@ _NEXT = re.compile(r"\+\s*(?=[A-Za-z_][\w.]*:)")
 """Between the parts of a sum of measures, or of a chain of pruning strategies."""
 _NO_CODE = ("name", "checkpoint", "path")
 """Options whose words mean something else."""
-_OURS = "srd_agents."
-"""Beginning of classes that come along, and need no trust."""
 
 
 class UntrustedError(ValueError):
@@ -418,7 +416,7 @@ def import_own(value: object, *, trust: bool, where: str = "") -> None:
     for path in _own_paths(value):
         if path in RANKERS or path in MEASURES or is_own(path):
             continue
-        if not trust and not path.startswith(_OURS):
+        if not trust and not path.startswith(OURS):
             place = f"{where}: " if where else ""
             raise UntrustedError(
                 f"{place}{path} is code, which would run: give the command --trust if you trust who wrote it"

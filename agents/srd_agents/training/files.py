@@ -35,6 +35,10 @@ Weights = Mapping[str, NDArray[Any]]
 """Name -> array."""
 
 
+OURS = "srd_agents."
+"""Beginning of the "module:Class" of what comes along."""
+
+
 def sources_of(value: Any, *, code: bool) -> dict[str, str]:
     """Digests of files that options name: a file, the model in "ranker:KEEP:WHEN:FOLDER", the code of "module:NAME".
 
@@ -42,7 +46,8 @@ def sources_of(value: Any, *, code: bool) -> dict[str, str]:
 
     Args:
         value: text, or lists and tables of it.
-        code: whether code counts: the module's own file, once it is imported, and no other that it imports.
+        code: whether code counts: the module's own file, once it is imported, and no other that it imports. That of
+            this package does not: as of its rankers, the commit tells.
 
     Returns:
         Digest by what names it; empty where nothing does.
@@ -52,7 +57,8 @@ def sources_of(value: Any, *, code: bool) -> dict[str, str]:
         return {name: digest for one in inner for name, digest in sources_of(one, code=code).items()}
     found = {}
     for part in map(str.strip, value.split("+") if isinstance(value, str) else ()):
-        module = sys.modules.get(part.partition(":")[0]) if code and ":" in part else None
+        named = code and ":" in part and not part.startswith(OURS)
+        module = sys.modules.get(part.partition(":")[0]) if named else None
         path = Path(getattr(module, "__file__", None) or part.split(":", 3)[-1])
         is_folder = part.startswith("ranker:") and path.is_dir()
         files = [path / MODEL_FILE, path / CONFIG_FILE] if is_folder else [path]

@@ -34,9 +34,9 @@ TASK = {"topics": FOLD.train, "reward": "alpha_nDCG@10", "horizon": 10}
 class Args:
     """What can be set on the command line."""
 
-    steps: int = 48_000
+    steps: int = 24_000
     """Environment steps of each training: ten are a list."""
-    every: int = 6_000
+    every: int = 3_000
     """Steps between two points of a curve."""
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     """One training each."""
@@ -179,10 +179,10 @@ def main(args: Args) -> None:
     axes.set(xlabel="lists shown in training", ylabel="test alpha_nDCG@10")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     pyplot.savefig(args.page.with_suffix(".svg"), bbox_inches="tight", metadata={"Date": None})
-    before, _, rest = args.page.read_text().partition("<!-- curves: begin -->\n")
-    after = rest.partition("<!-- curves: end -->")[2]
+    before, _, rest = args.page.read_text().partition("<!-- tuned: begin -->\n")
+    after = rest.partition("<!-- tuned: end -->")[2]
     table = "\n".join(rows)
-    args.page.write_text(f"{before}<!-- curves: begin -->\n{table}\n<!-- curves: end -->{after}")
+    args.page.write_text(f"{before}<!-- tuned: begin -->\n{table}\n<!-- tuned: end -->{after}")
 
 
 if __name__ == "__main__":

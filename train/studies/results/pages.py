@@ -20,7 +20,7 @@ OTHER_PARTS = (
     "statistics of the presets",
     "statistics of the real sets",
     "sweep",
-    "curves",
+    "tuned",
     "returns",
     "coverage",
     "facts",

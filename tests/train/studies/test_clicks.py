@@ -25,4 +25,5 @@ def test_the_page_lists_every_id() -> None:
     assert ids
     for name in ids:
         assert f"| `{name}` | Gymnasium |" in page
-        assert gym.spec(name).reward_threshold is not None
+        # Of two rewards there is no one number.
+        assert (gym.spec(name).reward_threshold is None) == (name == "SRD-MO-v0")

@@ -178,9 +178,10 @@ $(CACHE)/third-party-%/.ready:
 
 # Tuned settings of other libraries: they train, and write the page of their curves.
 CURVES := docs/third_party
-curves: $$(call third_party,main)/.ready $$(call third_party,ray)/.ready
+curves: $$(call third_party,main)/.ready $$(call third_party,ray)/.ready $$(call third_party,benchmarl)/.ready
 	for name in tianshou torchrl; do $(LIBRARIES) $(<D)/bin/python $(CURVES)/tuned_$$name.py --out $(CACHE)/curves || exit; done
 	$(LIBRARIES) $(word 2,$(^D))/bin/python $(CURVES)/tuned_rllib.py --out $(CACHE)/curves
+	$(LIBRARIES) $(word 3,$(^D))/bin/python $(CURVES)/tuned_benchmarl.py --out $(CACHE)/curves
 	$(LIBRARIES) $(<D)/bin/python $(CURVES)/tuned.py --out $(CACHE)/curves --page $(CURVES)/curves.md
 
 # A folder for `srd rank` of every row of the README's table that is trained or chosen, with the options of the recipe.

@@ -47,7 +47,7 @@ class Args:
 
 
 def arguments() -> Args:
-    """Of the command line."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser()
     for name, value in vars(Args()).items():
         several = {"nargs": "+", "type": int} if isinstance(value, tuple) else {"type": type(value)}

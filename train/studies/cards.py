@@ -18,7 +18,7 @@ PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 TOPIC, SEED = "jaguar", 1
 """The query, and the seed of its user."""
 WIDTH, MILLISECONDS = 800, 1200
-"""Of a film, in pixels, and of each of its frames."""
+"""Width of a film in pixels, and duration of a frame."""
 
 
 def selection(environment: str) -> Iterator[Any]:

@@ -49,7 +49,7 @@ _LEAST = 5.0
 
 @dataclass(frozen=True)
 class Check:
-    """What is asked.
+    """The device, the time and the sizes of a check.
 
     Args:
         device: as torch names it.
@@ -80,7 +80,7 @@ class Check:
             torch.cuda.synchronize(self.device)
 
     def rate(self, work: Callable[[], object], count: int, seconds: float) -> float:
-        """How many of what a call makes `count` of are made a second; the first call is not counted."""
+        """Items a second, where a call makes `count` of them; the first call is not timed."""
         work()
         self.wait()
         began, calls = time.perf_counter(), 0

@@ -161,7 +161,7 @@ as_ranker = PolicyRanker
 
 
 class ScoringRanker(_Batches):
-    """Ranks by the scores that a policy of `scoring_v0` gives the documents of a topic.
+    """Sorts documents by the scores of a policy for `scoring_v0`.
 
     Args:
         policy: a function of the observations of B topics, as `scoring_v0.vector_env` has them, that gives scores

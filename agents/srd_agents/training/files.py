@@ -36,7 +36,7 @@ Weights = Mapping[str, NDArray[Any]]
 
 
 OURS = "srd_agents."
-"""Beginning of the "module:Class" of what comes along."""
+"""Every class of this package has a "module:Class" that begins so."""
 
 
 def sources_of(value: Any, *, code: bool) -> dict[str, str]:

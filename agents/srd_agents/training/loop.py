@@ -272,7 +272,7 @@ class TrainingLoop:
             self._end_epoch()
 
     def _check_finite(self, name: str, value: float) -> None:
-        """Refuse to go on where a figure is no number."""
+        """Stop where a figure is NaN or infinite."""
         if not math.isfinite(value):
             raise FloatingPointError(
                 f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._place.epoch + 1}; "

@@ -14,7 +14,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from small_topics import random_topics, refused, seeds
+from small_topics import COUNTED_MODES, random_topics, refused, seeds
 
 from srd_gym import Clicks, TopicSet, scoring_v0
 from srd_gym.testing import _require_equal, check_vector_env
@@ -123,7 +123,7 @@ def test_measures_are_told_at_the_end() -> None:
     assert_array_equal(infos["final_info"]["measures"][:, 0], rewards)
 
 
-@pytest.mark.parametrize("mode", MODES[:2])
+@pytest.mark.parametrize("mode", COUNTED_MODES)
 def test_gymnasiums_statistics_are_the_rewards(mode: AutoresetMode) -> None:
     vector = RecordEpisodeStatistics(scoring_v0.vector_env("synthetic:tiny:5", num_envs=3, autoreset_mode=mode))
     vector.reset(seed=0)

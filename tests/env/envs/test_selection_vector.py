@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from own_parts import Early
-from small_topics import FirstRankOnly, random_topics, refused, seeds
+from small_topics import COUNTED_MODES, FirstRankOnly, random_topics, refused, seeds
 
 from srd_gym import Clicks
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
@@ -111,7 +111,7 @@ def test_the_mode_is_given_to_whoever_resets(kind: str) -> None:
     refused(lambda: make(wrong), message, (TypeError, gym.error.Error))
 
 
-@pytest.mark.parametrize("mode", MODES[:2])
+@pytest.mark.parametrize("mode", COUNTED_MODES)
 def test_gymnasiums_statistics_are_the_returns(mode: AutoresetMode) -> None:
     vector = RecordEpisodeStatistics(SelectionVectorEnv("synthetic:tiny:5", num_envs=3, horizon=4, autoreset_mode=mode))
     _, infos = vector.reset(seed=0)

@@ -6,6 +6,7 @@ One list is one step of all documents, so a tenth of the environment steps of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from tempfile import gettempdir
 from typing import Any
 
 import torch
@@ -109,7 +110,7 @@ def training(algorithm: Any) -> Callable[[int, int, Curve], None]:
 
     def train(steps: int, seed: int, curve: Curve) -> None:
         config = ExperimentConfig.get_from_yaml()
-        config.loggers, config.create_json, config.evaluation, config.save_folder = [], False, False, "."
+        config.loggers, config.create_json, config.evaluation, config.save_folder = [], False, False, gettempdir()
         config.max_n_frames, config.lr = steps // HORIZON, LEARNING_RATE
         config.exploration_anneal_frames = config.max_n_frames // 2
         config.on_policy_n_envs_per_worker = config.off_policy_n_envs_per_worker = 1

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from srd_agents.heuristic.representative import Representative
-from srd_agents.pipeline.safe import few_stand_out
 from srd_agents.registry import make_ranker
 from srd_gym.data import LsaVectorizer, load_ambient, load_texts, load_trec
 from srd_gym.dtypes import IntArray, ScoreArray
@@ -39,6 +38,9 @@ TEXTS = {
     "perspectives": ("bm25", "cosine", "none"),
     "medical-questions": ("bm25", "cosine", "none"),
     "reference-lists": ("bm25", "cosine", "none"),
+    "textbook-sections": ("bm25", "cosine", "none"),
+    "clarifying-questions": ("bm25", "cosine"),
+    "expert-questions": ("bm25", "cosine"),
 }
 """First stages of each collection; "none": all judged documents are candidates."""
 
@@ -51,11 +53,6 @@ Rank = Callable[[Topic, int], IntArray]
 """Ranks the first k documents of a topic."""
 
 
-def either(few: Rank, many: Rank) -> Rank:
-    """One ranker where few candidates stand out by their cosine with the query, another elsewhere."""
-    return lambda topic, k: (few if few_stand_out(topic) else many)(topic, k)
-
-
 def without_query(rank: Rank) -> Rank:
     """A ranker that is not shown the query: one of zeros stands for none where a ranker needs one."""
     return lambda topic, k: rank(replace(topic, query_vector=np.zeros(topic.vector_width or 0, np.float32)), k)
@@ -66,27 +63,21 @@ def ranked(name: str, **options: Any) -> Rank:
     return make_ranker(name, **options).rank
 
 
-DPP, RELATIONAL = ranked("dpp"), ranked("relational-pretrained", novelty=0.5)
+DPP = ranked("dpp")
 RANDOM: dict[str, Rank] = {"random": ranked("random")}
 FIRST: dict[str, Rank] = {"cosine": ranked("dpp", lambda_=1.0), "DPP": DPP}
 """What a user would try first."""
 WITH_QUERY: dict[str, Rank] = {
     **FIRST,
-    "DPP, lambda 0.3": ranked("dpp", lambda_=0.3),
+    **{f"DPP, lambda {weight}": ranked("dpp", lambda_=weight) for weight in (0.6, 0.7, 0.9)},
     "MMR": ranked("mmr"),
-    "MMR, lambda 0.7": ranked("mmr", lambda_=0.7),
-    "facility location": ranked("facility-location"),
-    "relational": RELATIONAL,
-    "representative": Representative().rank,
-    "DPP or relational": either(DPP, without_query(RELATIONAL)),
-    "DPP or representative": either(DPP, Representative().rank),
-    "the same, lambda 0": either(DPP, Representative(0.0).rank),
-    "the same, lambda 0.03": either(DPP, Representative(0.03).rank),
+    "MMR, lambda 0.9": ranked("mmr", lambda_=0.9),
+    "representative": without_query(Representative().rank),
 }
 DOCUMENTS_ALONE: dict[str, Rank] = {
     "DPP": without_query(DPP),
     "MMR": without_query(ranked("mmr")),
-    "relational": without_query(RELATIONAL),
+    "MSD": without_query(ranked("msd")),
     "representative": without_query(Representative().rank),
 }
 WITH_SCORES: dict[str, Rank] = {
@@ -96,7 +87,6 @@ WITH_SCORES: dict[str, Rank] = {
     "DPP, lambda 0.9": ranked("dpp", lambda_=0.9),
     "MMR": ranked("mmr"),
     "MMR, lambda 0.9": ranked("mmr", lambda_=0.9),
-    "relational": ranked("relational-pretrained"),
 }
 
 
@@ -157,25 +147,19 @@ def by_query(table: Table) -> dict[str, dict[Place, ScoreArray]]:
 def worth(
     name: str, means: Mapping[str, Mapping[Place, float]], first: Sequence[str], places: Sequence[Place]
 ) -> float:
-    """The mean over collections, less how far any place is 0.01 below the best of `first`, or below random."""
+    """The mean, less how far any place is 0.01 below the best of `first`, or below random."""
     lacks = [min(0.0, min(means[name][place] - means["random"][place] for place in places))]
     if first:
         least = min(means[name][place] - max(means[one][place] for one in first) for place in places)
         lacks.append(min(0.0, least + 0.01))
-    return over_collections({place: means[name][place] for place in places}) + sum(lacks)
-
-
-def over_collections(means: Mapping[Place, float]) -> float:
-    """The mean over collections, each of them the mean of its places."""
-    every = dict.fromkeys(collection for collection, _ in means)
-    return float(np.mean([np.mean([mean for place, mean in means.items() if place[0] == one]) for one in every]))
+    return float(np.mean([means[name][place] for place in places])) + sum(lacks)
 
 
 def left_out(
     means: Mapping[str, Mapping[Place, float]], names: Sequence[str], first: Sequence[str]
 ) -> dict[Place, str]:
-    """For each place the rule with the highest worth on all other collections."""
-    places = list(means["random"])
+    """For each place of retrieved candidates the rule with the highest worth on those of all other collections."""
+    places = [place for place in means["random"] if place[1] == RETRIEVED]
     return {
         place: max(names, key=lambda name: worth(name, means, first, [p for p in places if p[0] != place[0]]))
         for place in places
@@ -209,8 +193,10 @@ def chosen_table(table: Table, names: Sequence[str], first: Sequence[str], defau
                 *(" ".join(difference((scores[default][place], scores[other][place]))) for other in others),
             ]
         )
-    of_all = [f"{over_collections(means[name]):.3f}" for name in columns]
-    rows.append(["mean of the collections", "", *of_all, *[""] * (len(heads) - len(columns) - 2)])
+    for kind in dict.fromkeys(kind for _, kind in means["random"]):
+        of_kind = [np.mean([mean for place, mean in means[name].items() if place[1] == kind]) for name in columns]
+        ends = [""] * (len(heads) - len(columns) - 2)
+        rows.append([f"mean, {kind}", "", *(f"{mean:.3f}" for mean in of_kind), *ends])
     others = [
         f"{', '.join(place)}: {name}, {means[name][place]:.3f}" for place, name in picked.items() if name != default
     ]
@@ -247,7 +233,7 @@ def part_of(found: Iterator[Cell]) -> str:
     return "\n\n".join(
         [
             "**No scores, a query vector**",
-            chosen_table(query, list(WITH_QUERY), list(FIRST), "DPP or representative"),
+            chosen_table(query, list(WITH_QUERY), list(FIRST), "DPP, lambda 0.7"),
             "**Documents alone**",
             chosen_table(alone, list(DOCUMENTS_ALONE), [], "representative"),
             "**With scores, less their order**",

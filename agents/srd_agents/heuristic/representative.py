@@ -9,46 +9,40 @@ import numpy as np
 
 from srd_agents.heuristic.blend import Blend
 from srd_agents.heuristic.greedy import rows_of
-from srd_agents.heuristic.relevance import ByRelevance, cosines
+from srd_agents.heuristic.relevance import ByRelevance
 from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise, falling_order
-from srd_gym.checks import check_integer, check_number
+from srd_gym.checks import check_integer
 from srd_gym.dtypes import ScoreArray
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
-
-_APART = 1e-6
-"""Cosine up to which two vectors have nothing in common, but for rounding."""
 
 
 class Representative(Stepwise):
     """Facility location: each document stands for the candidates that no earlier one resembles as much.
 
-    The greedy choice by lambda * rel(d) + (1 - lambda) * (C(S + d) - C(S)), C(S) being the mean over candidates i of
-    max_{s in S} w_is (Lin & Bilmes, ACL-HLT 2011); w is the cosine, below 0 taken as 0, and rel the cosine with the
-    query, 0 where there is none. Candidates whose cosine with the query is not above 0, such as texts without a word
-    of it, come after the others. Of more than `sample` candidates that many are compared and ranked, spread evenly over
-    the order by closeness to the centroid; the others follow in that order. Ties go to the earlier candidate but for
-    rounding. O(N F + M^2 (F + k)). The ranker `facility-location` compares all and may weigh scores.
+    The greedy choice by C(S + d) - C(S), C(S) being the mean over candidates i of max_{s in S} w_is (Lin & Bilmes,
+    ACL-HLT 2011); w is the cosine, below 0 taken as 0. Of more than `sample` candidates that many are compared and
+    ranked, spread evenly over the order by closeness to the centroid; the others follow in that order. Ties go to the
+    earlier candidate but for rounding. O(N F + M^2 (F + k)). The ranker `facility-location` compares all, and may weigh
+    relevance.
 
     Args:
-        lambda_: weight of the cosine with the query, 0 to 1.
         sample: M, candidates compared at most.
 
     Raises:
-        TypeError: not numbers.
-        ValueError: numbers outside these ranges.
+        TypeError: not a number.
+        ValueError: below 1.
     """
 
     name = "representative"
 
-    def __init__(self, lambda_: float = 0.01, sample: int = 350) -> None:
-        check_number("lambda_", lambda_, 0.0, 1.0)
+    def __init__(self, sample: int = 350) -> None:
         check_integer("sample", sample, 1)
-        self.lambda_, self.sample = lambda_, sample
+        self.sample = sample
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
-        return _Represented(topic.require_vectors(f"ranker {self.name!r}"), topic.query_vector, self)
+        return _Represented(topic.require_vectors(f"ranker {self.name!r}"), self.sample)
 
     def with_diversity(self, diversity: float) -> Ranker:
         """Blended with relevance and the distance to what is chosen."""
@@ -60,14 +54,13 @@ class _Represented(PartialRanking):
 
     Args:
         vectors: [N, F] float32.
-        query: [F] float32.
-        ranker: whose choice it is.
+        most: candidates that are compared at most.
     """
 
     tied = TIED
 
-    def __init__(self, vectors: FloatArray, query: FloatArray | None, ranker: Representative) -> None:
-        self._rows, n, most = rows_of(vectors), len(vectors), ranker.sample
+    def __init__(self, vectors: FloatArray, most: int) -> None:
+        self._rows, n = rows_of(vectors), len(vectors)
         self._scores: ScoreArray = np.empty(n)
         if n > most:
             order = falling_order(self._rows.project(self._rows.scale @ vectors))
@@ -81,17 +74,12 @@ class _Represented(PartialRanking):
         self._likeness: FloatArray = self._units @ self._units.T
         self._raised = np.empty_like(self._likeness)
         self._most_alike = np.zeros(len(self._inside), np.float32)
-        self._share = (1 - ranker.lambda_) / len(self._inside)
-        self._value: FloatArray | float = 0.0
-        if query is not None:
-            near = cosines(query, self._units)
-            self._value = ranker.lambda_ * near - (near <= _APART)  # the rest of a score is below 1
 
     def scores(self) -> ScoreArray:
-        """[N] relevance, and likeness of the candidates with the nearest document; least for those not compared."""
+        """[N] mean likeness of the candidates with the nearest document; least for those not compared."""
         np.maximum(self._likeness, self._most_alike[:, None], out=self._raised)
         # Added row by row: equal columns have equal sums.
-        self._scores[self._inside] = self._share * np.add.reduce(self._raised, axis=0) + self._value
+        self._scores[self._inside] = np.add.reduce(self._raised, axis=0) / len(self._inside)
         return self._scores
 
     def add(self, document: int) -> None:

@@ -17,7 +17,7 @@ from srd_agents.heuristic.config import Relevance
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
-from srd_agents.heuristic.relevance import ByRelevance, cosines, relevance_of
+from srd_agents.heuristic.relevance import ByRelevance, relevance_of
 from srd_agents.heuristic.representative import Representative
 from srd_agents.heuristic.stepwise import PartialRanking, progress_of
 from srd_agents.heuristic.trade_off import DPP, MMR
@@ -34,7 +34,9 @@ _BLOCK = 256
 _DOUBT = 1e-4
 """Largest error of a fast matrix product; pairs so close to the limit are compared once more, exactly."""
 ROUNDING = 1e-6
-"""Largest error of a cosine, and of a mean of equal ones: a limit is reached from so much below it on."""
+"""Largest error of a cosine: a limit is reached from so much below it on."""
+_VARIETY = 0.3
+"""Diversity of topics with a query vector and no scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +58,14 @@ class SafeConfig(Config):
 class Safe:
     """Ranks topics without judgments by what did no harm on the real texts tried, the same document twice last.
 
-    A topic with subtopic vectors or scores is ranked by xQuAD with its default options, whose estimates bear missing,
-    irrelevant and repeated subtopics and weigh the order of the scores beside them (docs/results/named.md). Else MMR
-    ranks it at the diversity, where one is given and there are scores or a query vector. Else one with retrieval scores
-    keeps its order: no rule tried gains enough on all collections to leave it. Else DPP ranks it by the cosine with the
-    query, if few candidates are near it: if their mean cosine is not above the middle between the lowest and the
-    highest. Where most are, or there is no query vector, documents that stand for all candidates come first
-    (`srd_agents.heuristic.representative`). docs/without_scores.md says how that was chosen.
+    Three rules (docs/without_scores.md and docs/results/named.md say what each brings, and on what it was chosen):
+
+    - named subtopics (vectors or scores): xQuAD with its default options, which bears wrong and missing ones;
+    - scores: their order, as no rule tried gains enough on all collections to leave it;
+    - no scores: the cosine with the query, traded for a little variety by DPP; without a query vector, documents that
+      stand for all candidates first (`srd_agents.heuristic.representative`).
+
+    A diversity that is given replaces the last two where there are scores or a query vector: MMR ranks at it.
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `near_duplicates` come after
     all others, in their order. A zero vector is no near-duplicate of anything.
@@ -159,11 +162,8 @@ class Safe:
         if topic.query_vector is None:
             why = "diversified: there are neither scores nor a query vector, so documents that stand for all come first"
             return _made(self._diversity, None, Representative), why
-        if not few_stand_out(topic):
-            why = "diversified: there are no scores and most are near the query, so those that stand for all come first"
-            return _made(None, None, Representative), why
         why = "diversified: there are no scores, so documents near the query count as relevant"
-        return self._made(DPP), why
+        return _made(_VARIETY, self._relevance, DPP), why
 
     def _made(self, kind: type[Ranker]) -> Ranker:
         return _made(self._diversity, self._relevance, kind)
@@ -192,15 +192,6 @@ def _made(diversity: float | None, relevance: Relevance | None, kind: type[Ranke
 def _kept(relevance: Relevance | None) -> Ranker:
     """The order of relevance of this kind, or else that of the scores."""
     return RetrievalOrder() if relevance is None else ByRelevance(relevance)
-
-
-def few_stand_out(topic: Topic) -> bool:
-    """Whether few candidates are near the query: their mean cosine with it is not above the middle of its range."""
-    query = topic.query_vector
-    if query is None:
-        return False
-    near = cosines(query, topic.require_vectors("the default ranker"))
-    return float(near.mean(dtype=np.float64)) <= (float(near.min()) + float(near.max())) / 2 + ROUNDING
 
 
 def near_copies(vectors: FloatArray, limit: float) -> BoolArray:

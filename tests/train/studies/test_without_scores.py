@@ -43,14 +43,10 @@ def test_worth(rule: dict[str, float], wanted: float) -> None:
 
 def test_the_rule_is_that_of_the_default() -> None:
     default = make_ranker("safe", near_duplicates=None)
-    bare = study.shuffled(WHOLE)
-    assert {study.few_stand_out(topic) for topic in bare} == {True, False}
-    for topic in bare:
-        assert study.WITH_QUERY["DPP or representative"](topic, 10).tolist() == default.rank(topic, 10).tolist()
+    for topic in study.shuffled(WHOLE):
+        assert study.WITH_QUERY["DPP, lambda 0.7"](topic, 10).tolist() == default.rank(topic, 10).tolist()
         alone = replace(topic, query_vector=None)
         assert study.DOCUMENTS_ALONE["representative"](topic, 10).tolist() == default.rank(alone, 10).tolist()
-        relational = study.RELATIONAL(alone, 10).tolist()
-        assert study.DOCUMENTS_ALONE["relational"](topic, 10).tolist() == relational
 
 
 def test_tables() -> None:
@@ -59,7 +55,7 @@ def test_tables() -> None:
     assert sum(line.startswith("| a, retrieved |") for line in lines) == 2
     (row,) = [line for line in lines if line.startswith("| a |")]
     assert row.split(" | ")[2] == "+0.0000"  # nothing in these topics is there twice
-    means = [line for line in lines if line.startswith("| mean of the collections")]
+    means = [line for line in lines if line.startswith(("| mean of the collections", "| mean, retrieved"))]
     assert len(means) == 3
     random = np.mean([s for s in study.by_query({"random": {PLACES[0]: _scores()}})["random"][PLACES[0]]])
     assert f"| {random:.3f} |" in lines[4]

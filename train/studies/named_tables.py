@@ -15,13 +15,21 @@ NAME = "named"
 """Of the page and its scores."""
 MEASURE = "alpha_nDCG@10"
 ORDER, MMR = "retrieval-order", "mmr, as it comes"
-RANKERS = ("safe", "xquad", "pm2")
+RANKERS = ("safe", "xquad", "pm2", "query-expansion")
 """Rows of the stored scores, tested together."""
 SHOWN = ("safe", "pm2")
 """Those that the page shows."""
 JUDGES = "judges"
 AVERAGES = {"model": "a model's lists", JUDGES: "judges' lists"}
-AVERAGED = ("AMBIENT", "key-points", "perspectives", "medical-questions")
+AVERAGED = (
+    "AMBIENT",
+    "clarifying-questions",
+    "expert-questions",
+    "key-points",
+    "medical-questions",
+    "perspectives",
+    "textbook-sections",
+)
 
 
 def tables_of(tables: Sequence[ResultTable]) -> str:

@@ -75,7 +75,7 @@ class Explicit(Greedy):
 
     def _told(self, topic: Topic, rows: Rows | None) -> Told:
         """The estimates for a topic; without document vectors from its scores of subtopics alone."""
-        config, subtopics = self.config, self._subtopics(topic)
+        config, subtopics = self.config, subtopics_of(topic, self.name)
         if config.coverage != "named":
             weights = np.ones(len(subtopics)) if topic.subtopic_weights is None else topic.subtopic_weights
             weights = np.asarray(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
@@ -98,21 +98,8 @@ class Explicit(Greedy):
         novelty = 0.0 if topic.retrieval_scores is not None or rows is None else 1.0 - estimated.trust
         return Told(coverage, estimated.weights, estimated.order, novelty)
 
-    def _subtopics(self, topic: Topic) -> FloatArray:
-        """Their vectors: [S, F]; zeros where only scores tell of them."""
-        if topic.n_subtopics and topic.subtopic_vectors is not None:
-            return topic.subtopic_vectors
-        if topic.n_subtopics and topic.subtopic_scores is not None:
-            return np.zeros((topic.n_subtopics, topic.vector_width or 0), dtype=np.float32)
-        raise ValueError(
-            f"topic {shown(topic.query_id)} has no subtopic vectors, with which ranker {self.name!r} compares "
-            "documents: give `diversify` subtopics= (vectors, or texts with embed=) or subtopic_scores=, and a topic "
-            "subtopic_ids with vectors (`srd data build --vectors lsa` makes them of texts) or with scores; or take "
-            "mmr, msd or dpp, which need none"
-        )
-
     def _shape(self, topic: Topic) -> tuple[int, ...]:
-        return len(self._subtopics(topic)), topic.n_candidates
+        return len(subtopics_of(topic, self.name)), topic.n_candidates
 
     def _choice(self, topics: Sequence[Topic], most: int) -> _Choice:
         rows = [self._rows(topic) for topic in topics]
@@ -125,6 +112,28 @@ class Explicit(Greedy):
         if topic.doc_vectors is None and topic.n_subtopics and topic.subtopic_scores is not None:
             return None
         return rows_of(topic.require_vectors(f"ranker {self.name!r}"))
+
+
+def subtopics_of(topic: Topic, ranker: str) -> FloatArray:
+    """Vectors of the subtopics of a topic: [S, F] float32; zeros where only scores tell of them.
+
+    Args:
+        topic: the topic.
+        ranker: name of who asks, for the error.
+
+    Raises:
+        ValueError: there are neither.
+    """
+    if topic.n_subtopics and topic.subtopic_vectors is not None:
+        return topic.subtopic_vectors
+    if topic.n_subtopics and topic.subtopic_scores is not None:
+        return np.zeros((topic.n_subtopics, topic.vector_width or 0), dtype=np.float32)
+    raise ValueError(
+        f"topic {shown(topic.query_id)} has no subtopic vectors, with which ranker {ranker!r} compares "
+        "documents: give `diversify` subtopics= (vectors, or texts with embed=) or subtopic_scores=, and a topic "
+        "subtopic_ids with vectors (`srd data build --vectors lsa` makes them of texts) or with scores; or take "
+        "mmr, msd or dpp, which need none"
+    )
 
 
 class XQuAD(Explicit):

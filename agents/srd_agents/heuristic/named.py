@@ -37,9 +37,16 @@ _POSITION = -0.25
 _BESIDE, _RANK, _RANK_COVERED = 0.37, -0.2, -0.05
 """Weight of the order beside a name; powers of the rank in it, and in what a candidate covers."""
 _TRUSTED, _TRUSTED_COVERED = 0.5, 0.2
-"""Loss of both, in powers of e, for each standard score of the query's cosine below the best, where it is trusted."""
+"""Loss of both, in powers of e, for each standard score of relevance below the best, where it is trusted."""
 _SHORT, _LONG = 0.5, 1.2
 """Skewness of scores, or of the query's cosines, below which no candidate stands out, and above which some do."""
+_WIDE = 2.0
+"""Weight, beside the query, of the mean of its names in what is relevant: a query widened by its names."""
+_KEPT = 0.3
+"""Share of their weight below which, the less of it names keep, the more the order counts."""
+_SHORT_OF, _SHORT_COVERED = 0.6, 0.3
+"""Spreads by which the query is nearer than any name from which on names tell apart little but relevance; further loss
+of what a candidate covers, as `_TRUSTED_COVERED`, there."""
 _UNASKED = 3.0
 """Doubt of a name that is not about the query, however near candidates come to it, where the scores are trusted."""
 _IDLE = 0.75
@@ -77,7 +84,12 @@ def estimate(
     better it follows the query's cosines, if these have a long tail: where few candidates stand out, they are what was
     asked for. Where none stands out, an order that follows them tells nothing: it counts less, and names are believed.
     Scores with a long tail, which an engine computed of more than the vectors show (say, of words, or by a better
-    encoder), take the place of the query's cosines if they tell more; then the order counts up to twice as much.
+    encoder), are trusted beside the query's cosines, each as far as it tells; then the order counts up to twice as
+    much.
+
+    Names make a candidate relevant, too: where cosines are trusted, they are those with the query widened by its names
+    (the query and twice their mean, foreign ones left out). Where the query is nearer than nearly every name, names
+    tell candidates apart by little but that, and it counts more. The less weight names keep, the more the order has.
 
     Args:
         evidence: [S, N] how near each candidate is to each name: cosines, or ratings standardised for each name. NaN:
@@ -103,21 +115,25 @@ def estimate(
         known = _filled(query[None]) / np.float32(spread)
         relevance = _standardised(known)[0][0]
         trust, idle = _trust(relevance, None if scores is None else ranks)
-        told, scored = relevance, 0.0
-        if scores is not None and _more_than_ranks(scores):
-            told = _standardised(np.asarray(scores, dtype=np.float32)[None])[0][0]
-            scored = _trust(told, ranks)[0]
         nearest = float(_nearest(known)[0])
         gaps = nearest - _nearest(near).astype(np.float64)
         alien = np.zeros(1) if about is None or nearest <= 0 else np.maximum(_ABOUT - about / (spread * nearest), 0.0)
+        asked = (counts * np.exp(-_FOREIGN * alien) / len(counts)).astype(np.float32)
+        told, scored = _standardised(known + np.float32(_WIDE) * (asked @ near))[0][0], 0.0
+        if scores is not None and _more_than_ranks(scores):
+            given_scores = _standardised(np.asarray(scores, dtype=np.float32)[None])[0][0]
+            scored = _trust(given_scores, ranks)[0]
+            told = (trust * told + scored * given_scores) / ((trust + scored) or 1.0)
         doubt = (_DOUBT * (1.0 - idle) + _FOREIGN * alien) * np.maximum(gaps, 0.0) + _UNASKED * scored * alien
+        kept = np.average(np.exp(-doubt), weights=counts)
+        beside *= (1.0 + max(scored - trust, 0.0)) / np.clip(kept / _KEPT, 1e-6, 1.0)
         counts *= np.exp(-doubt) * _own(apart, relevance)
         allowed = float(np.clip(np.percentile(gaps, 10), 0.0, _ALLOWED))
         shares = _softmax(np.vstack([near, known - np.float32(allowed)]))[:-1]
-        beside *= 1.0 + max(scored - trust, 0.0)
         trust = max(scored, trust)
         below = trust * (told - told.max())
-        order, covered = order + _TRUSTED * below, covered + _TRUSTED_COVERED * below
+        short = _SHORT_COVERED * trust * min(allowed / _SHORT_OF, 1.0)
+        order, covered = order + _TRUSTED * below, covered + (_TRUSTED_COVERED + short) * below
         beside *= 1.0 - _IDLE * idle
     apart -= np.float32(min(_PEAK, np.sqrt(near.shape[1] - 1)))
     np.minimum(apart, 0.0, out=apart)

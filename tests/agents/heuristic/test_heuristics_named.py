@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_topics import small_topic
+from small_topics import refused, small_topic
 
 from srd_agents import make_ranker
 from srd_agents.heuristic.named import estimate
 from srd_gym.data import load_ambient, load_texts
 from srd_gym.measures import evaluate
+from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
 NAMED = ("safe", "xquad", "pm2")
@@ -201,6 +202,61 @@ def test_a_name_that_says_no_more_than_the_query_counts_little() -> None:
     assert weights[1] > 0.9
     for few in (1, 2):
         assert (estimate(noise[:, :few], query[:few], scores=by_rank(noise[:, :few])).weights > 0).all()
+
+
+def few_asked_for(seed: int) -> tuple[Any, Any]:
+    """Evidence of three names and of a query that only the first five of 50 candidates are near."""
+    rng = np.random.default_rng(seed)
+    query = np.linspace(0.1, 0, 50) + 0.6 * (np.arange(50) < 5)
+    return 0.2 * rng.random((3, 50)), query
+
+
+def test_a_name_makes_a_candidate_relevant() -> None:
+    """As far as it is about the query, and cosines are trusted."""
+    cosines, query = few_asked_for(0)
+    cosines[:, 7] += 0.3
+    plain, foreign = (
+        estimate(cosines, query, about=np.full(3, about), scores=by_rank(cosines)).order for about in (0.6, 0.0)
+    )
+    assert plain[7] > 1.5 * plain[8]
+    assert plain[7] / plain[8] > 1.5 * foreign[7] / foreign[8]
+    idle = estimate(cosines, query[::-1], about=np.full(3, 0.6), scores=by_rank(cosines)).order
+    assert idle[7] < 1.05 * idle[8]
+
+
+def test_what_is_covered_is_to_be_relevant_where_no_name_is_nearer_than_the_query() -> None:
+    cosines, query = few_asked_for(1)
+    cosines[:, 45] = cosines[:, 8]  # alike but for the query
+    covered = [estimate(names, query, scores=by_rank(names)).coverage[:, [8, 45]] for names in (cosines, cosines + 0.7)]
+    (short, other) = (one[:, 0] / one[:, 1] for one in covered)
+    assert (short > 1.02 * other).all()
+
+
+def test_the_less_names_keep_the_more_the_order_counts() -> None:
+    cosines, query = few_asked_for(2)
+    worth = [
+        estimate(names, query, about=np.full(3, about), scores=by_rank(names)).order[0]
+        for names, about in ((cosines + 0.7, 0.6), (cosines, 0.6), (cosines - 0.5, 0.0))
+    ]
+    assert worth[0] <= worth[1] < 0.1 * worth[2]
+
+
+@pytest.mark.parametrize("weight", [0.5, 1.0])
+def test_query_expansion_is_the_cosine_with_query_and_names(weight: float) -> None:
+    topic = drawn(3)
+    units = [
+        part / np.linalg.norm(part, axis=-1, keepdims=True)
+        for part in (topic.query_vector, topic.subtopic_vectors, topic.doc_vectors)
+    ]
+    wanted = np.argsort(-(units[2] @ (units[0] + weight * units[1].mean(axis=0))), kind="stable")[:12]
+    ranker = make_ranker("query-expansion", weight=weight)
+    assert (
+        ranker.rank(replace(topic, subtopic_vectors=3 * np.asarray(topic.subtopic_vectors)), 12).tolist()
+        == wanted.tolist()
+    )
+    check_ranker(ranker, [topic, drawn(4, n=3)])
+    for part, message in (("query_vector", "has no query vector"), ("subtopic_vectors", "has no subtopic vectors")):
+        refused(lambda part=part: ranker.rank(replace(topic, **{part: None}), 3), message)
 
 
 @needs_data

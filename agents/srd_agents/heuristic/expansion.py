@@ -1,0 +1,64 @@
+"""Relevance to the query widened by the names of its subtopics, without diversification.
+
+Shapes: N candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from srd_agents.heuristic.explicit import subtopics_of
+from srd_agents.heuristic.greedy import rows_of
+from srd_agents.heuristic.relevance import relevance_of
+from srd_agents.heuristic.stepwise import falling_order
+from srd_agents.training.options import Config, Positive
+from srd_gym.checks import check_integer
+from srd_gym.dtypes import IntArray
+from srd_gym.showing import repr_of
+from srd_gym.topic import Topic
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryExpansionConfig(Config):
+    """Options of query expansion."""
+
+    weight: Positive = 1.0
+    """Weight of the mean of the subtopics' vectors beside the query's, all scaled to length 1."""
+
+
+class QueryExpansion:
+    """The order of the cosine with the query plus the mean of its subtopics: what any use of names has to beat.
+
+    It tells how much of the gain of named subtopics is a wider query (Rocchio 1971, with names in place of documents)
+    and how much is their coverage. Ties go to the earlier candidate.
+
+    Args:
+        config: the weight.
+    """
+
+    __repr__ = repr_of("config")
+
+    name = "query-expansion"
+    uses_subtopics = True
+
+    def __init__(self, config: QueryExpansionConfig | None = None) -> None:
+        self.config = config or QueryExpansionConfig()
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents: [min(k, N)] int64.
+
+        Raises:
+            ValueError: the topic has no vectors of documents, of the query or of subtopics, or k is below 1.
+        """
+        check_integer("k", k, 1)
+        who, query = f"ranker {self.name!r}", topic.query_vector
+        names = rows_of(subtopics_of(topic, self.name)).unit(slice(None)).mean(axis=0)
+        if query is not None:
+            query = rows_of(query[None]).unit(0) + self.config.weight * names
+        near = relevance_of(replace(topic, query_vector=query, retrieval_scores=None), "cosine", who)
+        return falling_order(near)[:k].copy()
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic."""
+        return [self.rank(topic, k) for topic in topics]

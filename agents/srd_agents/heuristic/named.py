@@ -140,6 +140,7 @@ def estimate(
     apart *= np.float32(_FALL)
     apart += covered.astype(np.float32)
     shares *= np.exp(apart, out=apart)
+    shares[deviations == 0] = 0.0  # of a name that tells no candidates apart, such as one without a word of theirs
     return Named(shares, counts.astype(np.float32), (beside * np.exp(order)).astype(np.float32), trust)
 
 

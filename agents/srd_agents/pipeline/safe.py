@@ -144,7 +144,7 @@ class Safe:
         """Ranker of the topic, and a sentence on why."""
         ratings, scored = topic.subtopic_scores, topic.retrieval_scores is not None
         rated = ratings is not None and not np.isnan(ratings).all()
-        if topic.n_subtopics and (topic.subtopic_vectors is not None or rated):
+        if topic.n_subtopics and (rated or (topic.subtopic_vectors is not None and topic.subtopic_vectors.any())):
             why = "diversified by the named subtopics, likely ones first"
             return self._made(XQuAD), why
         if self._diversity is not None and (scored or topic.query_vector is not None):

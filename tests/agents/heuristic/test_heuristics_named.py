@@ -241,6 +241,16 @@ def test_the_less_names_keep_the_more_the_order_counts() -> None:
     assert worth[0] <= worth[1] < 0.1 * worth[2]
 
 
+@pytest.mark.parametrize("scores", [None, np.arange(60, 0, -1)])
+def test_names_without_a_word_of_the_documents_change_nothing(scores: Any) -> None:
+    topic, ranker = drawn(5, retrieval_scores=scores), make_ranker("safe")
+    found = ranker.rank(named(topic, np.zeros((3, WIDTH), np.float32)), 10)
+    assert found.tolist() == ranker.rank(replace(topic, subtopic_vectors=None, judgments=None), 10).tolist()
+    cosines, query = evidence(0)
+    cosines[1] = 0.0
+    assert (estimate(cosines, query).coverage.any(axis=1) == [True, False, True]).all()
+
+
 @pytest.mark.parametrize("weight", [0.5, 1.0])
 def test_query_expansion_is_the_cosine_with_query_and_names(weight: float) -> None:
     topic = drawn(3)

@@ -17,7 +17,7 @@ MEASURE = "alpha_nDCG@10"
 ORDER, MMR = "retrieval-order", "mmr, as it comes"
 RANKERS = ("safe", "xquad", "pm2", "query-expansion")
 """Rows of the stored scores, tested together."""
-SHOWN = ("safe", "pm2")
+SHOWN = ("safe", "query-expansion")
 """Those that the page shows."""
 JUDGES = "judges"
 AVERAGES = {"model": "a model's lists", JUDGES: "judges' lists"}

@@ -125,9 +125,10 @@ def estimate(
             scored = _trust(given_scores, ranks)[0]
             told = (trust * told + scored * given_scores) / ((trust + scored) or 1.0)
         doubt = (_DOUBT * (1.0 - idle) + _FOREIGN * alien) * np.maximum(gaps, 0.0) + _UNASKED * scored * alien
-        kept = np.average(np.exp(-doubt), weights=counts)
-        beside *= (1.0 + max(scored - trust, 0.0)) / np.clip(kept / _KEPT, 1e-6, 1.0)
-        counts *= np.exp(-doubt) * _own(apart, relevance)
+        kept = np.exp(-doubt)
+        left = float(kept @ counts) / float(counts.sum())
+        beside *= (1.0 + max(scored - trust, 0.0)) / min(max(left / _KEPT, 1e-6), 1.0)
+        counts *= kept * _own(apart, relevance)
         allowed = float(np.clip(np.percentile(gaps, 10), 0.0, _ALLOWED))
         shares = _softmax(np.vstack([near, known - np.float32(allowed)]))[:-1]
         trust = max(scored, trust)

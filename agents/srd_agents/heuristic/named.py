@@ -45,8 +45,8 @@ _WIDE = 2.0
 _KEPT = 0.3
 """Share of their weight below which, the less of it names keep, the more the order counts."""
 _SHORT_OF, _SHORT_COVERED = 0.6, 0.3
-"""Spreads by which the query is nearer than any name from which on names tell apart little but relevance; further loss
-of what a candidate covers, as `_TRUSTED_COVERED`, there."""
+"""Spreads by which the query is nearer than any name from which on names tell apart little but relevance: the order
+counts twice as much there, and twice as steeply; further loss of what a candidate covers, as `_TRUSTED_COVERED`."""
 _UNASKED = 3.0
 """Doubt of a name that is not about the query, however near candidates come to it, where the scores are trusted."""
 _IDLE = 0.75
@@ -133,9 +133,10 @@ def estimate(
         shares = _softmax(np.vstack([near, known - np.float32(allowed)]))[:-1]
         trust = max(scored, trust)
         below = trust * (told - told.max())
-        short = _SHORT_COVERED * trust * min(allowed / _SHORT_OF, 1.0)
-        order, covered = order + _TRUSTED * below, covered + (_TRUSTED_COVERED + short) * below
-        beside *= 1.0 - _IDLE * idle
+        short = trust * min(allowed / _SHORT_OF, 1.0)
+        order += _TRUSTED * (1.0 + short) * below
+        covered += (_TRUSTED_COVERED + _SHORT_COVERED * short) * below
+        beside *= (1.0 + short) * (1.0 - _IDLE * idle)
     apart -= np.float32(min(_PEAK, np.sqrt(near.shape[1] - 1)))
     np.minimum(apart, 0.0, out=apart)
     apart *= np.float32(_FALL)

@@ -9,15 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from made_results import cells
 from run_srd import Srd
 from small_topics import refused
 
-from srd_train.report.results import write_scores
+from srd_train.report.results import read_scores, write_scores
 from srd_train.report.significance import equivalence_test, holm, paired_test
 from studies.results import pages as check
 from studies.results.curve import draw_curves, reach, worth
@@ -232,6 +229,7 @@ def docs(tmp_path: Path, study: Srd, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("smoke.md", "smoke.parquet"):
         shutil.copy(DOCS / "results" / name, folder / "results")
     monkeypatch.setattr("studies.results.run.DOCS", folder)
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)  # nothing is ranked again: that has tests of its own
     study("results")
     assert check.faults(folder) == []
     study.works("results", "--check")
@@ -247,13 +245,11 @@ def changed(path: Path, old: str, new: str) -> None:
 
 def flipped(path: Path, ranker: str) -> None:
     """Turn a score of a ranker around: 0.9 becomes 0.1."""
-    table = pq.read_table(path)
-    name = next(name for name in table.column_names if "@" in name)
-    values = table[name].to_numpy().copy()
-    chosen = np.flatnonzero(np.array(table["ranker"].to_pylist()) == ranker)[0]
-    values[chosen] = 1 - values[chosen]
-    place = table.column_names.index(name)
-    pq.write_table(table.set_column(place, table.schema.field(name), pa.array(values)), path)
+    records = read_scores(path)
+    scores = next(iter(next(one for one in records if one["ranker"] == ranker)["per_topic"].values()))
+    name = next(iter(scores))
+    scores[name] = 1 - scores[name]
+    write_scores(path, records)
 
 
 @pytest.mark.parametrize(("attack", "said"), [
@@ -301,5 +297,6 @@ def test_a_page_without_marks_becomes_one_with_them(stored: Stored) -> None:
     assert page == remade(page, stored.folder / "smoke.md", stored)
 
 
-def test_the_documentation_says_what_the_scores_say() -> None:
-    assert check.faults(DOCS) == []
+def test_the_documentation_says_what_the_scores_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SRD_DATA_DIR", raising=False)  # of the real files `make results ARGS=--check` ranks again
+    assert check.faults(DOCS, print) == []

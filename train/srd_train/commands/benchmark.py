@@ -25,7 +25,7 @@ from srd_train.experiment.sources import patterns
 from srd_train.report.latex import as_latex
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, recipe_part
 from srd_train.report.markup import legend_of, marked_page, write_page, write_text
-from srd_train.report.results import differences, equal_cells, read_scores, write_scores
+from srd_train.report.results import differences, equal_cells, read_scores, with_runs, write_scores
 from srd_train.report.tables import ResultTable, complete_tables
 
 PAGES = Path(__file__).parents[3] / "docs" / "results"
@@ -74,7 +74,8 @@ class Benchmark:
     latex: SomeFile = None
     """Also write the tables as LaTeX to paste (booktabs)."""
     scores: SomeFile = None
-    """Also write the scores of all runs, topic by topic (.parquet). A file that exists needs --force."""
+    """Also write the scores of all runs, topic by topic (.parquet), and the rankings of a sample of ten trained ones. A
+    file that exists needs --force."""
     check: SomeFile = None
     """Compare the scores with a file that --scores wrote, which stays as it is: how many runs are equal, and what
     differs in the others. The exit code is 1 where one differs."""
@@ -111,7 +112,7 @@ class Benchmark:
         for line in [*map(str, problems), *map(_DIFFERS.format, differing), *chosen_at_edges(recipe, records)]:
             output.notice(line)
         if self.scores is not None:
-            write_scores(self.scores, [record for table in tables for record in table.records])
+            write_scores(self.scores, with_runs([record for table in tables for record in table.records], out))
         if self.markdown is not None:
             write_page(self.markdown, recipe.name, recipe.title, recipe_part(tables, recipe))
         if self.latex is not None:

@@ -44,7 +44,7 @@ from srd_gym.trec_files import write_run
 from srd_train.experiment.lock import locked
 from srd_train.experiment.provenance import commit
 from srd_train.experiment.recipe import RECIPE_FILE, Cell, Choice, Recipe, Task, check_recipe, tasks
-from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record
+from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record, run_digest
 from srd_train.experiment.selection import Fitted, fit_ranker
 from srd_train.experiment.sources import TopicsEntry, folds_path
 from srd_train.experiment.split import Parts, Split, in_parts, with_lsa
@@ -193,7 +193,7 @@ def _try_row(task: Task, *, trust: bool) -> None:
     topics, cell = task.topics, task.cells[0]
     entry, row = cell.topics, cell.ranker.resolved
     for number in entry.fold_numbers:
-        _fold(topics, entry, number)
+        fold_of(topics, entry, number)
     kinds = {tuple(getattr(topic, name) is None for name in TOPIC_FIELDS): topic for topic in topics}
     sample = topics.replace(kinds.values())
     if entry.vectors == "lsa":  # fitted later, on training texts
@@ -219,7 +219,7 @@ def _grids_first(given: Iterable[Task], finished: Mapping[str, Record]) -> Itera
 
     def with_choice(task: Task) -> Task:
         record = finished.get(task.cells[0].chooser.id)
-        return task if record is None else replace(task, choice=Choice(record["chosen"], record["trials"]))
+        return task if record is None else replace(task, choice=Choice(record["chosen"], record.get("trials", [])))
 
     held: list[Task] = []
     for task in given:
@@ -340,7 +340,7 @@ def _fit(
     # For processes that have not read the recipe; cells come from `tasks`, which has refused what is not trusted.
     named = [cell.ranker.ranker, cell.ranker.config, cell.ranker.grid, cell.measures, cell.select_by]
     import_own(named, trust=True)
-    split = _fold(topics, cell.topics, cell.fold, cell.topics.width if cell.topics.vectors == "lsa" else None)
+    split = fold_of(topics, cell.topics, cell.fold, cell.topics.width if cell.topics.vectors == "lsa" else None)
     begun = _now()
     fit = partial(fit_ranker, split=split, trust=True, progress=on_progress)
     row, chooser = cell.ranker.resolved, cell.chooser
@@ -353,8 +353,8 @@ def _fit(
     return split, fitted, _now() - begun
 
 
-def _fold(topics: TopicSet, entry: TopicsEntry, number: int, lsa_width: int | None = None) -> Split:
-    """A fold of an entry's topics."""
+def fold_of(topics: TopicSet, entry: TopicsEntry, number: int, lsa_width: int | None = None) -> Split:
+    """A fold of an entry's topics, by its number."""
     file = folds_path(entry)
     return _split(topics, entry.parts, str(number) if file else f"{number}/{entry.folds}", file, lsa_width)
 
@@ -415,6 +415,7 @@ def _ranked(cell: Cell, topics: TopicSet, split: Split, fitted: Fitted) -> tuple
         "environment_steps": last.get("steps") or None,
         "rank_cpu_seconds": float(rank_seconds[1]),
         "run": run_of(cell),
+        "run_digest": run_digest(ids),
     }
 
 

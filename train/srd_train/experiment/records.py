@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -50,6 +51,16 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
+
+
+def run_digest(rankings: Mapping[str, Sequence[str]]) -> str:
+    """The digest of a run that its record names: the first 16 digits of SHA-256.
+
+    Args:
+        rankings: document ids by query id, best first; empty ones do not count, as a file of a run has none.
+    """
+    content = json.dumps({query_id: list(ids) for query_id, ids in rankings.items() if ids}, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 class OtherVersionError(ValueError):

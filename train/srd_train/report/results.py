@@ -4,11 +4,13 @@ One bad record spoils nothing but itself: it is named among the problems, and th
 
 What the tables of a page are made of stays beside it as one small Parquet file, so that any tool can check the page. A
 row is one topic of one cell: `topics` (the set's name), `ranker` (its row in the tables), `fold`, `seed`, `topic` (its
-query id), a column a measure, and what tables say of the cell besides.
+query id), a column a measure, and what tables say of the cell besides. `run_digest` names the cell's run; of a few
+trained cells the run is kept, in `ranking` (the document ids of the topic, best first), so that it can be scored again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -23,20 +25,23 @@ from srd_gym.data.parquet import opened_for_arrow
 from srd_gym.files import written_atomically
 from srd_gym.reading import existing_file, reading
 from srd_gym.topic import TopicSet
+from srd_gym.trec_files import read_run
 from srd_train.experiment.recipe import Recipe
-from srd_train.experiment.records import OtherVersionError, Record, read_record
+from srd_train.experiment.records import OtherVersionError, Record, read_record, run_digest
 from srd_train.experiment.sources import load_entry
 from srd_train.report.significance import Scores
 from srd_train.report.tables import Problem, same_benchmark
 
 VERSION = "1"
 KEY = b"srd_scores"
-"""Key of the file's metadata: its version, and the names of the measures."""
+"""Key of the file's metadata: its version, the names of the measures, and a checksum of all that is read."""
+KEPT_RUNS = 10
+"""Of a file of scores, at most."""
 AS_JSON = ("topic_set", "view", "versions", "chosen")
 """Columns that hold what a record says as JSON: `chosen` are the options that validation preferred."""
 _POINT = {"topics": pa.string(), "ranker": pa.string(), "fold": pa.int64(), "seed": pa.int64(), "topic": pa.string()}
 _ABOUT = {
-    **dict.fromkeys(("cell", "fitted_as", "normalizer", "commit"), pa.string()),
+    **dict.fromkeys(("cell", "fitted_as", "normalizer", "commit", "run_digest"), pa.string()),
     **dict.fromkeys(("depth", "environment_episodes", "environment_steps"), pa.int64()),
     **dict.fromkeys(("fit_cpu_seconds", "rank_cpu_seconds"), pa.float32()),
     **dict.fromkeys(AS_JSON, pa.string()),
@@ -116,29 +121,75 @@ def topics_of(record: Record, recipe: Recipe | None) -> tuple[TopicSet | None, s
     return None, f"the topics ({entry.source}) are no longer those that were ranked: their content has changed since"
 
 
+def with_runs(records: Sequence[Record], folder: Path) -> list[Record]:
+    """The records, a sample of them with `rankings`, their runs.
+
+    The digests of the cells' names draw the sample, from the trained rows whose run is there: others rank again in
+    seconds.
+
+    Args:
+        records: of the cells.
+        folder: of the results. Runs that a file of scores kept are there as well.
+
+    Raises:
+        ValueError: a run that is not the one that its record names.
+    """
+    runs = {record["cell"]: folder / "runs" / f"{record['cell']}.run" for record in records if record["history"]}
+    there = [one for one in records if one["cell"] in runs and (one.get("rankings") or runs[one["cell"]].is_file())]
+    drawn = sorted((one["cell"] for one in there), key=lambda cell: hashlib.sha256(cell.encode()).hexdigest())
+    sample = set(drawn[:KEPT_RUNS])
+    return [_with_run(o, runs[o["cell"]]) if o["cell"] in sample else {**o, "rankings": None} for o in records]
+
+
+def _with_run(record: Record, path: Path) -> Record:
+    """The record of a cell with its run."""
+    rankings = record.get("rankings") or read_run(path).rankings
+    digest = run_digest(rankings)
+    if record.get("run_digest") not in (None, digest):
+        raise ValueError(f"{path} is not the run that its record names; repeat it with --fresh")
+    return {**record, "rankings": rankings, "run_digest": digest}
+
+
 def write_scores(path: Path, records: Sequence[Record]) -> None:
     """Write the scores of a benchmark's cells; equal records give an equal file.
 
     Args:
         path: of the file (.parquet).
-        records: of the tables that the file is of.
+        records: of the tables that the file is of; their runs, where they are to be kept, are `rankings`.
     """
     measures = list(dict.fromkeys(name for record in records for name in record["measures"]))
-    schema = pa.schema(
-        [*_POINT.items(), *((name, pa.float64()) for name in measures), *_ABOUT.items()],
-        metadata={KEY: json.dumps({"version": VERSION, "measures": measures}).encode()},
-    )
+    scores = {**dict.fromkeys(measures, pa.float64()), "ranking": pa.list_(pa.string())}
+    schema = pa.schema([*_POINT.items(), *scores.items(), *_ABOUT.items()])
     with written_atomically(path) as temporary:
-        cells = [pa.Table.from_pylist(_rows(record), schema=schema) for record in records]
+        table = pa.concat_tables([pa.Table.from_pylist(_rows(record), schema=schema) for record in records])
+        said = {"version": VERSION, "measures": measures, "checksum": _checksum(table, measures)}
         with opened_for_arrow(temporary, "wb") as target:
-            pq.write_table(pa.concat_tables(cells), target, compression="zstd", compression_level=19)
+            table = table.replace_schema_metadata({KEY: json.dumps(said)})
+            pq.write_table(table, target, compression="zstd", compression_level=19)
 
 
 def _rows(record: Record) -> list[Record]:
     """A row a topic; of what it holds the schema takes its columns."""
     about = {**record, "topics": record["topic_set"]["name"], "trained": record["history"] is not None}
     about |= {key: json.dumps(record.get(key), sort_keys=True) for key in AS_JSON}
-    return [{**about, "topic": query_id, **scores} for query_id, scores in sorted(record["per_topic"].items())]
+    runs = record.get("rankings") or {}
+    each = sorted(record["per_topic"].items())
+    return [{**about, "topic": query_id, "ranking": runs.get(query_id), **scores} for query_id, scores in each]
+
+
+def _starts(table: pa.Table) -> list[int]:
+    """The first rows of the cells, and the number of all rows."""
+    cells = table["cell"].to_numpy()
+    return [0, *(np.flatnonzero(cells[1:] != cells[:-1]) + 1).tolist(), len(cells)]
+
+
+def _checksum(table: pa.Table, measures: Sequence[str]) -> str:
+    """Checksum of what is read of the cells, their topics and scores: it tells edits by hand, and proves nothing."""
+    content = hashlib.sha256(json.dumps(table.take(_starts(table)[:-1]).to_pylist()).encode())
+    content.update(json.dumps(table["topic"].to_pylist()).encode())
+    for name in measures:
+        content.update(table[name].to_numpy().tobytes())
+    return content.hexdigest()[:16]
 
 
 def read_scores(path: Path) -> list[Record]:
@@ -148,23 +199,35 @@ def read_scores(path: Path) -> list[Record]:
         said = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
         if said.get("version") != VERSION:
             raise ValueError(f"version {said.get('version')!r}, expected {VERSION!r}")
-        cells = table["cell"].to_numpy()
-        starts = [0, *(np.flatnonzero(cells[1:] != cells[:-1]) + 1).tolist(), len(cells)]
+        if said.get("checksum") not in (None, _checksum(table, said["measures"])):
+            raise ValueError("something in it was changed since it was written")
+        starts = _starts(table)
         scores = {name: table[name].to_numpy() for name in said["measures"]}
         query_ids, about = table["topic"].to_pylist(), table.take(starts[:-1]).to_pylist()
+        runs = table["ranking"] if "ranking" in table.column_names else pa.nulls(len(table))
         return [
-            _record(first, query_ids[one:other], {name: values[one:other] for name, values in scores.items()})
+            _record(
+                first,
+                query_ids[one:other],
+                {name: values[one:other] for name, values in scores.items()},
+                runs[one:other].to_pylist(),
+            )
             for first, (one, other) in zip(about, pairwise(starts), strict=True)
         ]
 
 
-def _record(first: Record, query_ids: Sequence[str], scores: Mapping[str, Scores]) -> dict[str, Any]:
-    """The record of a cell: what its first row says of it, its topics, and its columns of scores."""
+def _record(
+    first: Record, query_ids: Sequence[str], scores: Mapping[str, Scores], run: Sequence[Sequence[str] | None]
+) -> dict[str, Any]:
+    """The record of a cell: what its first row says of it, its topics, its columns of scores, and its run, if kept."""
     columns = {name: values for name, values in scores.items() if first[name] is not None}
     scored = zip(*(values.tolist() for values in columns.values()), strict=True)
     each = [dict(zip(columns, values, strict=True)) for values in scored]
+    rankings = {query_id: ids for query_id, ids in zip(query_ids, run, strict=True) if ids is not None}
     return {
-        **{key: value for key, value in first.items() if key not in scores},
+        **{key: value for key, value in first.items() if key not in (*scores, "ranking")},
+        "run_digest": first.get("run_digest"),
+        "rankings": rankings or None,
         **{key: json.loads(first.get(key) or "null") for key in AS_JSON},
         "history": {"measure": "", "records": []} if first["trained"] else None,
         "measures": {name: float(values.mean()) for name, values in columns.items()},
@@ -180,10 +243,10 @@ def differences(records: Sequence[Record], stored: Sequence[Record], *, whole: b
         stored: of `read_scores`.
         whole: cells that only one of both has differ, too.
     """
-    by_cell = {_cell_of(record): record for record in stored}
+    by_cell = {place_of(record): record for record in stored}
     moved = set()
     for record in records:
-        name, other = record["topic_set"]["name"], by_cell.pop(_cell_of(record), None)
+        name, other = record["topic_set"]["name"], by_cell.pop(place_of(record), None)
         if other is None and whole:
             yield f"{_place(record)}: not stored"
         if other is None or name in moved:
@@ -203,8 +266,8 @@ def differences(records: Sequence[Record], stored: Sequence[Record], *, whole: b
 
 def equal_cells(records: Sequence[Record], stored: Sequence[Record]) -> int:
     """Number of stored cells that the run has, of the same topics and with the same scores."""
-    content = {_cell_of(one): (one["topic_set"]["fingerprint"], one["per_topic"]) for one in records}
-    return sum(content.get(_cell_of(one)) == (one["topic_set"]["fingerprint"], one["per_topic"]) for one in stored)
+    content = {place_of(one): (one["topic_set"]["fingerprint"], one["per_topic"]) for one in records}
+    return sum(content.get(place_of(one)) == (one["topic_set"]["fingerprint"], one["per_topic"]) for one in stored)
 
 
 def _place(record: Record) -> str:
@@ -212,6 +275,6 @@ def _place(record: Record) -> str:
     return f"{record['topic_set']['name']}, {record['ranker']}, fold {record['fold']}, seed {record['seed']}"
 
 
-def _cell_of(record: Record) -> tuple[object, ...]:
+def place_of(record: Record) -> tuple[object, ...]:
     """Identity of a cell: topic set, ranker, fold and seed."""
     return record["topic_set"]["name"], record["ranker"], record["fold"], record["seed"]

@@ -13,6 +13,7 @@ from studies.results.curve import draw_curves, draw_sizes
 from studies.results.figure import draw_costs, draw_gains
 from studies.results.lint import faults as prose_faults
 from studies.results.made import MARKED, PART, PICTURES, fields, remade, stale_pages, written
+from studies.results.runs import Tell, record_faults, scored_again
 from studies.results.stored import Stored
 
 OTHER_PARTS = (
@@ -34,11 +35,18 @@ MOST_BYTES = 10_000_000
 _COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
 
 
-def faults(docs: Path) -> list[str]:
-    """What the pages in this folder, and the Markdown files above it, say and the stored scores do not: a line each."""
+def faults(docs: Path, tell: Tell | None = None) -> list[str]:
+    """What the pages in this folder, and the Markdown files above it, say and the stored scores do not: a line each.
+
+    Args:
+        docs: the folder.
+        tell: as of `scored_again`, for scores that are not those of their runs as well; None: runs are left alone.
+    """
     stored = Stored(docs / "results")
     try:
         return [
+            *record_faults(stored),
+            *(scored_again(stored, tell) if tell else ()),
             *_parts(docs, stored),
             *_pictures(docs),
             *_prose(docs, stored),

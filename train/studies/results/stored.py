@@ -10,6 +10,7 @@ import numpy as np
 
 from srd_gym.checks import unknown
 from srd_train.experiment.recipe import Recipe, load_recipe
+from srd_train.experiment.records import Record
 from srd_train.report.macro import collection_scores, macro_tables, recipe_part
 from srd_train.report.results import read_scores
 from srd_train.report.significance import (
@@ -94,6 +95,7 @@ class Stored:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._tables: dict[str, list[ResultTable]] = {}
+        self._records: dict[str, list[Record]] = {}
         self._recipes: dict[str, Recipe] = {}
 
     @property
@@ -106,12 +108,17 @@ class Stored:
         self.tables(name)
         return self._recipes[name]
 
+    def records(self, name: str) -> list[Record]:
+        """All records of a recipe."""
+        self.tables(name)
+        return self._records[name]
+
     def tables(self, recipe: str) -> list[ResultTable]:
         """The tables of a recipe's page."""
         if recipe not in self.recipes:
             raise unknown("recipe with stored scores", recipe, self.recipes, "`srd benchmark --scores` writes them.")
         if recipe not in self._tables:
-            records = read_scores(self.folder / f"{recipe}.parquet")
+            records = self._records[recipe] = [*read_scores(self.folder / f"{recipe}.parquet")]
             names = [record["topic_set"]["name"] for record in records]
             self._recipes[recipe] = recipe_of(names) if recipe == NAME else load_recipe(recipe)
             self._tables[recipe], _ = complete_tables(records, self._recipes[recipe])

@@ -36,7 +36,7 @@ VERSION = "1"
 KEY = b"srd_scores"
 """Key of the file's metadata: its version, the names of the measures, and a checksum of all that is read."""
 KEPT_RUNS = 10
-"""Of a file of scores, at most."""
+"""Runs in a file of scores, at most."""
 AS_JSON = ("topic_set", "view", "versions", "chosen")
 """Columns that hold what a record says as JSON: `chosen` are the options that validation preferred."""
 _POINT = {"topics": pa.string(), "ranker": pa.string(), "fold": pa.int64(), "seed": pa.int64(), "topic": pa.string()}

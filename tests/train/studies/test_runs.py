@@ -143,11 +143,13 @@ def test_an_edit_of_the_file_is_found_where_it_is_read(sound: Path, tmp_path: Pa
 
 def test_scores_without_digests_are_counted(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     records = [{**record, "run_digest": None, "rankings": None} for record in read_scores(sound / "smoke.parquet")]
+    records[0]["cell"] = "of former options"
     write_scores(tmp_path / "smoke.parquet", records)
     monkeypatch.setattr("studies.results.stored.load_recipe", lambda _: MADE)
     told: list[str] = []
     assert list(scored_again(Stored(tmp_path), told.append)) == []
-    assert told == ["smoke: 6 runs ranked again and 0 kept ones scored again, of 8; 8 records are older than digests"]
+    counts = "8 records are older than digests, 1 of other options than their recipe's"
+    assert told == [f"smoke: 6 runs ranked again and 0 kept ones scored again, of 8; {counts}"]
 
 
 def test_topics_that_are_not_here_are_told(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def scored_again(stored: Stored, tell: Tell) -> Iterator[str]:
         bare = sum(record["run_digest"] is None for record in records)
         tell(
             f"{name}: {done['ranked']} runs ranked again and {done['kept']} kept ones scored again, of {len(records)}; "
-            f"{bare} records are older than digests"
+            f"{bare} records are older than digests, {done['other']} of other options than their recipe's"
         )
 
 
@@ -78,6 +78,7 @@ def _cells(name: str, stored: Stored, tell: Tell, done: Counter[str]) -> Iterato
     left = {place_of(record): record for record in stored.records(name) if record["topic_set"]["name"] in names}
     for task in tasks(replace(recipe, topics=tuple(entries))) if entries else ():
         cells = [(cell, left.pop(place)) for cell in task.cells if (place := _place(cell)) in left]
+        done["other"] += sum(cell.id != record["cell"] for cell, record in cells)
         spec = task.cells[0].ranker.resolved.spec
         if spec.learns:
             kept = [(cell, record) for cell, record in cells if record["rankings"]]

@@ -5,20 +5,14 @@ Shapes: N candidates of a topic.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from srd_agents.heuristic.config import MMRConfig
+from srd_agents.heuristic.greedy import Rows, rows_of
 from srd_agents.heuristic.relevance import min_max, relevance_or_none
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
-from srd_agents.heuristic.trade_off import MMR
 from srd_gym.checks import name_of
 from srd_gym.dtypes import ScoreArray
-from srd_gym.topic import Topic
-
-_FARTHEST = MMR(MMRConfig(lambda_=0.0))
-"""Its score is less the cosine with the nearest document chosen."""
+from srd_gym.topic import FloatArray, Topic
 
 
 class Blend(Stepwise):
@@ -38,10 +32,8 @@ class Blend(Stepwise):
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
         relevance = min_max(relevance_or_none(topic, None)).astype(np.float64)
-        novelty = None
-        if self.novel:
-            novelty = _FARTHEST.progress(replace(topic, retrieval_scores=np.zeros(topic.n_candidates, np.float32)))
-        return _BlendProgress(self.ranker.progress(topic), novelty, relevance, self.diversity)
+        rows = rows_of(topic.require_vectors(f"ranker {self.name!r}")) if self.novel else None
+        return _BlendProgress(self.ranker.progress(topic), rows, relevance, self.diversity)
 
 
 class _BlendProgress(PartialRanking):
@@ -50,19 +42,19 @@ class _BlendProgress(PartialRanking):
     tied = (1e-5, 1.0)
     """Which scores tie: scaling to [0, 1] stretches them more than anything else does."""
 
-    def __init__(
-        self, own: PartialRanking, novelty: PartialRanking | None, relevance: ScoreArray, diversity: float
-    ) -> None:
-        self._own, self._novelty, self._relevance, self._diversity = own, novelty, relevance, diversity
+    def __init__(self, own: PartialRanking, rows: Rows | None, relevance: ScoreArray, diversity: float) -> None:
+        self._own, self._rows, self._relevance, self._diversity = own, rows, relevance, diversity
+        self._nearest: FloatArray | None = None
 
     def scores(self) -> ScoreArray:
         own: ScoreArray = min_max(self._own.scores(), self.tied[0]).astype(np.float64)
-        if self._novelty is not None:
-            own = (1.0 - self._diversity) * own + self._novelty.scores()
+        if self._rows is not None:
+            own = (1.0 - self._diversity) * own - (0.0 if self._nearest is None else self._nearest)
         blended: ScoreArray = (1.0 - self._diversity) * self._relevance + self._diversity * own
         return blended
 
     def add(self, document: int) -> None:
         self._own.add(document)
-        if self._novelty is not None:
-            self._novelty.add(document)
+        if self._rows is not None:
+            near = self._rows.project(self._rows.unit(document))
+            self._nearest = near if self._nearest is None else np.maximum(self._nearest, near)

@@ -24,7 +24,7 @@ import numpy as np
 
 from srd_agents.heuristic.config import CoverageConfig, CoverConfig
 from srd_agents.heuristic.greedy import BLOCK, Choice, rows_of
-from srd_agents.heuristic.stepwise import TIED, PartialRanking, best, least_tied
+from srd_agents.heuristic.stepwise import TIED, PartialRanking, best, greedily, least_tied
 from srd_agents.heuristic.trade_off import Weighing
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
@@ -59,8 +59,25 @@ class Covering(Weighing):
     def worth(self, state: FloatArray) -> FloatArray:
         """Degree to which each candidate is represented: [..., N] from states."""
 
+    def _units(self, topic: Topic) -> FloatArray:
+        """[N, F] vectors of length 1."""
+        return rows_of(topic.require_vectors(f"ranker {self.name!r}")).unit(slice(None))
+
+    def _weight(self, n: int) -> np.float32:
+        """Weight of what one of N candidates adds."""
+        weight = np.float32(1.0 - self.config.lambda_)
+        return weight / np.float32(n) if self.config.scale == "mean" else weight
+
+    def _gains(self, similarities: FloatArray, state: FloatArray) -> FloatArray:
+        """Gains of candidates: [..., M] from their similarities [..., M, N], and states [..., N]."""
+        state = state[..., None, :]
+        added: FloatArray = self.worth(self.folded(state, similarities)) - self.worth(state)
+        gains: FloatArray = added.sum(axis=-1)
+        gains *= self._weight(state.shape[-1])
+        return gains
+
     def _shape(self, topic: Topic) -> tuple[int, ...]:
-        n, width = topic.require_vectors(f"ranker {self.name!r}").shape
+        n, width = super()._shape(topic)
         return n, max(n, width)
 
     def _choice(self, topics: Sequence[Topic], most: int) -> _Choice:
@@ -70,7 +87,7 @@ class Covering(Weighing):
         n = topics[0].n_candidates
         if n * n <= LAZY_FROM:
             return super()._first(topics, k)
-        return [_Lazy(self, topic).first(k) for topic in topics]
+        return [greedily(_Lazy(self, topic), n, k) for topic in topics]
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
@@ -116,57 +133,26 @@ class FacilityLocation(Covering):
         return state
 
 
-class _Topic:
-    """One topic's similarities and values.
-
-    Args:
-        ranker: whose choice it is.
-        topic: with vectors.
-    """
-
-    def __init__(self, ranker: Covering, topic: Topic) -> None:
-        rows = rows_of(topic.require_vectors(f"ranker {ranker.name!r}"))
-        self._units = rows.unit(slice(None))
-        (self.value,), ties = ranker._values([topic])
-        self.ties = None if ties is None else ties[0]
-        self.weight = np.float32(1.0 - ranker.config.lambda_)
-        if ranker.config.scale == "mean":
-            self.weight /= np.float32(topic.n_candidates)
-
-    def similarities(self, documents: IntArray) -> FloatArray:
-        """[M, N] of some candidates with all."""
-        cosines: FloatArray = np.vecdot(self._units[documents][:, None], self._units)
-        return np.maximum(cosines, 0, out=cosines)
-
-
-def _gains(ranker: Covering, similarities: FloatArray, state: FloatArray) -> FloatArray:
-    """Gains of candidates: [..., M] from their similarities [..., M, N], and states [..., N]."""
-    state = state[..., None, :]
-    added: FloatArray = ranker.worth(ranker.folded(state, similarities)) - ranker.worth(state)
-    gains: FloatArray = added.sum(axis=-1)
-    return gains
+def _similarities(units: FloatArray, documents: IntArray) -> FloatArray:
+    """[M, N] of some candidates with all."""
+    cosines: FloatArray = np.vecdot(units[documents][:, None], units)
+    return np.maximum(cosines, 0, out=cosines)
 
 
 class _Choice(Choice):
     """Documents chosen so far for B topics of equal size."""
 
     def __init__(self, ranker: Covering, topics: Sequence[Topic]) -> None:
-        each = [_Topic(ranker, topic) for topic in topics]
         self.value, self.ties = ranker._values(topics)
+        self._ranker, self._each = ranker, np.arange(len(topics))
         every = np.arange(topics[0].n_candidates)
-        self._ranker, self._weight, self._each = ranker, each[0].weight, np.arange(len(each))
-        self._similarities = np.stack([own.similarities(every) for own in each])
+        self._similarities = np.stack([_similarities(ranker._units(topic), every) for topic in topics])
         self._state = np.zeros_like(self.value)
 
     def scores(self) -> FloatArray:
-        """[B, N]."""
-        gains = _gains(self._ranker, self._similarities, self._state)
-        gains *= self._weight
-        gains += self.value
-        return gains
+        return self._ranker._gains(self._similarities, self._state) + self.value
 
     def add(self, chosen: IntArray) -> None:
-        """Choose one document for each topic, [B]."""
         self._state = self._ranker.folded(self._state, self._similarities[self._each, chosen])
 
 
@@ -176,11 +162,12 @@ class _Lazy(PartialRanking):
     tied = TIED
 
     def __init__(self, ranker: Covering, topic: Topic) -> None:
-        self._ranker, self._topic = ranker, _Topic(ranker, topic)
-        self.ties = self._topic.ties
+        self._ranker, self._units = ranker, ranker._units(topic)
+        (self._value,), ties = ranker._values([topic])
+        self.ties = None if ties is None else ties[0]
         self._state = np.zeros(topic.n_candidates, dtype=np.float32)
         self._bound = self._all()
-        self._doubt = _DOUBT * float((self._bound - self._topic.value).max(initial=0))
+        self._doubt = _DOUBT * float((self._bound - self._value).max(initial=0))
         self._exact = True
 
     def scores(self) -> ScoreArray:
@@ -193,18 +180,8 @@ class _Lazy(PartialRanking):
 
     def add(self, document: int) -> None:
         """Choose a candidate; what others added is now a bound on what they add."""
-        self._state = self._ranker.folded(self._state, self._topic.similarities(np.array([document]))[0])
+        self._state = self._ranker.folded(self._state, _similarities(self._units, np.array([document]))[0])
         self._exact = False
-
-    def first(self, k: int) -> IntArray:
-        """The first k: [k] int64."""
-        ranking, left = np.empty(k, dtype=np.int64), np.ones(len(self._state), np.bool_)
-        for rank in range(k):
-            ranking[rank] = chosen = self.best_of(left)
-            left[chosen] = False
-            if rank + 1 < k:
-                self.add(chosen)
-        return ranking
 
     def best_of(self, allowed: BoolArray) -> int:
         """The candidate with the highest score of those allowed, [N], of which there is one.
@@ -224,7 +201,6 @@ class _Lazy(PartialRanking):
 
     def _scores(self, documents: IntArray) -> FloatArray:
         """Scores of some candidates, [M]."""
-        similarities = self._topic.similarities(documents)
-        gains = self._topic.weight * _gains(self._ranker, similarities, self._state)
-        gains += self._topic.value[documents]
+        gains = self._ranker._gains(_similarities(self._units, documents), self._state)
+        gains += self._value[documents]
         return gains

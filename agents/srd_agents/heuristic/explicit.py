@@ -75,21 +75,21 @@ class Explicit(Greedy):
 
     def _told(self, topic: Topic, rows: Rows | None) -> Told:
         """The estimates for a topic; without document vectors from its scores of subtopics alone."""
-        config, subtopics = self.config, subtopics_of(topic, self.name)
+        config, units = self.config, rows_of(subtopics_of(topic, self.name)).unit(slice(None))
         if config.coverage != "named":
-            weights = np.ones(len(subtopics)) if topic.subtopic_weights is None else topic.subtopic_weights
+            weights = np.ones(len(units)) if topic.subtopic_weights is None else topic.subtopic_weights
             weights = np.asarray(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
-            evidence = _rated(topic, _products(rows, subtopics, topic.n_candidates))
+            evidence = _rated(topic, _products(rows, units, topic.n_candidates))
             return Told(coverage_of(evidence, config.coverage, config.sharpness), weights, None, 0.0)
         # Scores alone are in no unit in which the query's cosines could be compared with them.
         query = None if rows is None or topic.subtopic_vectors is None else topic.query_vector
-        told = subtopics if query is None else np.vstack([subtopics, query])
-        unit = rows_of(told).unit(slice(None))
+        unit = None if query is None else rows_of(query[None]).unit(0)
+        told = units if unit is None else np.vstack([units, unit])
         evidence = _rated(topic, _cosines(rows, told, topic.n_candidates))
         estimated = estimate(
-            evidence[: len(subtopics)],
-            None if query is None else evidence[-1],
-            about=None if query is None else np.vecdot(unit[:-1], unit[-1]),
+            evidence[: len(units)],
+            None if unit is None else evidence[-1],
+            about=None if unit is None else np.vecdot(units, unit),
             scores=topic.retrieval_scores,
             weights=topic.subtopic_weights,
             ordered=config.ordered,
@@ -270,20 +270,20 @@ class _Choice(Choice):
                 np.maximum(nearest, novelty * near, out=nearest)
 
 
-def _cosines(rows: Rows | None, others: FloatArray, count: int) -> FloatArray:
-    """Cosines of the N candidates with S other vectors: [S, N] float32; zeros where candidates have no vectors."""
+def _cosines(rows: Rows | None, units: FloatArray, count: int) -> FloatArray:
+    """Cosines of the N candidates with S unit vectors: [S, N] float32; zeros where candidates have no vectors."""
     if rows is None or rows.vectors.size <= _LARGE:
-        return _products(rows, others, count)
-    cosines: FloatArray = np.ascontiguousarray((rows.vectors @ rows_of(others).unit(slice(None)).T).T)
+        return _products(rows, units, count)
+    cosines: FloatArray = np.ascontiguousarray((rows.vectors @ units.T).T)
     cosines *= rows.scale
     return cosines
 
 
-def _products(rows: Rows | None, others: FloatArray, count: int) -> FloatArray:
+def _products(rows: Rows | None, units: FloatArray, count: int) -> FloatArray:
     """`_cosines` one by one: equal candidates have equal ones to the last bit, wherever they stand."""
     if rows is None:
-        return np.zeros((len(others), count), dtype=np.float32)
-    return np.ascontiguousarray(rows.project_each(rows_of(others).unit(slice(None))).T)
+        return np.zeros((len(units), count), dtype=np.float32)
+    return np.ascontiguousarray(rows.project_each(units).T)
 
 
 def _rated(topic: Topic, cosines: FloatArray) -> FloatArray:

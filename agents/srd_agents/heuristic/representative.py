@@ -50,38 +50,29 @@ class Representative(Stepwise):
 
 
 class _Represented(PartialRanking):
-    """Likeness of each of the candidates compared with the nearest document chosen.
-
-    Args:
-        vectors: [N, F] float32.
-        most: candidates that are compared at most.
-    """
+    """Likeness of the candidates compared with the nearest document chosen, and with each candidate as the next."""
 
     tied = TIED
 
     def __init__(self, vectors: FloatArray, most: int) -> None:
         self._rows, n = rows_of(vectors), len(vectors)
         self._scores: ScoreArray = np.empty(n)
+        self._inside = np.arange(n)
         if n > most:
             order = falling_order(self._rows.project(self._rows.scale @ vectors))
-            compared = np.zeros(n, np.bool_)
-            compared[np.arange(most) * n // most] = True
-            self._scores[order[~compared]] = -np.linspace(1.1, 2.0, n - most)
+            compared = np.arange(most) * n // most
             self._inside = np.sort(order[compared])
-        else:
-            self._inside = np.arange(n)
+            self._scores[np.delete(order, compared)] = -np.linspace(1.1, 2.0, n - most)
         self._units = self._rows.unit(self._inside)
-        self._likeness: FloatArray = self._units @ self._units.T
-        self._raised = np.empty_like(self._likeness)
-        self._most_alike = np.zeros(len(self._inside), np.float32)
+        self._likeness: FloatArray = np.maximum(self._units @ self._units.T, 0)
 
     def scores(self) -> ScoreArray:
         """[N] mean likeness of the candidates with the nearest document; least for those not compared."""
-        np.maximum(self._likeness, self._most_alike[:, None], out=self._raised)
         # Added row by row: equal columns have equal sums.
-        self._scores[self._inside] = np.add.reduce(self._raised, axis=0) / len(self._inside)
+        self._scores[self._inside] = np.add.reduce(self._likeness, axis=0) / len(self._inside)
         return self._scores
 
     def add(self, document: int) -> None:
         """Choose a candidate, one that is not compared as well."""
-        np.maximum(self._most_alike, self._units @ self._rows.unit(document), out=self._most_alike)
+        alike = self._units @ self._rows.unit(document)
+        np.maximum(self._likeness, alike[:, None], out=self._likeness)

@@ -76,7 +76,6 @@ class _Choice(Choice):
         self._left: FloatArray = (self._rows.scale > 0) + np.float32(1)
 
     def scores(self) -> FloatArray:
-        """[B, N]."""
         if not self._count:
             return self.value
         # Of documents that the window spans rounding leaves something: relevance alone is to order them.
@@ -88,7 +87,6 @@ class _Choice(Choice):
         return scores
 
     def add(self, chosen: IntArray) -> None:
-        """Choose one document for each topic, [B]."""
         own = np.ones((len(self._topics), self._width + 1), dtype=np.float32)
         own[:, :-1] = self._rows.unit((self._topics, chosen))
         start = max(0, self._count - self._window)

@@ -167,13 +167,14 @@ def falling_order(values: NDArray[np.floating]) -> IntArray:
 
 
 def greedily(progress: PartialRanking, n: int, k: int) -> IntArray:
-    """The best candidate of N, again and again, ties to the earlier one: [min(k, N)] int64."""
-    left, ranking, tied = np.zeros(n), np.empty(min(k, n), dtype=np.int64), getattr(progress, "tied", EXACT)
+    """The best candidate of N, again and again, as of `best_of`: [min(k, N)] int64."""
+    left, ranking = np.ones(n, np.bool_), np.empty(min(k, n), dtype=np.int64)
     for rank in range(len(ranking)):
         if rank:
             progress.add(int(ranking[rank - 1]))
-        ranking[rank] = chosen = best(progress.scores() + left, None, tied)
-        left[chosen] = -np.inf
+        chosen = best_of(progress, left)
+        ranking[rank] = chosen = int(left.argmax()) if chosen is None else chosen
+        left[chosen] = False
     return ranking
 
 

@@ -348,13 +348,13 @@ def test_greedy_is_within_its_guarantee_of_the_best_set(name: str) -> None:
 @pytest.mark.parametrize("name", COVERING)
 def test_lazily_most_candidates_are_computed_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     topic, computed = drawn(600, 8, 3, clusters=20), list[int]()
-    real = coverage._gains
+    real = coverage.Covering._gains
 
     def counted(ranker: Any, similarities: Any, *rest: Any) -> Any:
         computed.append(len(similarities))
         return real(ranker, similarities, *rest)
 
-    monkeypatch.setattr(coverage, "_gains", counted)
+    monkeypatch.setattr(coverage.Covering, "_gains", counted)
     make_ranker(name).rank(topic, 20)
     assert 600 < sum(computed) < 600 + 19 * 300  # eagerly: 20 * 600
 

@@ -160,12 +160,6 @@ def has_documents(given: Given) -> bool:
     return False
 
 
-def with_subtopics(given: Sequence[Given], subtopics: Sequence[Any]) -> list[Given]:
-    """The topics with these subtopics, and with the reason where a model named none."""
-    notes = [told.note if isinstance(told, Named) else "" for told in subtopics]
-    return [one._replace(subtopics=told, note=note) for one, told, note in zip(given, subtopics, notes, strict=True)]
-
-
 def ready_to_rank(
     given: Sequence[Given], embed: Lookup | None, *, named: bool, names: Names | None = None, alone: bool = False
 ) -> list[Given]:
@@ -187,7 +181,11 @@ def ready_to_rank(
         if isinstance(names, Namer) and bare:
             raise no_embed("that a model names")
         asked = [one.query_text for one in given], [one.doc_texts for one in given]
-        given = with_subtopics(given, named_by(names, *asked, [one.query_id for one in given]))
+        told = named_by(names, *asked, [one.query_id for one in given])
+        given = [
+            one._replace(subtopics=own, note=own.note if isinstance(own, Named) else "")
+            for one, own in zip(given, told, strict=True)
+        ]
     if named:
         given = [_told(one) for one in given]
         if embed is not None and given:

@@ -19,14 +19,7 @@ from srd_agents.heuristic.stepwise import PartialRanking, best_of, progress_of
 from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.documents import Gaps, add_gaps
 from srd_agents.pipeline.safe import ROUNDING, SafeConfig, near_copies
-from srd_gym.checks import (
-    all_finite,
-    array_from,
-    checked_rankings,
-    falling,
-    is_missing,
-    numbers_of,
-)
+from srd_gym.checks import all_finite, array_from, checked_rankings, falling, is_missing, numbers_of
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown as as_text
@@ -224,14 +217,14 @@ def row_of(
     return row
 
 
-def group_ids(query_id: str, groups: object, count: int, gaps: Gaps = None) -> list[Any]:
-    """[N] ids of groups, None for a document that has none.
+def group_numbers(query_id: str, groups: object, count: int, gaps: Gaps = None) -> IntArray:
+    """Groups by numbers from 0, [N] int64; a document without a group has a number of its own.
 
     Args:
         query_id: of the topic, for errors.
-        groups: a list, an array or a column.
+        groups: a list, an array or a column of ids; None of a document that has none.
         count: N.
-        gaps: takes note of documents without a group; None: all are text, or all whole numbers.
+        gaps: takes note of documents without a group; None: all ids are text, or all whole numbers.
 
     Raises:
         TypeError: something that is no id (that cannot be hashed), or what `gaps` does not allow.
@@ -259,13 +252,7 @@ def group_ids(query_id: str, groups: object, count: int, gaps: Gaps = None) -> l
             value = None if is_missing(value) else value
         ids[place] = str.__str__(value) if isinstance(value, str) else value
     add_gaps(gaps, "group, which are groups of their own", ids.count(None))
-    return ids
-
-
-def group_numbers(query_id: str, groups: object, count: int, gaps: Gaps = None) -> IntArray:
-    """`group_ids` numbered from 0, [N]; a document without a group has a number of its own."""
     numbers: dict[Any, int] = {}
-    ids = group_ids(query_id, groups, count, gaps)
     return np.array([numbers.setdefault(object() if each is None else each, len(numbers)) for each in ids], np.int64)
 
 

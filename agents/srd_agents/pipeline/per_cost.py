@@ -6,7 +6,6 @@ Shapes: N candidates of a topic, M of them represented, F vector width.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,9 @@ from srd_agents.heuristic.config import XQuADConfig
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import min_max, relevance_or_none
-from srd_agents.heuristic.stepwise import EXACT, TIED, PartialRanking, best, falling_order
+from srd_agents.heuristic.stepwise import EXACT, TIED, PartialRanking, Stepwise, best, falling_order
 from srd_agents.pipeline.limits import Limits
-from srd_gym.checks import check_integer, check_number
+from srd_gym.checks import check_number
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
@@ -24,8 +23,8 @@ _REPRESENTED = 1_000
 """Documents that others may stand for, the most relevant ones; memory is this times N."""
 
 
-class PerCost:
-    """Chooses the documents that are worth most within a budget.
+class PerCost(Stepwise):
+    """Chooses the documents that are worth most within a budget; without one, those that add most.
 
     The value of a set S of documents is sum_i r_i * ((1 - d) * [i in S] + d * max_{j in S} cos(i, j)), r the relevance
     in [0, 1] (scores, else cosines with the query, else 1), cosines below 0 taken as 0: a document counts itself, and
@@ -53,15 +52,6 @@ class PerCost:
             check_number("diversity", diversity, 0.0, 1.0)
         self.diversity = 0.5 if diversity is None else float(diversity)
         self.relevance = relevance
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The greedy choice without costs: [min(k, N)] int64."""
-        check_integer("k", k, 1)
-        return Limits().choose(topic, k, self.progress(topic))
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic."""
-        return [self.rank(topic, k) for topic in topics]
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty choice, whose scores are what each document adds to the value."""
@@ -128,22 +118,3 @@ class _Standing(PartialRanking):
 
     def add(self, document: int) -> None:
         np.maximum(self._covered, self._cosines[:, document], out=self._covered)
-
-
-def per_cost_of(ranker: Any, costs: bool, diversity: float | None, relevance: str | None = None) -> PerCost:
-    """Ranker of a request with `per_cost=True`.
-
-    Args:
-        ranker: as the caller named it.
-        costs: whether the caller gave any.
-        diversity: as for `PerCost`.
-        relevance: as for `PerCost`.
-
-    Raises:
-        ValueError: a ranker, or no costs.
-    """
-    if ranker is not None:
-        raise ValueError("per_cost chooses by itself, got a ranker, too: leave one of them out")
-    if not costs:
-        raise ValueError("per_cost divides by costs=, got none: give costs and budget, or leave per_cost out")
-    return PerCost(diversity, relevance)

@@ -15,19 +15,14 @@ from typing import Any
 import numpy as np
 
 from srd_agents.pipeline.arguments import Knobs
-from srd_agents.pipeline.capabilities import (
-    check_uses_subtopics,
-    puts_copies_last,
-    with_diversity,
-    with_relevance,
-)
+from srd_agents.pipeline.capabilities import check_uses_subtopics, puts_copies_last, with_diversity, with_relevance
 from srd_agents.pipeline.diversified import Diversified, one_over_rank
 from srd_agents.pipeline.documents import Gaps, lacking, warn_lacking
 from srd_agents.pipeline.explanation import kept
 from srd_agents.pipeline.given import Given, topic_of
 from srd_agents.pipeline.limits import COPIES, Limits, show
 from srd_agents.pipeline.naming import Named
-from srd_agents.pipeline.per_cost import PerCost, per_cost_of
+from srd_agents.pipeline.per_cost import PerCost
 from srd_agents.pipeline.safe import SafeConfig
 from srd_agents.registry import RANKERS, load_ranker
 from srd_gym.checks import check_integer, check_number, name_of, refuse_class
@@ -72,10 +67,7 @@ class RankingRequest(Knobs):
 
     def __post_init__(self) -> None:
         self._check_limits()
-        if self.per_cost:
-            self.made = per_cost_of(self.ranker, self.costs, self.diversity, self.relevance)
-        else:
-            self.made = self._ready()
+        self.made = self._ready()
         copies = None if self.diversity == 0 else self.near_duplicates
         of_groups: dict[str, Any] = {"max_per_group": self.max_per_group or 0, "fill": bool(self.fill)}
         self.limits = Limits(near_duplicates=copies, budget=float(self.budget or 0.0), **of_groups)
@@ -85,6 +77,12 @@ class RankingRequest(Knobs):
 
     def _ready(self) -> Ranker:
         """The ranker, told what is asked of it."""
+        if self.per_cost:
+            if self.ranker is not None:
+                raise ValueError("per_cost chooses by itself, got a ranker, too: leave one of them out")
+            if not self.costs:
+                raise ValueError("per_cost divides by costs=, got none: give costs and budget, or leave per_cost out")
+            return PerCost(self.diversity, self.relevance)
         ranker = with_relevance(as_ranker(self.ranker), self.relevance)
         if self.subtopics:
             check_uses_subtopics(ranker)
@@ -144,11 +142,9 @@ class RankingRequest(Knobs):
             topics.append(topic)
             orders.append(order)
             limits.append(self.limits.of(topic, order, one, gaps, alone=alone))
-            notes.append([one.note, *(lacking(gaps) if gaps else ())])
-            if gaps:
-                lost.update(gaps)
-        if lost:
-            warn_lacking(lost)
+            notes.append([one.note, *lacking(gaps)])
+            lost.update(gaps or {})
+        warn_lacking(lost)
         rankings = self.show(topics, k, limits)
         explain = getattr(self.made, "explain", lambda topic: f"ranked by {name_of(self.made)}")
         results = []

@@ -168,7 +168,6 @@ class _Lazy(PartialRanking):
         self._state = np.zeros(topic.n_candidates, dtype=np.float32)
         self._bound = self._all()
         self._doubt = _DOUBT * float((self._bound - self._value).max(initial=0))
-        self._exact = True
 
     def scores(self) -> ScoreArray:
         """[N], all of them computed."""
@@ -181,7 +180,6 @@ class _Lazy(PartialRanking):
     def add(self, document: int) -> None:
         """Choose a candidate; what others added is now a bound on what they add."""
         self._state = self._ranker.folded(self._state, _similarities(self._units, np.array([document]))[0])
-        self._exact = False
 
     def best_of(self, allowed: BoolArray) -> int:
         """The candidate with the highest score of those allowed, [N], of which there is one.
@@ -189,7 +187,7 @@ class _Lazy(PartialRanking):
         Bounds of those that could be it become their scores.
         """
         places, highest = np.flatnonzero(allowed), -np.inf
-        order = places[:0] if self._exact else places[np.argsort(-self._bound[places], kind="stable")]
+        order = places[np.argsort(-self._bound[places], kind="stable")]
         for start in range(0, len(order), _AT_ONCE):
             part = order[start : start + _AT_ONCE]
             if self._bound[part[0]] < min(highest - self._doubt, least_tied(highest, TIED)):

@@ -5,17 +5,15 @@ Shapes: N candidates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from srd_agents.heuristic.explicit import subtopics_of
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import relevance_of
-from srd_agents.heuristic.stepwise import falling_order
+from srd_agents.heuristic.stepwise import OneByOne, falling_order
 from srd_agents.training.options import Config, Positive
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
-from srd_gym.showing import repr_of
 from srd_gym.topic import Topic
 
 
@@ -27,7 +25,7 @@ class QueryExpansionConfig(Config):
     """Weight of the mean of the subtopics' vectors beside the query's, all scaled to length 1."""
 
 
-class QueryExpansion:
+class QueryExpansion(OneByOne):
     """The order of the cosine with the query plus the mean of its subtopics: what any use of names has to beat.
 
     It tells how much of the gain of named subtopics is a wider query (Rocchio 1971, with names in place of documents)
@@ -36,8 +34,6 @@ class QueryExpansion:
     Args:
         config: the weight.
     """
-
-    __repr__ = repr_of("config")
 
     name = "query-expansion"
     uses_subtopics = True
@@ -58,7 +54,3 @@ class QueryExpansion:
             query = rows_of(query[None]).unit(0) + self.config.weight * names
         near = relevance_of(replace(topic, query_vector=query, retrieval_scores=None), "cosine", who)
         return falling_order(near)[:k].copy()
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic."""
-        return [self.rank(topic, k) for topic in topics]

@@ -125,7 +125,7 @@ class _Lazy:
             self._bound = bound[self._order]
         else:
             self._order, self._bound = np.arange(len(bound)), bound
-        self._size, self._in_candidate_order = 0, True
+        self._size = 0
 
     def _extend(self, rank: int, stop: int) -> None:
         """Let the few be the first `stop` candidates of the order, and fold `rank` directions into those added."""
@@ -136,7 +136,6 @@ class _Lazy:
         rows = self._fetched(added, vectors[start:stop])
         vectors[start:stop], scale[start:stop] = rows
         self._few = Rows(vectors[:stop], scale[:stop])
-        self._in_candidate_order &= not start or bool(self._members[start - 1] < added[0])
         self._members[start:stop] = added
         self._few_values, self._few_states = self._kept[:, :stop]
         self._few_values[start:] = self._value[added]

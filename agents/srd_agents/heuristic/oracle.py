@@ -8,18 +8,18 @@ import numpy as np
 
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.greedy import in_blocks
+from srd_agents.heuristic.stepwise import SideBySide
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.measures import Reference, greedy_rankings, measure
 from srd_gym.measures.base import judged, preference
-from srd_gym.showing import repr_of
 from srd_gym.topic import Topic
 
 _BLOCK = 1 << 20
 """Judgments worked on at once."""
 
 
-class Oracle:
+class Oracle(SideBySide):
     """Chooses at each rank the candidate with the largest gain, by looking at the judgments.
 
     No ranker may be compared with it as an equal: it shows what the candidates allow. For measures whose novelty falls
@@ -34,8 +34,6 @@ class Oracle:
         ValueError: an unknown measure.
     """
 
-    __repr__ = repr_of("config")
-
     name = "oracle"
 
     def __init__(self, config: OracleConfig | None = None) -> None:
@@ -43,16 +41,12 @@ class Oracle:
         # Normalising divides a topic's gains by one number: it cannot change which is the largest.
         self._measure = measure(self.config.measure, normalizer="candidates").plain()
 
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k documents: [min(k, N)] int64.
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; topics with equally many candidates and subtopics are ranked side by side.
 
         Raises:
-            ValueError: the topic has no judgments.
+            ValueError: a topic has no judgments.
         """
-        return self.rank_batch([topic], k)[0]
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic; topics with equally many candidates and subtopics are ranked side by side."""
         check_integer("k", k, 1)
         return in_blocks(topics, [judged(topic).shape for topic in topics], _BLOCK, lambda block: self._first(block, k))
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 
 import numpy as np
 
 from srd_agents.heuristic.config import RandomConfig
+from srd_agents.heuristic.stepwise import OneByOne
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.reading import shown
-from srd_gym.showing import repr_of
 from srd_gym.topic import Topic
 
 
-class RetrievalOrder:
+class RetrievalOrder(OneByOne):
     """The candidates in the order in which they were retrieved: what every other ranker has to beat."""
-
-    __repr__ = repr_of("config")
 
     name = "retrieval-order"
 
@@ -36,19 +33,13 @@ class RetrievalOrder:
             )
         return np.arange(min(k, topic.n_candidates), dtype=np.int64)
 
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic."""
-        return [self.rank(topic, k) for topic in topics]
 
-
-class RandomOrder:
+class RandomOrder(OneByOne):
     """A uniform shuffle of the candidates that depends on the seed and the query id only.
 
     Args:
         config: the seed.
     """
-
-    __repr__ = repr_of("config")
 
     name = "random"
 
@@ -62,7 +53,3 @@ class RandomOrder:
         digest = hashlib.blake2b(topic.query_id.encode(), digest_size=16).digest()
         generator = np.random.default_rng([self.config.seed, int.from_bytes(digest, "little")])
         return generator.permutation(topic.n_candidates)[:k].astype(np.int64)
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic; what else is in the batch changes nothing."""
-        return [self.rank(topic, k) for topic in topics]

@@ -5,17 +5,17 @@ Shapes: N candidates of a topic.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import rows_of
-from srd_agents.heuristic.stepwise import falling_order
+from srd_agents.heuristic.stepwise import OneByOne, falling_order
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.reading import shown
+from srd_gym.showing import repr_of
 from srd_gym.topic import FloatArray, Topic
 
 ROUNDING = 1e-6
@@ -110,13 +110,15 @@ def min_max(values: NDArray[Any], rounding: float = ROUNDING) -> FloatArray:
     return wide.astype(np.float32)
 
 
-class ByRelevance:
+class ByRelevance(OneByOne):
     """The order of relevance, ties to the earlier candidate.
 
     Args:
         relevance: one of `srd_agents.heuristic.config.Relevance`, "matched" being the order of "auto"; None: "auto",
             or as the candidates stand where the topic has neither scores nor a query.
     """
+
+    __repr__ = repr_of("relevance")
 
     name = "order of relevance"
 
@@ -132,10 +134,6 @@ class ByRelevance:
         """The k most relevant: [min(k, N)] int64."""
         check_integer("k", k, 1)
         return falling_order(relevance_or_none(topic, self.relevance))[:k].copy()
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic."""
-        return [self.rank(topic, k) for topic in topics]
 
 
 def relevance_or_none(topic: Topic, kind: str | None) -> ScoreArray:

@@ -5,7 +5,7 @@ Shapes: N candidates of a topic.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -52,8 +52,18 @@ class StepByStep(Protocol):
         """An empty ranking of the topic."""
 
 
-class Stepwise(ABC):
-    """A ranker whose rankings can be followed, and changed, step by step."""
+class OneByOne(Ranker):
+    """A ranker of one topic after the other."""
+
+    __repr__ = repr_of("config")
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; what else is in the batch changes nothing."""
+        return [self.rank(topic, k) for topic in topics]
+
+
+class SideBySide(Ranker):
+    """A ranker of several topics at once, to which one is a batch of one."""
 
     __repr__ = repr_of("config")
 
@@ -64,6 +74,10 @@ class Stepwise(ABC):
             ValueError: the topic lacks what the ranker needs, or k is below 1.
         """
         return self.rank_batch([one_topic(topic)], k)[0]
+
+
+class Stepwise(SideBySide):
+    """A ranker whose rankings can be followed, and changed, step by step."""
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; what else is in the batch changes nothing."""

@@ -19,15 +19,14 @@ from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.relevance import ByRelevance, relevance_of
 from srd_agents.heuristic.representative import Representative
-from srd_agents.heuristic.stepwise import PartialRanking, progress_of
+from srd_agents.heuristic.stepwise import PartialRanking, SideBySide, progress_of
 from srd_agents.heuristic.trade_off import DPP, MMR
 from srd_agents.pipeline.capabilities import with_diversity, with_relevance
 from srd_agents.training.options import Config
 from srd_gym.checks import check_integer, check_number, check_positive
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.protocols import Ranker
-from srd_gym.showing import repr_of
-from srd_gym.topic import FloatArray, Topic, one_topic
+from srd_gym.topic import FloatArray, Topic
 
 _BLOCK = 256
 """Documents compared with all others at once."""
@@ -55,7 +54,7 @@ class SafeConfig(Config):
         check_positive("near_duplicates", self.near_duplicates)
 
 
-class Safe:
+class Safe(SideBySide):
     """Ranks topics without judgments by what did no harm on the real texts tried, the same document twice last.
 
     Three rules (docs/without_scores.md and docs/results/named.md say what each brings, and on what it was chosen):
@@ -75,8 +74,6 @@ class Safe:
         diversity: above 0, at which what ranks a topic ranks it; None lets it decide.
         relevance: kind of relevance of what ranks a topic, and of the order that is kept; None: its own.
     """
-
-    __repr__ = repr_of("config")
 
     name = "safe"
     uses_subtopics = True
@@ -111,14 +108,6 @@ class Safe:
         """An empty ranking of the topic, without copies moved."""
         return progress_of(self.ranker_of(topic), topic)
 
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k documents: [min(k, N)] int64.
-
-        Raises:
-            ValueError: the topic has no document vectors, or k is below 1.
-        """
-        return self.rank_batch([one_topic(topic)], k)[0]
-
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; what else is in the batch changes nothing."""
         check_integer("k", k, 1)
@@ -145,10 +134,10 @@ class Safe:
         ratings, scored = topic.subtopic_scores, topic.retrieval_scores is not None
         rated = ratings is not None and not np.isnan(ratings).all()
         if topic.n_subtopics and (rated or (topic.subtopic_vectors is not None and topic.subtopic_vectors.any())):
-            why = "diversified by the named subtopics, likely ones first"
-            return self._made(XQuAD), why
+            named = "diversified by the named subtopics, likely ones first"
+            return _made(self._diversity, self._relevance, XQuAD), named
         if self._diversity is not None and (scored or topic.query_vector is not None):
-            return self._made(MMR), "diversified as far as asked, by MMR"
+            return _made(self._diversity, self._relevance, MMR), "diversified as far as asked, by MMR"
         if scored:
             order = "the scores" if self._relevance is None else f"relevance ({self._relevance})"
             last = "" if self.config.near_duplicates is None else ", near-duplicates last"
@@ -164,9 +153,6 @@ class Safe:
             return _made(self._diversity, None, Representative), why
         why = "diversified: there are no scores, so documents near the query count as relevant"
         return _made(_VARIETY, self._relevance, DPP), why
-
-    def _made(self, kind: type[Ranker]) -> Ranker:
-        return _made(self._diversity, self._relevance, kind)
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near-duplicates last; where some are moved, it is ranked on."""

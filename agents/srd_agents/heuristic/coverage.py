@@ -166,16 +166,14 @@ class _Lazy(PartialRanking):
         (self._value,), ties = ranker._values([topic])
         self.ties = None if ties is None else ties[0]
         self._state = np.zeros(topic.n_candidates, dtype=np.float32)
-        self._bound = self._all()
+        self._bound = self.scores().astype(np.float32)
         self._doubt = _DOUBT * float((self._bound - self._value).max(initial=0))
 
     def scores(self) -> ScoreArray:
         """[N], all of them computed."""
-        return self._all().astype(np.float64)
-
-    def _all(self) -> FloatArray:
         every = np.arange(len(self._state))
-        return np.concatenate([self._scores(every[start : start + _AT_ONCE]) for start in every[::_AT_ONCE]])
+        parts = [self._scores(every[start : start + _AT_ONCE]) for start in every[::_AT_ONCE]]
+        return np.concatenate(parts, dtype=np.float64)
 
     def add(self, document: int) -> None:
         """Choose a candidate; what others added is now a bound on what they add."""

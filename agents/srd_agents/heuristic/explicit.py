@@ -102,10 +102,7 @@ class Explicit(Greedy):
         return len(subtopics_of(topic, self.name)), topic.n_candidates
 
     def _choice(self, topics: Sequence[Topic], most: int) -> _Choice:
-        rows = [self._rows(topic) for topic in topics]
-        told = [self._told(topic, own) for topic, own in zip(topics, rows, strict=True)]
-        values = [self._value(topic, own.order) for topic, own in zip(topics, told, strict=True)]
-        return _Choice(self, values, told, rows)
+        return _Choice(self, topics)
 
     def _rows(self, topic: Topic) -> Rows | None:
         """The candidates' vectors; None where scores of subtopics make do without."""
@@ -142,8 +139,7 @@ class XQuAD(Explicit):
     Greedy choice by lambda * rel(d) + (1 - lambda) * sum_t w_t P(d | t) prod_{s in S} (1 - P(s | t)).
 
     rel is as in MMR; w_t are the topic's subtopic weights scaled to sum to 1 (uniform where it has none); P(d | t) is
-    estimated from cosines (`coverage_of`). Ties go to the earlier candidate.
-    O(N S (F + k)).
+    estimated from cosines (`coverage_of`). Ties go to the earlier candidate. O(N S (F + k)).
 
     Differs from the paper (Equation 6): lambda weighs relevance here, as for the other rankers; it is the paper's
     1 - lambda. P(d | q) and P(d | t) are scores in [0, 1], not distributions over documents: with those, 1 - P hardly
@@ -190,9 +186,9 @@ class PM2(Explicit):
     At each rank subtopic t has the quotient v_t = w_t / (2 s_t + 1); i is the subtopic with the largest one. The
     document with the largest lambda * v_i P(d | i) + (1 - lambda) * sum_{t != i} v_t P(d | t) is chosen, and the seat
     is shared among the subtopics that it covers: s_t += P(d | t) / sum_t' P(d | t'). w are the topic's subtopic weights
-    (uniform where it has none); P(d | t) is estimated from cosines (`coverage_of`). A
-    document that covers nothing takes no seat. Relevance counts only through P(d | t), where one t may be the order of
-    the scores (`order_weight`). O(N S (F + k)); with `novel`, which multiplies the score, O(N (S F + k (S + F))).
+    (uniform where it has none); P(d | t) is estimated from cosines (`coverage_of`). A document that covers nothing
+    takes no seat. Relevance counts through P(d | t), and with coverage "named" through the order. O(N S (F + k)); where
+    a document needs a difference from those chosen (`Told.novelty`), O(N (S F + k (S + F))).
 
     Among subtopics with equal quotients (all, at the first rank, unless they have weights) it is the turn of the one
     that gives the highest score: the order of subtopics, which may tell how popular they are, decides nothing. Ties of
@@ -229,22 +225,15 @@ class PM2(Explicit):
 
 
 class _Choice(Choice):
-    """Documents chosen so far for B topics of equal size, and what is to be known for the next ones.
-
-    Args:
-        ranker: whose gains count.
-        values: of each topic [N], the part of a score that does not depend on subtopics.
-        told: of each topic.
-        rows: the candidates of each topic.
-    """
+    """Documents chosen so far for B topics of equal size, and what is to be known for the next ones."""
 
     tied = ESTIMATED
 
-    def __init__(
-        self, ranker: Explicit, values: Sequence[Numbers], told: Sequence[Told], rows: Sequence[Rows | None]
-    ) -> None:
+    def __init__(self, ranker: Explicit, topics: Sequence[Topic]) -> None:
+        self._ranker, self._rows = ranker, [ranker._rows(topic) for topic in topics]
+        told = [ranker._told(topic, own) for topic, own in zip(topics, self._rows, strict=True)]
+        values = [ranker._value(topic, own.order) for topic, own in zip(topics, told, strict=True)]
         self.value: Numbers = np.stack(values)
-        self._ranker, self._rows = ranker, rows
         self._coverage = np.stack([own.coverage for own in told])
         self._weights = np.stack([own.weights for own in told])
         self._state = np.full_like(self._weights, ranker.start)

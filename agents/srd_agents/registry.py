@@ -1,17 +1,10 @@
-"""All rankers by name. Importing this imports no torch: rankers are loaded when asked for.
-
-What the user has made, named "module:NAME" (rankers, measures, rewards, pruning strategies), is imported where trusted,
-then known by that name.
-"""
+"""All rankers by name. Importing this imports no torch: rankers are loaded when asked for."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import os
-import re
-import sys
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,13 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from srd_agents.training.files import OURS, ModelInfo
+from srd_agents.training.files import ModelInfo
 from srd_agents.training.learner import Learner
 from srd_agents.training.options import Config, config_from
 from srd_gym.checks import unknown
-from srd_gym.core.own import add_own, is_own
 from srd_gym.files import PathLike
-from srd_gym.measures import MEASURES, Measure, add_measure
 from srd_gym.protocols import Ranker
 from srd_gym.reading import reading
 from srd_gym.showing import repr_of, short_repr
@@ -51,15 +42,6 @@ PRETRAINED = "pretrained:"
 """Before the name of a trained policy that comes with the package."""
 POLICIES = Path(__file__).with_name("pretrained")
 """Their model folders, each with a card (`python -m studies policies` makes them)."""
-_OWN = re.compile(r"(?!(?:knn|ranker|pretrained):)(?P<path>[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)(?:[(@].*)?")
-_NEXT = re.compile(r"\+\s*(?=[A-Za-z_][\w.]*:)")
-"""Between the parts of a sum of measures, or of a chain of pruning strategies."""
-_NO_CODE = ("name", "checkpoint", "path")
-"""Options whose words mean something else."""
-
-
-class UntrustedError(ValueError):
-    """Something names code that the caller does not trust."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,68 +379,3 @@ def _imported(path: str, owner: str) -> type[Any]:
     except (AttributeError, SystemExit) as error:
         raise ImportError(f"ranker {owner!r}: {path} cannot be imported: {error}") from error
     return kind
-
-
-def import_own(value: object, *, trust: bool, where: str = "") -> None:
-    """Import what a value names as "module:NAME", installed or else in the working directory; nothing comes twice.
-
-    Args:
-        value: a word, or lists and tables of them.
-        trust: whether code may run.
-        where: the file that the value stands in, for the error.
-
-    Raises:
-        UntrustedError: it is not trusted.
-        ValueError: there is no such class in the module.
-        TypeError: no class of a measure, a ranker, a reward or a pruning strategy.
-        ImportError: there is no such module.
-    """
-    for path in _own_paths(value):
-        if path in RANKERS or path in MEASURES or is_own(path):
-            continue
-        if not trust and not path.startswith(OURS):
-            place = f"{where}: " if where else ""
-            raise UntrustedError(
-                f"{place}{path} is code, which would run: give the command --trust if you trust who wrote it"
-            )
-        if os.getcwd() not in sys.path:
-            # A console script's path does not have it. Last: a file of a library's name is not taken for the library.
-            sys.path.append(os.getcwd())
-        module, _, name = path.partition(":")
-        try:
-            imported: Any = importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-                raise  # something that the module itself imports
-            raise ImportError(f"{path}: no module {error.name!r} in {os.getcwd()}, nor installed") from error
-        kind: Any = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), imported)
-        if kind is None:
-            file = getattr(imported, "__file__", None) or "part of Python"
-            raise ValueError(f"{path}: the module has no {name!r} ({file})")
-        _add(path, kind)
-
-
-def _add(path: str, kind: object) -> None:
-    """Know a class by its "module:Class"."""
-    if not isinstance(kind, type) or not (issubclass(kind, Ranker) or hasattr(kind, "bind")):
-        raise TypeError(
-            f"{path}: expected the class of a Measure, of a ranker (rank and rank_batch), of a reward (name and bind) "
-            f"or of a pruning strategy (bind), got {kind!r}"
-        )
-    if issubclass(kind, Measure):
-        add_measure(path, kind)
-    elif issubclass(kind, Ranker):
-        RANKERS.add(path, kind)
-    else:
-        add_own(path, kind)
-
-
-def _own_paths(value: object) -> list[str]:
-    """Every "module:NAME" in a value, throughout lists and tables."""
-    if isinstance(value, str):
-        matches = map(_OWN.fullmatch, map(str.rstrip, _NEXT.split(value)))
-        return [match["path"] for match in matches if match is not None]
-    inner = value if isinstance(value, list | tuple) else ()
-    if isinstance(value, Mapping):
-        inner = [item for key, item in value.items() if key not in _NO_CODE]
-    return [path for item in inner for path in _own_paths(item)]

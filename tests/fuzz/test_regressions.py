@@ -20,7 +20,7 @@ from fuzz.texts import timely
 from small_topics import Answers, refused
 
 from srd_agents import RANKERS, diversify
-from srd_agents.registry import import_own
+from srd_agents.own_code import import_own
 from srd_agents.training.files import CONFIG_FILE
 from srd_gym.core.own import made_of
 from srd_gym.core.users import users_from

@@ -11,8 +11,8 @@ from typing import Any
 from fuzz.damage import mutated
 
 from srd_agents.llm.answers import parse_names, parse_permutation
+from srd_agents.own_code import import_own
 from srd_agents.pipeline.naming import about
-from srd_agents.registry import import_own
 from srd_gym.core.own import made_of
 from srd_gym.core.users import users_from
 from srd_gym.measures import measure

@@ -11,7 +11,7 @@ from small_topics import bare_topic, refused
 
 from srd_agents import make_ranker
 from srd_agents.llm.listwise import windows
-from srd_agents.registry import import_own
+from srd_agents.own_code import import_own
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 

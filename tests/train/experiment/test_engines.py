@@ -14,7 +14,7 @@ import pytest
 from made_results import TINY, recipe, recipe_file, timeless
 from run_srd import Srd
 
-from srd_agents.registry import import_own
+from srd_agents.own_code import import_own
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark

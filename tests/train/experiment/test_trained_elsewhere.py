@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from run_srd import Srd
 
-from srd_agents.registry import RANKERS, import_own
+from srd_agents.own_code import import_own
+from srd_agents.registry import RANKERS
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from srd_agents.registry import import_own
+from srd_agents.own_code import import_own
 from srd_gym.data import load_topics
 from srd_gym.data.trec import TopicText, read_topics_xml
 from srd_gym.topic import TopicSet

@@ -67,7 +67,7 @@ class Evaluate:
             raise ValueError("no measure named; expected at least one after --measures, such as alpha_nDCG@10")
         if any(":" in name for name in self.measures):
             # Imported here: with the agents the command takes twice as long to start.
-            from srd_agents.registry import import_own
+            from srd_agents.own_code import import_own
 
             import_own(self.measures, trust=self.trust)
         name, evaluation = self._evaluated()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from srd_agents.registry import import_own
+from srd_agents.own_code import import_own
 from srd_gym.data import load_topics
 from srd_gym.offline import Log, evaluate_offline, read_log
 from srd_gym.offline.estimators import ESTIMATORS, unsupported

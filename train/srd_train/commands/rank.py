@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import tyro
 
 from srd_agents.heuristic.config import TradeOffConfig
-from srd_agents.registry import RANKERS, find_untrained, import_own, model_folder, pretrained_names
+from srd_agents.own_code import import_own
+from srd_agents.registry import RANKERS, find_untrained, model_folder, pretrained_names
 from srd_agents.training.files import CONFIG_FILE
 from srd_gym.checks import check_integer
 from srd_gym.trec_files import write_run

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_agents.registry import RANKERS, RankerSpec, check_saved, import_own
+from srd_agents.own_code import import_own
+from srd_agents.registry import RANKERS, RankerSpec, check_saved
 from srd_agents.training.files import CONFIG_FILE, MODEL_FILE, STATE_FILE
 from srd_agents.training.learner import Learner
 from srd_agents.training.progress import Progress, topics_seen

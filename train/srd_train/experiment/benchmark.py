@@ -30,7 +30,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.registry import import_own
+from srd_agents.own_code import import_own
 from srd_agents.training.machine import versions
 from srd_agents.training.progress import OnProgress
 from srd_agents.training.validation import checked_topics

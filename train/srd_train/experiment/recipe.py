@@ -17,7 +17,7 @@ from importlib import resources
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from srd_agents.registry import import_own
+from srd_agents.own_code import import_own
 from srd_agents.training.files import sources_of
 from srd_agents.training.options import Config, Count, at_least, config_from
 from srd_gym.checks import unknown

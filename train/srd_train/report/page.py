@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from srd_agents.registry import UntrustedError
+from srd_agents.own_code import UntrustedError
 from srd_agents.training.machine import versions
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import RECIPE_FILE, Recipe, saved_recipe

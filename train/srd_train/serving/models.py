@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from srd_agents.registry import RANKERS, RankerSpec, find_untrained, import_own, load_trained, model_folder
+from srd_agents.own_code import import_own
+from srd_agents.registry import RANKERS, RankerSpec, find_untrained, load_trained, model_folder
 from srd_agents.training.files import CONFIG_FILE, STATE_FILE, ModelInfo
 from srd_agents.training.options import check_type, config_from
 from srd_gym.core.own import called

@@ -7,7 +7,7 @@ from typing import Literal
 
 import tyro
 
-from srd_agents.registry import import_own
+from srd_agents.own_code import import_own
 from srd_gym.offline import EpsilonPolicy
 from srd_gym.offline.minari_data import collect_minari
 from srd_train.commands.console import Output

@@ -107,9 +107,8 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
         played, found = play_episodes(core, batch, ordered, planner, network)
         assert played.active.sum() == 3 * length
         worst = float((best - found).max())
-        if worst < 1e-12:
+        if worst < 0.005:  # means are backed up, not maxima: lists closer than that take long to tell apart
             break
-    # Means are backed up, not maxima: lists as close as this take longer still to tell apart.
     assert worst < 0.005
 
 

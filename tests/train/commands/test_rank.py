@@ -443,7 +443,7 @@ def test_a_model_that_makes_its_vectors_tells_nothing_of_encoders(srd: Srd, text
 def test_a_weight_means_what_it_means_to_diversify(srd: Srd, feed: Any, data_dir: Path) -> None:
     topics = load_ambient(data_dir / "ambient", vectors=data_dir / "ambient" / "minilm-384.npz")
     lines, wanted = [], []
-    for topic in topics:
+    for topic in list(topics)[::4]:
         query, vectors = np.asarray(topic.query_vector), np.asarray(topic.doc_vectors)
         cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
         line = {"query_id": topic.query_id, "doc_ids": list(range(len(vectors))), "doc_vectors": vectors.tolist()}

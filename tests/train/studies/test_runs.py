@@ -47,7 +47,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def faults(folder: Path, monkeypatch: pytest.MonkeyPatch | None = None, made_of: Recipe = MADE) -> list[str]:
-    """What the check finds in a folder of scores, of our recipe or of the package's."""
+    """Faults in a folder of scores, of our recipe or of the package's."""
     if monkeypatch is not None:
         monkeypatch.setattr("studies.results.stored.load_recipe", lambda _: made_of)
     stored = Stored(folder)

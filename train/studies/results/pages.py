@@ -36,7 +36,7 @@ _COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
 
 
 def faults(docs: Path, tell: Tell | None = None) -> list[str]:
-    """What the pages in this folder, and the Markdown files above it, say and the stored scores do not: a line each.
+    """A line for each statement in this folder, or in the Markdown files above it, that the stored scores do not make.
 
     Args:
         docs: the folder.

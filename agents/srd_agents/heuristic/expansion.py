@@ -49,7 +49,8 @@ class QueryExpansion(OneByOne):
         """
         check_integer("k", k, 1)
         who, query = f"ranker {self.name!r}", topic.query_vector
-        names = rows_of(subtopics_of(topic, self.name)).unit(slice(None)).mean(axis=0)
+        # Scores of subtopics say nothing of a wider query.
+        names = rows_of(subtopics_of(replace(topic, subtopic_scores=None), self.name)).unit(slice(None)).mean(axis=0)
         if query is not None:
             query = rows_of(query[None]).unit(0) + self.config.weight * names
         near = relevance_of(replace(topic, query_vector=query, retrieval_scores=None), "cosine", who)

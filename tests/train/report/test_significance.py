@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from srd_train.report.significance import (
     difference_interval,
@@ -89,6 +89,28 @@ def test_rankers_that_differ_by_chance_alone_are_told_apart_rarely(seeds: tuple[
         held += low <= 0.5 <= high
     assert found <= 65, "at most 50 of 1000 expected, with a standard deviation of 7"
     assert held >= 935
+
+
+@pytest.mark.parametrize("by_fold", [0.0, 0.01, 0.05])
+def test_where_each_fold_is_a_training_their_differences_count(by_fold: float) -> None:
+    rng, found, held = np.random.default_rng(0), 0, 0
+    elsewhere = np.repeat(np.eye(5) == 0, 20, axis=1)
+    for _ in range(500):
+        topics = rng.normal(0.5, 0.2, 100)
+        one, other = (np.ma.array(made(rng, topics, 5, by_fold), mask=elsewhere) for _ in range(2))
+        found += paired_test((one, other)) < 0.05
+        held += difference_interval((one, topics))[0] <= 0 <= difference_interval((one, topics))[1]
+    assert found <= 40, "at most 25 of 500 expected, with a standard deviation of 5"
+    assert held >= 460
+
+
+def test_of_folds_with_one_seed_each_by_hand() -> None:
+    one = np.ma.masked_invalid([[1, 2, np.nan, np.nan], [np.nan, np.nan, 4, 6]])
+    low, high = difference_interval((one, [0, 0, 0, 0]))
+    assert (low + high) / 2 == pytest.approx(13 / 4)
+    parts = np.array([np.var([1, 2, 4, 6], ddof=1) / 4, np.var([1.5, 5], ddof=1) / 2])
+    freedom = parts.sum() ** 2 / (parts**2 / [3, 1]).sum()
+    assert high - low == pytest.approx(2 * special.stdtrit(freedom, 0.975) * np.sqrt(parts.sum()))
 
 
 def test_the_interval_holds_the_mean_shrinks_with_topics_and_stays_in_their_range() -> None:

@@ -46,8 +46,9 @@ from srd_train.experiment.provenance import commit
 from srd_train.experiment.recipe import RECIPE_FILE, Cell, Choice, Recipe, Task, check_recipe, tasks
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record, run_digest
 from srd_train.experiment.selection import Fitted, fit_ranker
-from srd_train.experiment.sources import TopicsEntry, folds_path
+from srd_train.experiment.sources import TopicsEntry, folds_path, twins_in
 from srd_train.experiment.split import Parts, Split, in_parts, with_lsa
+from srd_train.experiment.twins import Groups
 
 Record = dict[str, Any]
 _RANK_CHUNK = 64
@@ -356,13 +357,16 @@ def _fit(
 def fold_of(topics: TopicSet, entry: TopicsEntry, number: int, lsa_width: int | None = None) -> Split:
     """A fold of an entry's topics, by its number."""
     file = folds_path(entry)
-    return _split(topics, entry.parts, str(number) if file else f"{number}/{entry.folds}", file, lsa_width)
+    fold = str(number) if file else f"{number}/{entry.folds}"
+    return _split(topics, entry.parts, fold, file, twins_in(entry, topics), lsa_width)
 
 
 @lru_cache(maxsize=5)
-def _split(topics: TopicSet, parts: Parts, fold: str, file: Path | None, lsa_width: int | None) -> Split:
+def _split(
+    topics: TopicSet, parts: Parts, fold: str, file: Path | None, groups: Groups, lsa_width: int | None
+) -> Split:
     """The fold. Kept for the next rows: fitting LSA takes longer than most of them."""
-    split = in_parts(topics, parts, fold, file)
+    split = in_parts(topics, parts, fold, file, groups)
     return split if lsa_width is None else with_lsa(split, lsa_width)
 
 

@@ -39,8 +39,9 @@ _LONGEST_NAME = 60
 _NOT_HASHED = {
     "ranker": ("views", "needs", "select_by", "seeds", "config", "grid"),
     "topics": (
-        *(name for name in CONTENT if name not in ("vectors", "width")),  # LSA is fitted on what is trained on
-        *("run_folds", "epochs_factor", "rankers", "average", "collection", "published", "published_source"),
+        *(name for name in CONTENT if name not in ("vectors", "width", "twins")),  # they also decide a fold's parts
+        *("run_folds", "one_seed_a_fold", "epochs_factor", "rankers"),
+        *("average", "collection", "published", "published_source"),
     ),
 }
 """Fields that make no other cell: the fingerprint of the topics, the ranker's options or the cell's fields tell them as
@@ -155,11 +156,16 @@ class Recipe(Config):
         """The topic set of this name."""
         return next((entry for entry in self.topics if entry.name == topics), None)
 
+    def seeds_of(self, entry: TopicsEntry, ranker: RankerEntry, fold: int) -> tuple[int, ...]:
+        """The seeds that a ranker is run with on a fold."""
+        seeds = ranker.seeds or self.seeds
+        return (seeds[(fold - 1) % len(seeds)],) if entry.one_seed_a_fold else seeds
+
     @property
     def cells(self) -> int:
         """Number of cells at most."""
         return sum(
-            len(entry.fold_numbers) * len(ranker.seeds or self.seeds) * len(ranker.rows)
+            sum(len(self.seeds_of(entry, ranker, fold)) for fold in entry.fold_numbers) * len(ranker.rows)
             for entry in self.topics
             for ranker in self.rankers
             if not entry.rankers or ranker.name in entry.rankers
@@ -302,7 +308,7 @@ def tasks(recipe: Recipe) -> Iterator[Task]:
             named = [ranker.ranker, ranker.config, ranker.grid, ranker.select_by, recipe.measures, entry.folds_file]
             sources = sources_of([*named, recipe.select_by], code=True)
             for fold in entry.fold_numbers:
-                for seed in ranker.seeds or recipe.seeds:
+                for seed in recipe.seeds_of(entry, ranker, fold):
                     cell = Cell(
                         topics=entry,
                         ranker=ranker,

@@ -19,6 +19,7 @@ from srd_gym.data.notices import tell
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.split import Parts
+from srd_train.experiment.twins import Groups, twins_of, without_documents_of_twins
 
 DATA_VARIABLE = "SRD_DATA_DIR"
 """The environment variable that says where the recipes' real files are."""
@@ -34,8 +35,9 @@ SOURCES = ("words", *FOLDERS)
 """Topic sets by name, besides files and synthetic ones."""
 _SYNTHETIC = "synthetic:"
 CONTENT = (
-    "source", "vectors", "qrels", "years", "retrieve", "width", "noise", "catalogue", "limit", "candidates", "drop"
-)  # fmt: skip
+    *("source", "vectors", "qrels", "years", "retrieve", "width", "noise", "catalogue", "limit", "candidates", "drop"),
+    "twins",
+)
 """Options of a topic set that decide what is in it."""
 Lacking = Literal["retrieval_scores", "query_vector", "subtopics", "pool"]
 """Parts that can be removed from topics."""
@@ -73,6 +75,9 @@ class TopicsEntry(Config):
     """Parts of the topics to remove, to see who needs them: "retrieval_scores" (the candidates are shuffled then, as of
     any set without a retrieval order), "query_vector", "subtopics" (their texts and vectors), "pool" (the ideal is then
     the candidates'; topics without a relevant one go)."""
+    twins: str | None = None
+    """Vectors of queries below SRD_DATA_DIR: queries with a cosine above 0.9 are twins. They stay in one fold, and what
+    is relevant to a twin alone is no candidate. None: nobody looks."""
     folds: Annotated[int, at_least(2)] = 5
     """Number of folds to split the set into."""
     folds_file: str | None = None
@@ -81,8 +86,13 @@ class TopicsEntry(Config):
     """Only these folds; none named: all of them."""
     shares: tuple[float, ...] = ()
     """One split by query instead of folds: shares to train on, to validate on and to test on, such as 70, 10, 20."""
+    one_seed_a_fold: bool = False
+    """Whether fold i takes the i-th seed alone: as many trainings as folds, each with its own split, draw of training
+    queries and test queries. Intervals and tests see how the folds differ. No part of a cell."""
     train_queries: Annotated[int | None, at_least(1)] = None
-    """Queries to train on, drawn at random (always the same); None: all."""
+    """Queries to train on, drawn at random (the same in a fold); None: all."""
+    validation_queries: Annotated[int | None, at_least(1)] = None
+    """Queries to validate on, likewise; None: all."""
     epochs_factor: Positive = 1.0
     """Factor of the epochs of learners, for sets with fewer training queries than those that the epochs are for."""
     train_subtopics: tuple[str, ...] = ()
@@ -116,12 +126,15 @@ class TopicsEntry(Config):
     @property
     def parts(self) -> Parts:
         """Its changes of a split."""
-        return Parts(**{part.name: getattr(self, part.name) for part in fields(Parts)})
+        own = {part.name: getattr(self, part.name) for part in fields(Parts)}
+        return Parts(**own | {"twins": self.twins is not None})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.parts.shares and (self.run_folds or self.folds_file):
             raise ValueError("shares make one split: leave folds, run_folds and folds_file out")
+        if self.twins and (self.shares or self.folds_file):
+            raise ValueError("twins are kept together in folds that are drawn: leave shares and folds_file out")
         simulated = self.vectors == "simulated"
         used = {
             "years": self.source == "trec-indri",
@@ -168,7 +181,7 @@ def simulated(topics: TopicSet, width: int | None, noise: float | None, catalogu
 def patterns(entry: TopicsEntry) -> list[str]:
     """Patterns of the files that an entry reads below the folder of the real files."""
     named = [None if entry.vectors in MADE_VECTORS else entry.vectors, FOLDERS.get(entry.source)]
-    return [*filter(None, named), *entry.qrels]
+    return [*filter(None, [*named, entry.twins]), *entry.qrels]
 
 
 def load_entry(entry: TopicsEntry) -> TopicSet:
@@ -178,6 +191,8 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
         ValueError, FileNotFoundError: something is missing; the message says what to set or give.
     """
     topics = _loaded(entry)
+    if entry.twins is not None:
+        topics = without_documents_of_twins(topics, twins_in(entry, topics))
     if entry.limit is not None and entry.limit < len(topics):
         chosen = np.random.default_rng(0).choice(len(topics), size=entry.limit, replace=False)
         topics = topics.replace(topics[int(i)] for i in sorted(chosen))
@@ -188,6 +203,11 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
     if "pool" in entry.drop:
         topics = topics.trainable()
     return topics
+
+
+def twins_in(entry: TopicsEntry, topics: TopicSet) -> Groups:
+    """The queries in groups, twins together; none where the entry does not look for them."""
+    return () if entry.twins is None else twins_of(topics.query_ids, matching(entry.twins)[0])
 
 
 def data_root() -> Path:

@@ -18,6 +18,7 @@ from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.splits import read_folds
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic, TopicSet
+from srd_train.experiment.twins import Groups, parts_of_groups, tell_twins
 
 ONE_SPLIT = 3
 """Shares of one split: to train on, to validate on, to test on."""
@@ -49,8 +50,12 @@ class Parts:
 
     shares: tuple[float, ...] = ()
     """Shares of the queries to train on, to validate on and to test on; none: folds."""
+    twins: bool = False
+    """Whether folds keep twins together."""
     train_queries: int | None = None
-    """Queries to train on, always the same; those of a smaller number are among those of a larger one. None: all."""
+    """Queries to train on, the same in a fold; those of a smaller number are among those of a larger one. None: all."""
+    validation_queries: int | None = None
+    """Queries to validate on, likewise."""
     train_subtopics: tuple[str, ...] = ()
     """Subtopics of training and validation; none: all."""
     test_subtopics: tuple[str, ...] = ()
@@ -64,7 +69,7 @@ class Parts:
             )
 
 
-def in_parts(topics: TopicSet, parts: Parts, fold: str, folds: Path | None = None) -> Split:
+def in_parts(topics: TopicSet, parts: Parts, fold: str, folds: Path | None = None, groups: Groups = ()) -> Split:
     """A fold, or the one split by shares, with what the parts keep.
 
     Args:
@@ -72,6 +77,7 @@ def in_parts(topics: TopicSet, parts: Parts, fold: str, folds: Path | None = Non
         parts: the changes.
         fold: as of `split_topics`; "1/1" is the split by shares.
         folds: as of `split_topics`.
+        groups: query ids that folds keep together, where the parts say so.
 
     Raises:
         ValueError: as of `split_topics`, more queries to train on than there are, or a subtopic that no topic has.
@@ -79,15 +85,18 @@ def in_parts(topics: TopicSet, parts: Parts, fold: str, folds: Path | None = Non
     every = {name for topic in topics for name in topic.subtopic_ids}
     for name in (*parts.train_subtopics, *parts.test_subtopics):
         check_option(f"subtopic of {topics.name!r}:", name, every)
-    split = _by_shares(topics, parts.shares) if parts.shares else split_topics(topics, fold=fold, folds=folds)
-    how, train = dict(split.description), split.train
+    if parts.shares:
+        split = _by_shares(topics, parts.shares)
+    else:
+        split = split_topics(topics, fold=fold, folds=folds, groups=groups if parts.twins else ())
+    how, train, validation, test = dict(split.description), split.train, split.validation, split.test
+    seed = split.description.get("fold", 1) - 1  # each fold draws its own
     if parts.train_queries is not None:
-        if parts.train_queries > len(train):
-            raise ValueError(f"expected at most {len(train)} queries to train on, got {parts.train_queries}")
-        first = np.random.default_rng(0).permutation(len(train))[: parts.train_queries]
-        train = train.replace(train[int(i)] for i in sorted(first))
+        train = _drawn(train, parts.train_queries, seed, "train on")
         how["train_queries"] = parts.train_queries
-    validation, test = split.validation, split.test
+    if parts.validation_queries is not None:
+        validation = _drawn(validation, parts.validation_queries, seed, "validate on")
+        how["validation_queries"] = parts.validation_queries
     if parts.train_subtopics:
         train, validation = (with_subtopics(part, parts.train_subtopics) for part in (train, validation))
         how["train_subtopics"] = list(parts.train_subtopics)
@@ -95,6 +104,14 @@ def in_parts(topics: TopicSet, parts: Parts, fold: str, folds: Path | None = Non
         test = with_subtopics(test, parts.test_subtopics)
         how["test_subtopics"] = list(parts.test_subtopics)
     return replace(split, train=train, validation=validation, test=test, description=how)
+
+
+def _drawn(topics: TopicSet, number: int, seed: int, what_for: str) -> TopicSet:
+    """This many topics, in the order of the set; those of a smaller number are among those of a larger one."""
+    if number > len(topics):
+        raise ValueError(f"expected at most {len(topics)} queries to {what_for}, got {number}")
+    first = np.random.default_rng(seed).permutation(len(topics))[:number]
+    return topics.replace(topics[int(i)] for i in sorted(first))
 
 
 def with_subtopics(topics: TopicSet, names: Collection[str]) -> TopicSet:
@@ -144,13 +161,21 @@ def _by_shares(topics: TopicSet, shares: Sequence[float]) -> Split:
     return Split(train=train, validation=validation, test=test, description={"shares": list(shares), "seed": 0})
 
 
-def split_topics(topics: TopicSet, *, fold: str | None = None, folds: Path | None = None, seed: int = 0) -> Split:
+def split_topics(
+    topics: TopicSet,
+    *,
+    fold: str | None = None,
+    folds: Path | None = None,
+    groups: Groups = (),
+    seed: int = 0,
+) -> Split:
     """Split a topic set.
 
     Args:
         topics: the whole set.
         fold: "I/N", or "I" with a file of folds; None holds out a share for validation.
         folds: a file of published test sets.
+        groups: query ids that "I/N" keeps together, all of the set; none: each query for itself.
         seed: of the shuffle that holds out the validation share.
 
     Raises:
@@ -168,6 +193,8 @@ def split_topics(topics: TopicSet, *, fold: str | None = None, folds: Path | Non
     how: dict[str, Any]
     if folds is not None:
         parts, how = topics.folds_from(read_folds(folds)), {"folds_file": folds.name}
+    elif groups:
+        parts, how = topics.folds_from(parts_of_groups(groups, int(numbers[2]))), {"fold_seed": 0, "twins": "together"}
     else:
         parts, how = topics.folds(int(numbers[2]), seed=0), {"fold_seed": 0}
     if not 1 <= index <= len(parts):
@@ -176,6 +203,7 @@ def split_topics(topics: TopicSet, *, fold: str | None = None, folds: Path | Non
     for name in ("train", "validation", "test"):
         if not len(getattr(part, name)):
             raise ValueError(f"fold {index} of {part.count}: the {name} part has no topics; use fewer folds")
+    tell_twins(part.train, part.test)
     how = {"fold": index, "folds": part.count, **how}
     return Split(train=part.train, validation=part.validation, test=part.test, description=how)
 

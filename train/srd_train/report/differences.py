@@ -14,6 +14,7 @@ from srd_gym.checks import check_option
 from srd_train.report.significance import (
     ROUNDING,
     Scores,
+    by_topic,
     difference_interval,
     holm,
     paired_test,
@@ -137,7 +138,7 @@ def _tukey(scores: Sequence[Scores]) -> list[float]:
     Args:
         scores: [S, T] of each ranker; means over seeds count.
     """
-    means = np.stack([each.mean(axis=0) for each in scores])  # [M, T]
+    means = np.stack([by_topic(each) for each in scores])  # [M, T]
     rankers, topics = means.shape
     left = means - means.mean(axis=0) - means.mean(axis=1, keepdims=True) + means.mean()
     freedom = (rankers - 1) * (topics - 1)
@@ -152,4 +153,4 @@ def _p_values(scores: Sequence[tuple[Scores, Scores]], test: Test) -> list[float
     """Two-sided p of each pair of [S, T] and [S', T] scores."""
     if test == "t" or not scores:
         return [paired_test(pair) for pair in scores]
-    return randomisation_tests(np.stack([first.mean(axis=0) - second.mean(axis=0) for first, second in scores]))
+    return randomisation_tests(np.stack([by_topic(first) - by_topic(second) for first, second in scores]))

@@ -27,7 +27,7 @@ from srd_train.report.latex import as_latex
 from srd_train.report.markup import as_csv, as_markdown, columns, legend_of, notes, write_text
 from srd_train.report.rankings import rankings_of
 from srd_train.report.results import read_results, topics_of
-from srd_train.report.significance import Scores
+from srd_train.report.significance import Scores, by_topic
 from srd_train.report.tables import Problem, ResultTable, complete_tables
 
 SCRIPTS = ("elements.js", "scales.js", "tables.js", "charts.js", "pairs.js", "explorer.js", "start.js")
@@ -237,5 +237,5 @@ def _set(table: ResultTable, topics: TopicSet | None) -> dict[str, Any]:
 
 def _packed(scores: Sequence[Scores]) -> str:
     """[S, T] scores of rankers, their means over seeds as base64 of float32: five characters a number, seven digits."""
-    means = np.stack([by_seed.mean(axis=0) for by_seed in scores]).astype("<f4")
+    means = np.stack([by_topic(by_seed) for by_seed in scores]).astype("<f4")
     return base64.b64encode(means.tobytes()).decode("ascii")

@@ -7,9 +7,11 @@ random effects, Cornfield & Tukey 1956, "Average values of mean squares in facto
     var(mean over seeds, by topic) / T  +  var(mean over topics, by seed) / S
 
 Between two rankers topics are paired and seeds are not: the first part is that of the differences by topic, and each
-ranker adds its second. What a seed does to single topics is in both parts, which errs on the side of caution. The
-statistic is Student's t with the degrees of freedom of Welch (1947) and Satterthwaite (1946); with one seed each it is
-the paired t test, which retrieval research finds as good as resampling (Smucker et al. 2007, Urbano et al. 2019).
+ranker adds its second. Where each training has test topics of its own (masked scores: folds with one seed each), the
+second part is that of the differences by training, which hold both rankers' training, split and draw. What a seed does
+to single topics is in both parts, which errs on the side of caution. The statistic is Student's t with the degrees of
+freedom of Welch (1947) and Satterthwaite (1946); with one seed each it is the paired t test, which retrieval research
+finds as good as resampling (Smucker et al. 2007, Urbano et al. 2019).
 """
 
 from __future__ import annotations
@@ -40,13 +42,13 @@ def interval(scores: ArrayLike) -> tuple[float, float]:
     """The 95% interval of a ranker's mean, over topics and seeds.
 
     Args:
-        scores: [S, T], or [T] of one seed.
+        scores: [S, T], or [T] of one seed; masked where a seed did not test a topic.
 
     Returns:
         Its low and high end, within the range of the topics' scores; both the mean itself for a single topic.
     """
     values = _by_seed(scores)
-    topics = values.mean(axis=0)
+    topics = by_topic(values)
     low, high = _around(_estimate([topics], [[values]]))
     return max(low, float(topics.min())), min(high, float(topics.max()))
 
@@ -203,9 +205,18 @@ def _estimate(topics: Sequence[Scores], rankers: Sequence[Sequence[Scores]]) -> 
 def _differences(pairs: Sequence[tuple[ArrayLike, ArrayLike]]) -> tuple[list[Scores], list[list[Scores]]]:
     """[T] differences of each collection, and both rankers' [S, T] scores of each."""
     rankers = [[_by_seed(scores) for scores in several] for several in zip(*pairs, strict=True)]
-    return [one.mean(axis=0) - other.mean(axis=0) for one, other in zip(*rankers, strict=True)], rankers
+    topics = [by_topic(one) - by_topic(other) for one, other in zip(*rankers, strict=True)]
+    if any(np.ma.is_masked(scores) for several in rankers for scores in several):
+        return topics, [[one - other for one, other in zip(*rankers, strict=True)]]
+    return topics, rankers
+
+
+def by_topic(scores: Scores) -> Scores:
+    """[T] means over seeds, of [S, T] scores that may be masked."""
+    return np.asarray(scores.mean(axis=0), dtype=np.float64)
 
 
 def _by_seed(scores: ArrayLike) -> Scores:
     """The scores as [S, T]."""
-    return np.atleast_2d(np.asarray(scores, dtype=np.float64))
+    values: Scores = np.ma.asanyarray(scores) if np.ma.is_masked(scores) else np.asarray(scores, dtype=np.float64)
+    return np.atleast_2d(values)

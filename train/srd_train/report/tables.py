@@ -196,15 +196,24 @@ def _complete_runs(records: Sequence[Record]) -> tuple[list[Record], list[Proble
     wanted = {query_id for record in records for query_id in record["per_topic"]}
     complete: list[Record] = []
     problems = []
-    for (ranker, seed), several in grouped(records, itemgetter("ranker", "seed")).items():
+    rankers = grouped(records, itemgetter("ranker")).items()
+    apart = {ranker for ranker, several in rankers if _one_seed_a_fold(several)}
+    runs = grouped(records, lambda record: (record["ranker"], None if record["ranker"] in apart else record["seed"]))
+    for (ranker, seed), several in runs.items():
         missing = len(wanted) - len({query_id for record in several for query_id in record["per_topic"]})
         if not missing:
             complete += several
             continue
         why = f"{missing} of {len(wanted)} test topics have no scores (cells that failed or were not run); left out"
-        name = f"{records[0]['topic_set']['name']}, {ranker}, seed {seed}"
+        name = f"{records[0]['topic_set']['name']}, {ranker}" + ("" if seed is None else f", seed {seed}")
         problems.append(Problem(kind="incomplete", what=name, why=why))
     return complete, problems
+
+
+def _one_seed_a_fold(records: Sequence[Record]) -> bool:
+    """Whether each of a ranker's folds was run with a seed of its own."""
+    pairs = {(record.get("fold"), record["seed"]) for record in records}
+    return 1 < len(pairs) == len({fold for fold, _ in pairs}) == len({seed for _, seed in pairs})
 
 
 def _table(records: Sequence[Record], recipe: Recipe | None, wanted: str | None) -> ResultTable:
@@ -339,17 +348,26 @@ def _medians(records: Sequence[Record]) -> dict[str, float]:
 
 
 def _scores(records: Sequence[Record], measures: Sequence[str], topic_ids: Sequence[str]) -> dict[str, Scores]:
-    """Measure -> [S, T] scores, in the order of `topic_ids`."""
+    """Measure -> [S, T] scores, in the order of `topic_ids`; masked where each fold has its seed."""
     by_seed: dict[int, dict[str, Mapping[str, float]]] = {}
     for record in records:
         by_seed.setdefault(record["seed"], {}).update(record["per_topic"])
-    several = [[per_topic[topic] for topic in topic_ids] for _, per_topic in sorted(by_seed.items())]
-    return {name: np.array([[values[name] for values in of_seed] for of_seed in several]) for name in measures}
+    several = [[per_topic.get(topic, {}) for topic in topic_ids] for _, per_topic in sorted(by_seed.items())]
+    return {name: _maskable([[values.get(name) for values in of_seed] for of_seed in several]) for name in measures}
+
+
+def _maskable(values: Sequence[Sequence[float | None]]) -> Scores:
+    """The values as an array, masked where there is none."""
+    nowhere = [[value is None for value in of_seed] for of_seed in values]
+    array = np.array(values, dtype=np.float64)
+    return np.ma.array(array, mask=nowhere) if np.any(nowhere) else array
 
 
 def _spread(by_seed: Scores) -> float | None:
-    """Standard deviation (n - 1) of the seeds' means."""
-    return float(np.std([values.mean() for values in by_seed], ddof=1)) if len(by_seed) > 1 else None
+    """Standard deviation (n - 1) of the seeds' means; None where these are of other topics, too."""
+    if len(by_seed) == 1 or np.ma.is_masked(by_seed):
+        return None
+    return float(np.std([values.mean() for values in by_seed], ddof=1))
 
 
 def _ranges(numbers: Sequence[int]) -> str:

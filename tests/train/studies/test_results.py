@@ -283,7 +283,7 @@ def test_attacks_are_found(docs: Path, study: Srd, attack: Callable[[Path], obje
 def test_commits_are_of_the_history_or_their_page_is_listed(docs: Path) -> None:
     committed(docs.parent)
     (fault,) = check.faults(docs)
-    assert "docs/results/smoke.md names commit" in fault
+    assert "results/smoke.parquet names commit" in fault
     assert "which the history lacks" in fault
     changed(docs / "results.md", "<!-- stale: -->", "<!-- stale: smoke -->")
     assert check.faults(docs) == []

@@ -12,7 +12,6 @@ worth       RECIPE; TOPICS; ROWS                     a table: as many lists of t
 costs       FILE, then lines RECIPE; TOPICS; ROW     a picture of gains over a row against the time of training
 sizes       FILE, then a line RECIPE[; ROW]...       a picture of scores by training queries, without these rows
 decision    RECIPE; TOPICS; ROW; ORDER; MMR          the last three columns of the table below, a line a row
-published   all                                      every figure of a paper, less the reference's, beside ours
 table       RECIPE; TOPICS                           a short table
 pages       all                                      the list of all pages
 """
@@ -37,14 +36,15 @@ STALE = re.compile(r"<!-- stale:(.*?)-->", re.DOTALL)
 
 def compare(lines: Lines, stored: Stored) -> str:
     """Sentences."""
-    return "\n".join(f"- {sentence(stored.compared(*line))}" for line in lines)
+    each = [stored.compared(*line) for line in lines]
+    return "\n".join(f"- {sentence(one, stored.page(one.recipe))}" for one in each)
 
 
-def sentence(one: Compared) -> str:
-    """Two rows compared, in the words that their tests allow."""
+def sentence(one: Compared, page: str) -> str:
+    """Two rows compared, in the words that their tests allow; the page shows their table."""
     first, second = (f"`{name}`" for name in one.rows)
     figures = f"{one.means[0]:.3f} and {one.means[1]:.3f}, {_difference(one)}"
-    where = f"{one.topics}, [{one.recipe}](results/{one.recipe}.md)"
+    where = f"{one.topics}, [{one.recipe}](results/{page})"
     verb = {
         "above": f"{first} is above {second}",
         "below": f"{first} is below {second}",
@@ -99,26 +99,6 @@ def _cells(line: str) -> list[str]:
     return line.strip("| ").split(" | ")
 
 
-def published(lines: Lines, stored: Stored) -> str:
-    """Papers' differences beside ours; all that is said of reproduction."""
-    rows = []
-    for recipe, topics, name, reference, figure, _ in stored.published():
-        one = stored.compared(recipe, topics, name, reference)
-        low, high = one.interval
-        inside = f"not tested: {one.few}" if one.few else "yes" if low <= figure <= high else "no"
-        rows.append(
-            [
-                f"[{recipe}](results/{recipe}.md)",
-                f"`{name}` less `{reference}`",
-                f"{figure:+.4f}",
-                _difference(one),
-                inside,
-            ]
-        )
-    heads = ("page", "rows", "published", "ours [95% interval]", "our interval holds it")
-    return markdown(heads, rows, words=2)
-
-
 def table(lines: Lines, stored: Stored) -> str:
     """The rows of a topic set in six columns."""
     parts = []
@@ -140,10 +120,12 @@ def table(lines: Lines, stored: Stored) -> str:
 def pages(stored: Stored, stale: Sequence[str] = ()) -> str:
     """All pages of results by their titles, and the scores that lie beside them."""
     rows = []
-    for path in sorted(stored.folder.glob("*.md")):
-        title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-        scores = f"[scores](results/{path.stem}.parquet)" + (" (stale)" if path.stem in stale else "")
-        rows.append([f"[{path.stem}](results/{path.name})", title, scores])
+    for recipe in stored.recipes:
+        title, page = stored.recipe(recipe).title, stored.page(recipe)
+        if page == f"{recipe}.md":
+            title = (stored.folder / page).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        scores = f"[scores](results/{recipe}.parquet)" + (" (stale)" if recipe in stale else "")
+        rows.append([f"[{recipe}](results/{page})", title, scores])
     return markdown(("page", "what", "scores"), rows, words=3)
 
 
@@ -160,7 +142,6 @@ FIELDS = {
     "compare": (4, 5),
     "gains": (5, 6),
     "decision": (5,),
-    "published": (1,),
     "table": (2,),
     "reach": (3,),
     "worth": (3,),
@@ -169,7 +150,6 @@ FIELDS = {
 KINDS: Mapping[str, Callable[[Lines, Stored], str]] = {
     "compare": compare,
     "gains": gains,
-    "published": published,
     "table": table,
     "reach": reach,
     "worth": worth,
@@ -185,7 +165,8 @@ def remade(text: str, path: Path, stored: Stored, folder: str = "") -> str:
         stored: the scores.
         folder: of the documentation, as the page's links name it.
     """
-    name = path.stem if path.parent == stored.folder else ""
+    beside = path.parent == stored.folder
+    name = path.stem if beside else ""
     if name in stored.recipes and f"<!-- {name}: begin -->" not in text:
         title = stored.recipe(name).title
         text = f"# {title}\n\n<!-- {name}: begin -->\n<!-- {name}: end -->\n"
@@ -202,7 +183,7 @@ def remade(text: str, path: Path, stored: Stored, folder: str = "") -> str:
             if kind == "decision":
                 new = decision(lines, stored, found[3])
             else:
-                new = KINDS[kind](lines, stored).replace("](", f"]({folder}")
+                new = KINDS[kind](lines, stored).replace("](results/", "](" if beside else f"]({folder}results/")
         else:
             raise ValueError(f"{path.name}: no part is called {kind!r}; expected one of {', '.join(FIELDS)}")
         return f"<!-- {kind}:{found[0][len(kind) + 6]}{words}-->\n{new}\n<!-- end -->"

@@ -122,11 +122,12 @@ def _prose(docs: Path, stored: Stored) -> Iterator[str]:
 
 def _files(stored: Stored) -> Iterator[str]:
     """Pages without scores, scores without a page, and too many bytes."""
-    names = {path.stem for path in stored.folder.glob("*.md")}
-    for name in sorted(names - set(stored.recipes)):
-        yield f"results/{name}.md has no scores beside it: `srd benchmark {name} --scores docs/results/{name}.parquet`"
-    for name in sorted(set(stored.recipes) - names):
-        yield f"results/{name}.parquet has no page beside it"
+    names = {path.name for path in stored.folder.glob("*.md")}
+    own = {name: stored.page(name) for name in stored.recipes}
+    for name in sorted(names - set(own.values())):
+        recipe = name.removesuffix(".md")
+        yield f"results/{name} has no scores beside it: `srd benchmark {recipe} --scores docs/results/{recipe}.parquet`"
+    yield from (f"results/{name}.parquet has no page beside it" for name, page in own.items() if page not in names)
     size = sum(path.stat().st_size for path in stored.folder.glob("*.parquet"))
     if size > MOST_BYTES:
         yield f"the scores of all pages take {size:,} bytes; expected at most {MOST_BYTES:,}"
@@ -139,17 +140,19 @@ def _commits(docs: Path, stored: Stored) -> Iterator[str]:
         return
     results = docs / "results.md"
     stale = stale_pages(results.read_text(encoding="utf-8")) if results.is_file() else []
+    remedy = "run it again, or list it as stale on results.md"
     for path in pages(docs):
-        name = path.stem
-        named = set(_COMMIT.findall(path.read_text(encoding="utf-8")))
-        if path.parent == stored.folder and name in stored.recipes:
-            named |= {commit.partition("+")[0] for commit in stored.commits(name)}
-        lost = sorted(named - history)
+        text = path.read_text(encoding="utf-8")
+        text = MARKED.sub(lambda part: "" if part[1] in stored.recipes else part[0], text)
+        yield from (
+            f"{path.relative_to(docs.parent)} names commit {lost}, which the history lacks; {remedy}"
+            for lost in sorted(set(_COMMIT.findall(text)) - history)[:1]
+        )
+    for name in stored.recipes:
+        lost = sorted({commit.partition("+")[0] for commit in stored.commits(name)} - history)
         if lost and name not in stale:
-            where = path.relative_to(docs.parent)
-            remedy = "run it again, or list it as stale on results.md"
-            yield f"{where} names commit {lost[0]}, which the history lacks; {remedy}"
-        if not lost and name in stale and path.parent == stored.folder:
+            yield f"results/{name}.parquet names commit {lost[0]}, which the history lacks; {remedy}"
+        if not lost and name in stale:
             yield f"results.md lists {name} as stale, whose commits are all in the history"
     yield from (
         f"results.md lists {name} as stale, which has no scores" for name in stale if name not in stored.recipes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,6 +103,12 @@ class Stored:
         """Those with scores."""
         return sorted(path.stem for path in self.folder.glob("*.parquet"))
 
+    def page(self, recipe: str) -> str:
+        """File name of the page that holds a recipe's part: one called like it, unless another has its mark."""
+        mark = f"<!-- {recipe}: begin -->"
+        marked = (path for path in sorted(self.folder.glob("*.md")) if mark in path.read_text(encoding="utf-8"))
+        return next((path.name for path in marked), f"{recipe}.md")
+
     def recipe(self, name: str) -> Recipe:
         """The recipe of stored scores."""
         self.tables(name)
@@ -174,19 +180,6 @@ class Stored:
         if but not in [row.ranker for row in rows]:
             raise unknown(f"row of {topics}", but, [row.ranker for row in rows])
         return [row for row in rows if row.ranker != but]
-
-    def published(self) -> Iterator[tuple[str, str, str, str, float, str]]:
-        """Recipe, topics, row, reference, a paper's difference of both, and where it stands."""
-        for recipe in self.recipes:
-            for table in self.tables(recipe):
-                shown = [row.ranker for row in table.competitors if row.ranker in table.published]
-                reference = next(
-                    (one for one in (table.reference, table.second_reference, *shown) if one in shown), None
-                )
-                for name in shown:
-                    if reference is not None and name != reference:
-                        figure = table.published[name] - table.published[reference]
-                        yield recipe, table.topics, name, reference, figure, table.published_source
 
     def _sets(self, recipe: str, topics: str) -> list[ResultTable]:
         """The tables of a topic set or macro-average."""

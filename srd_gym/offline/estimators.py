@@ -30,6 +30,8 @@ from srd_gym.offline.policy import EpsilonPolicy
 from srd_gym.protocols import Ranker
 
 ESTIMATORS = ("ips", "snips", "item-position", "cascade-dr", "pseudo-inverse")
+FEWEST_EFFECTIVE = 100
+"""Effective episodes below which an estimate is one of few lists, and has no interval."""
 _MANY_POSITIONS = 50
 """Positions above which `pseudo-inverse`, whose matrix grows with their square, must be asked for."""
 _SHRINKAGE = 4.0
@@ -44,11 +46,11 @@ class Estimate:
     """One of `ESTIMATORS`."""
     value: float
     """Clicks on a list."""
-    low: float
-    """Lower end of the interval (percentiles of the bootstrap over episodes), too narrow where few episodes are
-    `effective` (below 100, say) or the log does not support the ranker (`unsupported`)."""
-    high: float
-    """Upper end."""
+    low: float | None
+    """Lower end of the interval (percentiles of the bootstrap over episodes); None below `FEWEST_EFFECTIVE`, where it
+    would be too narrow, as it is where the log does not support the ranker (`unsupported`)."""
+    high: float | None
+    """Upper end, or None."""
     effective: float
     """Effective sample size (sum of weights)^2 / sum of their squares; of estimators with a weight for each rank the
     smallest of them."""
@@ -113,15 +115,15 @@ def evaluate_offline(
         if name == "snips":
             value[0] /= max(value[1], np.finfo(float).tiny)
             spread = spread / np.maximum(spread[:, 1:], np.finfo(float).tiny)
-        low, high = np.percentile(spread[:, 0], tails).tolist()
         squares = np.square(weights[name]).sum(axis=0)
-        effective = np.square(weights[name].sum(axis=0)) / np.where(squares > 0, squares, np.inf)
+        effective = (np.square(weights[name].sum(axis=0)) / np.where(squares > 0, squares, np.inf)).min()
+        low, high = np.percentile(spread[:, 0], tails).tolist() if effective >= FEWEST_EFFECTIVE else (None, None)
         out[name] = Estimate(
             estimator=name,
             value=float(value[0]),
             low=low,
             high=high,
-            effective=float(effective.min()),
+            effective=float(effective),
             mean_weight=float(weights[name].mean(axis=0).min()),
         )
     return out

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,16 @@ from srd_gym.core.users import Clicks
 from srd_gym.data import load_topics
 from srd_gym.dtypes import ScoreArray
 from srd_gym.measures import evaluate
-from srd_gym.offline import EpsilonPolicy, evaluate_offline, logged_parts
+from srd_gym.offline import EpsilonPolicy, Estimate, evaluate_offline, logged_parts
 from srd_gym.offline.log import orders_of
 from srd_gym.protocols import Ranker
 from srd_gym.topic import TopicSet
 from srd_train.report.markup import markdown, with_parts, write_text
 
 PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("clicks.md", "environments.md")]
-LOGS, EPISODES, DEPTH, DOCUMENTS = 200, 2_000, 3, 6
+LOGS, EPISODES = 200, 2_000
+LISTS = {"3 of 6, 0.5": (3, 6, 0.5), "10 of 15, 0.1": (10, 15, 0.1)}
+"""Logged lists: their depth, the documents of a topic, and epsilon."""
 USERS = {"cascade": Clicks(attraction=0.7), "pbm": Clicks(model="pbm", attraction=0.7)}
 
 
@@ -39,21 +42,23 @@ def expected_clicks(users: Clicks, topics: TopicSet, ranker: Ranker, depth: int)
 
 
 def coverage() -> Iterator[tuple[Any, ...]]:
-    """How estimates of MMR from logs of the retrieval order fare: bias, spread and coverage over all logs."""
-    topics = TopicSet([topic.take(range(DOCUMENTS)) for topic in load_topics("synthetic:serp:40")], name="first six")
+    """How estimates of MMR from logs of the retrieval order fare: bias, spread, and intervals that hold the truth."""
     logger, ranker = make_ranker("retrieval-order"), make_ranker("mmr")
-    for name, users in USERS.items():
-        truth = float(expected_clicks(users, topics, ranker, DEPTH).mean())
-        estimates: dict[str, list[tuple[float, bool]]] = {}
+    for (lists, (depth, documents, epsilon)), (name, users) in product(LISTS.items(), USERS.items()):
+        topics = TopicSet([topic.take(range(documents)) for topic in load_topics("synthetic:serp:40")], name="first")
+        truth = float(expected_clicks(users, topics, ranker, depth).mean())
+        estimates: dict[str, list[Estimate]] = {}
         for seed in range(LOGS):
-            how: dict[str, Any] = {"depth": DEPTH, "episodes": EPISODES, "seed": seed}
-            log = next(logged_parts(logger, topics, users, EpsilonPolicy(0.5), **how))()
+            how: dict[str, Any] = {"depth": depth, "episodes": EPISODES, "seed": seed}
+            log = next(logged_parts(logger, topics, users, EpsilonPolicy(epsilon), **how))()
             for each in evaluate_offline(log, ranker, resamples=200, seed=seed).values():
-                estimates.setdefault(each.estimator, []).append((each.value, each.low <= truth <= each.high))
+                estimates.setdefault(each.estimator, []).append(each)
         for estimator, found in estimates.items():
-            values, covered = np.array(found).T
-            shown = (f"{values.mean() - truth:+.4f}", f"{values.std(ddof=1):.4f}", f"{100 * covered.mean():.1f}")
-            yield name, f"{truth:.4f}", estimator, *shown
+            values = np.array([each.value for each in found])
+            given = [each.low <= truth <= each.high for each in found if each.low is not None and each.high is not None]
+            covered = f"{100 * np.mean(given):.1f}" if given else "-"
+            shown = (f"{values.mean() - truth:+.4f}", f"{values.std(ddof=1):.4f}", f"{100 * len(given) / LOGS:.0f}")
+            yield lists, name, f"{truth:.4f}", estimator, *shown, covered
 
 
 def returns() -> Iterator[tuple[str, ...]]:
@@ -85,7 +90,10 @@ def facts() -> Iterator[tuple[str, ...]]:
 
 
 TABLES: dict[str, tuple[tuple[str, ...], Callable[[], Iterator[tuple[Any, ...]]]]] = {
-    "coverage": (("users", "true clicks", "estimator", "bias", "standard deviation", "covered, %"), coverage),
+    "coverage": (
+        ("lists", "users", "true clicks", "estimator", "bias", "standard deviation", "given, %", "covered, %"),
+        coverage,
+    ),
     "returns": (
         ("ranker", "alpha_nDCG@10", "cascade, clicks", "cascade, reciprocal rank", "DBN, clicks", "PBM, clicks"),
         returns,

@@ -11,6 +11,7 @@ from made_results import record, table_of, write_records
 from srd_train.report.markup import columns, markdown, with_parts, write_page
 from srd_train.report.page import Report, report
 from srd_train.report.results import read_results
+from srd_train.report.tables import complete_tables
 
 
 @pytest.fixture
@@ -67,3 +68,42 @@ def test_a_page_with_marks_keeps_its_text_and_one_without_is_kept(tmp_path: Path
     with pytest.raises(ValueError, match="has no marks <!-- smoke: begin -->"):
         write_page(page, "smoke", "Whole", "| new |")
     assert page.read_text() == "Mine.\n"
+
+
+def of_folds(ranker: str, mean: float, folds: int, **changes: object) -> list[dict[str, object]]:
+    """Records of a ranker that was trained once on each fold, with its own seed and two test topics."""
+    learned = {"measure": "alpha_nDCG@5", "records": []}
+    return [
+        record(
+            ranker,
+            **{
+                "cell": f"made.{ranker}.{fold}",
+                "fold": fold,
+                "seed": fold + 6,
+                "per_topic": {f"q{fold}{i}": {"alpha_nDCG@5": mean + 0.1 * i + 0.01 * fold * fold} for i in range(2)},
+                "history": learned,
+            }
+            | changes,
+        )
+        for fold in range(1, folds + 1)
+    ]
+
+
+def test_folds_with_a_seed_each_are_one_row_in_all_forms(tmp_path: Path) -> None:
+    records = of_folds("daletor", 0.3, 5) + of_folds("mmr", 0.2, 5, history=None, seed=0)
+    table = table_of(records)
+    row = next(row for row in table.rows if row.ranker == "daletor")
+    assert (row.seeds, row.too_few_seeds, table.tested) == ((7, 8, 9, 10, 11), False, 10)
+    assert row.means["alpha_nDCG@5"] == pytest.approx(0.35 + 0.01 * 11)
+    assert row.seed_spread["alpha_nDCG@5"] is None, "folds differ in their topics, too"
+    assert row.p_value is not None
+    assert row.wins_ties_losses == (10, 0, 0)
+    write_records(tmp_path / "results", records)
+    assert all("daletor" in form for form in forms(report(tmp_path / "results")))
+
+
+def test_a_fold_that_is_missing_leaves_the_row_out() -> None:
+    records = of_folds("daletor", 0.3, 4) + of_folds("mmr", 0.2, 5, history=None, seed=0)
+    (table,), (problem,) = complete_tables(records)
+    assert [row.ranker for row in table.rows] == ["mmr"]
+    assert str(problem).startswith("made, daletor: 2 of 10 test topics have no scores")

@@ -11,14 +11,12 @@ import tyro
 from srd_agents.own_code import import_own
 from srd_gym.data import load_topics
 from srd_gym.offline import Log, evaluate_offline, read_log
-from srd_gym.offline.estimators import ESTIMATORS, unsupported
+from srd_gym.offline.estimators import ESTIMATORS, FEWEST_EFFECTIVE, unsupported
 from srd_gym.protocols import Ranker
 from srd_train.commands.console import Output
 from srd_train.commands.options import File
 from srd_train.serving.models import load_with_options
 
-_FEW = 100
-"""Effective episodes below which an estimate is one of few lists, and has no interval."""
 _UNSUPPORTED = 0.01
 """Share of a ranker's places without support above which no estimate of it has an interval."""
 
@@ -119,11 +117,9 @@ class Ope:
                 f"notice: {name}: no support for {100 * missing:.1f}% of its places (topic, rank, document); "
                 "explore more, log more episodes, or log a ranker closer to it"
             )
-        weak = [each for each in ESTIMATORS if each in found and found[each].effective < _FEW]
+        weak = [each for each in ESTIMATORS if each in found and found[each].low is None]
         if weak:
-            output.notice(f"notice: {name}: fewer than {_FEW} effective episodes: {', '.join(weak)}")
-        none = found.keys() if missing > _UNSUPPORTED else weak
-        estimates = [
-            asdict(each) | ({"low": None, "high": None} if each.estimator in none else {}) for each in found.values()
-        ]
+            output.notice(f"notice: {name}: fewer than {FEWEST_EFFECTIVE} effective episodes: {', '.join(weak)}")
+        without = {"low": None, "high": None} if missing > _UNSUPPORTED else {}
+        estimates = [asdict(each) | without for each in found.values()]
         return {"ranker": name, "unsupported": missing, "estimates": estimates}

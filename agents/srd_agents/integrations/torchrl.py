@@ -1,6 +1,6 @@
-"""TorchRL: the selection task as an environment whose episodes stay on one device.
+"""TorchRL: the selection and the scoring task as environments whose episodes stay on one device.
 
-Shapes: B episodes, N candidates, K horizon, F vector width.
+Shapes: B episodes, N candidates, K horizon, F vector width, A scores.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from srd_agents.integrations import library
-from srd_agents.simulators import SelectionSimulator, SelectionState
+from srd_agents.simulators import ScoringSimulator, SelectionSimulator, SelectionState
 from srd_gym.checks import check_integer, check_option
 
 with library("torchrl", "torchrl"):
@@ -109,3 +109,90 @@ class SelectionEnv(EnvBase):
         ended = done[:, None]
         found = {**seen, **self._vectors, "done": ended, "terminated": ended}
         return TensorDict(found, self.batch_size, device=self.device)
+
+
+class ScoringEnv(EnvBase):
+    """`scoring_v0` for TorchRL, natively: B lists of a `ScoringSimulator` on its device; an episode is one step.
+
+    The documents of a list are a group of N agents. Observations: ("documents", "observation") [B, N, 2 F] float32, the
+    query's vector and the document's own; ("documents", "action_mask") [B, N, A] bool, for padding the score 0 alone;
+    "state" [B, (1 + N) F] float32, what centralised training sees; "topic" [B] int64. Actions: ("documents", "action")
+    [B, N] int64, scores. The reward [B, 1] is that of the list, shared by all.
+
+    Each list's topic is drawn from all, uniformly; a "topic" that `reset` is given is scored.
+
+    Args:
+        simulator: what is stepped.
+        num_envs: B.
+        seed: of topics.
+
+    Raises:
+        ValueError: fewer than one list, or topics without vectors.
+    """
+
+    batch_locked = True
+
+    def __init__(self, simulator: ScoringSimulator, num_envs: int, *, seed: int = 0) -> None:
+        check_integer("num_envs", num_envs, 1)
+        topics, place = simulator.topics, simulator.topics.device
+        super().__init__(device=place, batch_size=torch.Size([num_envs]))
+        self.simulator = simulator
+        self._generator = torch.Generator(place)
+        self._set_seed(seed)
+        b, n, a, width = num_envs, topics.max_candidates, simulator.n_scores, topics.documents.shape[2]
+        # Padding may only score 0.
+        self._masks = topics.present[:, :n, None] | (torch.arange(a, device=place) == 0)
+        agents = {
+            "observation": Unbounded(shape=(b, n, 2 * width), device=place),
+            "action_mask": Binary(a, shape=(b, n, a), dtype=torch.bool, device=place),
+        }
+        self.observation_spec = Composite(
+            {
+                "topic": Categorical(len(topics), shape=(b,), device=place),
+                "state": Unbounded(shape=(b, (1 + n) * width), device=place),
+                "documents": Composite(agents, shape=(b, n), device=place),
+            },
+            shape=(b,),
+            device=place,
+        )
+        scores = Composite({"action": Categorical(a, shape=(b, n), device=place)}, shape=(b, n), device=place)
+        self.action_spec = Composite({"documents": scores}, shape=(b,), device=place)
+        self.reward_spec = Unbounded(shape=(b, 1), dtype=simulator.dtype, device=place)
+        self.done_spec = Binary(1, shape=(b, 1), dtype=torch.bool, device=place)
+        self._topic: Tensor | None = None
+
+    def _set_seed(self, seed: int | None) -> None:
+        self._generator.manual_seed(0 if seed is None else seed)
+
+    def _reset(self, tensordict: TensorDictBase | None = None, **_options: Any) -> TensorDictBase:
+        which = None if tensordict is None else tensordict.get("_reset", None)
+        topic = None if tensordict is None or which is not None else tensordict.get("topic", None)
+        if topic is None:
+            most = len(self.simulator.topics)
+            topic = torch.randint(most, self.batch_size, generator=self._generator, device=self.device)
+        self._topic = topic if which is None or self._topic is None else torch.where(which.view(-1), topic, self._topic)
+        return self._seen(self._topic, done=False)
+
+    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        if self._topic is None:
+            raise RuntimeError("the environment has not begun: call reset")
+        reward = self.simulator.step(self._topic, tensordict["documents", "action"])
+        return self._seen(self._topic, done=True).set("reward", reward[:, None])
+
+    def _seen(self, topic: Tensor, *, done: bool) -> TensorDictBase:
+        """The observation of these topics."""
+        topics, batch = self.simulator.topics, self.batch_size
+        query, documents = topics.queries[topic], topics.documents[topic]
+        agents = {
+            "observation": torch.cat([query[:, None].expand_as(documents), documents], 2),
+            "action_mask": self._masks[topic],
+        }
+        ended = torch.full((*batch, 1), done, device=self.device)
+        found = {
+            "topic": topic,
+            "state": torch.cat([query[:, None], documents], 1).flatten(1),
+            "documents": TensorDict(agents, documents.shape[:2], device=self.device),
+            "done": ended,
+            "terminated": ended,
+        }
+        return TensorDict(found, batch, device=self.device)

@@ -50,6 +50,7 @@ class ScoringSimulator:
                 "srd_gym.core.ScoringCore"
             )
         self.n_scores, self.depth, self.reward_name = core.n_scores, core.depth, core.reward_name
+        self.dtype = dtype
         self._paid = [MeasureTensors(bound, self.topics, dtype) for bound in core.paid_measures]
 
     def rank(self, topic: Tensor, scores: Tensor) -> Tensor:

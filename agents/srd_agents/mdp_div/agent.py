@@ -87,7 +87,7 @@ class PolicyLearner(PolicyGradient[C]):
     def _draft(self, inputs: Inputs, rollouts: int) -> Steps:
         return Steps(self._acts(), in_numpy(inputs), rollouts)
 
-    def _tensor_draft(self, inputs: Inputs, rollouts: int) -> TensorSteps:
+    def _tensor_draft(self, inputs: Inputs, rollouts: int, alone: bool | torch.Tensor) -> TensorSteps:
         return TensorSteps(self._network, inputs, rollouts)
 
     def _logits(self, inputs: Inputs, actions: IntArray) -> torch.Tensor:

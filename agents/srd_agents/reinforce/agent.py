@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_agents.networks.policy import acting
 from srd_agents.reinforce.config import ReinforceConfig
-from srd_agents.reinforce.learner import PolicyGradient
+from srd_agents.reinforce.many import ManySeeds
 from srd_agents.reinforce.network import RelationsAndDirections, Standing, directions_of, standing, tensor_standing
 from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs, TensorsOfSet, inputs_together
 from srd_agents.relational.decoding import Draft, rankings_of
@@ -34,7 +34,7 @@ _NUMBERS_ON_DEVICE = 1 << 27
 """The same where episodes stay on a device: learning then takes about 4 GiB of it."""
 
 
-class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
+class Reinforce(ManySeeds[ReinforceConfig], Stepwise):
     """A policy of relations and directions, trained by REINFORCE with the leave-one-out baseline (Kool et al. 2019).
 
     Relations say what every embedding space says: retrieval rank and score, cosines, neighbours, standardised within
@@ -52,12 +52,11 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
     _set_inputs: InputsOfSet
     _on_device: TensorsOfSet
     _acting: RelationsAndDirections
-    _alone: bool = False
-    _mean: dict[str, NDArray[Any]] | None = None
+    _mean: dict[str, torch.Tensor] | None = None
     _updates: int = 0
     _updates_an_epoch: int = 1
     _policy: RelationsAndDirections | None = None
-    only_training: ClassVar[tuple[str, ...]] = (*PolicyGradient.only_training, "_set_inputs", "_on_device", "_acting")
+    only_training: ClassVar[tuple[str, ...]] = (*ManySeeds.only_training, "_set_inputs", "_on_device", "_acting")
 
     def check_topics(self, topics: Sequence[Topic]) -> None:
         """Refuse to rank untrained; a policy of relations alone takes vectors of any width.
@@ -92,7 +91,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
         self._mean = self._policy = None
 
     def _weights(self) -> dict[str, NDArray[Any]]:
-        return {**super()._weights(), **{name: array.copy() for name, array in (self._mean or {}).items()}}
+        return {**super()._weights(), **{name: to_array(part) for name, part in (self._mean or {}).items()}}
 
     def _set_weights(self, weights: Weights) -> None:
         super()._set_weights(weights)
@@ -130,24 +129,27 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
         self._mean = self._parameters() if self.config.ema_decay else None
         self._updates, self._updates_an_epoch = 0, -(-len(topics) // self.config.batch_topics)
 
-    def _parameters(self) -> dict[str, NDArray[Any]]:
+    def _parameters(self) -> dict[str, torch.Tensor]:
         """Copies of what is learned, without what is fixed or chosen."""
-        return {name: to_array(parameter) for name, parameter in self._network.named_parameters()}
+        return {name: parameter.detach().clone() for name, parameter in self._network.named_parameters()}
 
-    def _update(self, batch: IntArray) -> Mapping[str, float]:
+    def _begin_update(self) -> None:
         self._policy = None
         if self._simulator is None:
             self._acting = acting(self._network)
         self._alone = self.config.parts == "both" and self._generator.random() < self.config.relations_only
         for group in self._optimizer.param_groups:
             group["lr"] = self.config.learning_rate * self._step_size()
-        figures = super()._update(batch)
+
+    def _learns(self, parameter: str) -> bool:
+        return not (self._alone and parameter.startswith("directions."))
+
+    def _end_update(self) -> None:
         self._updates += 1
         if self._mean is not None:
-            keep = np.float32(min(self.config.ema_decay, 1 - 1 / self._updates))
-            for name, array in self._parameters().items():
-                self._mean[name] = keep * self._mean[name] + (1 - keep) * array
-        return figures
+            keep = float(np.float32(min(self.config.ema_decay, 1 - 1 / self._updates)))
+            for name, parameter in self._network.named_parameters():
+                self._mean[name] = keep * self._mean[name] + (1 - keep) * parameter.detach()
 
     def _parts(self, batch: IntArray) -> Sequence[IntArray]:
         """Topics of similar size, whose episodes are padded to each other."""
@@ -161,8 +163,8 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
     def _draft(self, inputs: PolicyInputs, rollouts: int) -> Draft:
         return standing(self._acting, inputs, rollouts, alone=self._alone)
 
-    def _tensor_draft(self, inputs: PolicyInputs, rollouts: int) -> Standing[torch.Tensor]:
-        return tensor_standing(self._network, inputs, rollouts, alone=self._alone)
+    def _tensor_draft(self, inputs: PolicyInputs, rollouts: int, alone: bool | torch.Tensor) -> Standing[torch.Tensor]:
+        return tensor_standing(self._network, inputs, rollouts, alone=alone)
 
     def _logits(self, inputs: PolicyInputs, actions: IntArray) -> torch.Tensor:
         return self._network.logits(inputs, actions, alone=self._alone)
@@ -179,7 +181,6 @@ class Reinforce(PolicyGradient[ReinforceConfig], Stepwise):
 
     def _restore_training(self, state: Tree) -> None:
         super()._restore_training(state)
-        weights = self._weights()
+        self._mean = self._parameters() if self.config.ema_decay else None
         load_module(self._network, state["network"], "network in training")
-        self._mean = {name: weights[name] for name in self._parameters()} if self.config.ema_decay else None
         self._updates = state["updates"]

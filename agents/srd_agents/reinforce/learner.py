@@ -55,7 +55,9 @@ class PolicyGradient(NetworkLearner[C]):
     """Where episodes stay on the device; None: they are rolled out in numpy."""
     _many: bool = False
     """Whether several seeds learn at once, which takes episodes in tensors."""
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_simulator")
+    _alone: bool = False
+    """Whether one part of the policy acts and learns without the others in this update."""
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_simulator", "_many")
 
     def _parts(self, batch: IntArray) -> Sequence[IntArray]:
         """The batch in parts that are rolled out and learned from one by one."""
@@ -74,8 +76,8 @@ class PolicyGradient(NetworkLearner[C]):
         """The policy's logits at all ranks of rankings [B, R, T] of them, with gradients: [B, R, T, N]."""
 
     @abstractmethod
-    def _tensor_draft(self, inputs: Any, rollouts: int) -> TensorDraft:
-        """Empty rankings of them as tensors on the device, whose scores have gradients."""
+    def _tensor_draft(self, inputs: Any, rollouts: int, alone: bool | Tensor) -> TensorDraft:
+        """Empty rankings of them as tensors on the device, whose scores have gradients; `alone` as `_alone`."""
 
     @abstractmethod
     def _begin_with(self, topics: TopicSet, seed: int) -> None:
@@ -147,7 +149,7 @@ class PolicyGradient(NetworkLearner[C]):
         topic, drawn, user = moved(batch), moved(levels), None if users is None else moved(users)
 
         def play(actions: Tensor | None = None) -> OnePass:
-            draft = self._tensor_draft(inputs, rollouts)
+            draft = self._tensor_draft(inputs, rollouts, self._alone)
             return one_pass(draft, simulator, topic, drawn, user, actions, width=width)
 
         with torch.set_grad_enabled(whole):
@@ -173,7 +175,18 @@ class PolicyGradient(NetworkLearner[C]):
         """Ranks that episodes of these topics fill."""
         return self._rollouts * int(np.minimum(self._core.arrays.n_candidates[batch], self._core.horizon).sum())
 
+    def _begin_update(self) -> None:
+        """Set what the update goes by, such as the learning rate; nothing, unless a learner does."""
+
+    def _learns(self, parameter: str) -> bool:
+        """Whether the update that has begun changes this parameter."""
+        return True
+
+    def _end_update(self) -> None:
+        """Follow the new weights; nothing, unless a learner does."""
+
     def _update(self, batch: IntArray) -> Mapping[str, float]:
+        self._begin_update()
         how: Any = self.config
         parts = self._parts(batch)
         played = [self._played(part, whole=len(parts) == 1) for part in parts]
@@ -188,6 +201,7 @@ class PolicyGradient(NetworkLearner[C]):
             totals.append((loss.detach(), spread))
         norm = torch.nn.utils.clip_grad_norm_(self._network.parameters(), how.max_grad_norm)
         self._optimizer.step()
+        self._end_update()
         loss, spread = (torch.stack(values).double().sum() for values in zip(*totals, strict=True))
         paid = torch.stack([each.rewards.sum().double() for each in played]).sum()
         return self._told({

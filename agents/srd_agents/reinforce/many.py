@@ -138,9 +138,11 @@ class _Loss(nn.Module):
         self.network = learner._network
         self._learner, self._width = learner, width
 
-    def forward(self, inputs: Any, topic: Tensor, levels: Tensor, users: Tensor | None, filled: Tensor) -> Any:
+    def forward(
+        self, inputs: Any, topic: Tensor, levels: Tensor, users: Tensor | None, filled: Tensor, alone: Tensor
+    ) -> Any:
         learner, how = self._learner, self._learner.config
-        draft = learner._tensor_draft(inputs, how.rollouts)
+        draft = learner._tensor_draft(inputs, how.rollouts, alone)
         played = one_pass(draft, learner._simulator, topic, levels, users, width=self._width)
         (worth,) = worths_of([played], how.rollouts, filled)
         loss, spread = policy_loss(
@@ -155,17 +157,18 @@ class _Together:
     def __init__(self, learners: Sequence[Any]) -> None:
         self._learners = learners
         stacked, self._buffers = stack_module_state([each._network for each in learners])
-        self._parameters = {name: nn.Parameter(part.detach()) for name, part in stacked.items()}
-        for index, each in enumerate(learners):
-            for name, parameter in each._network.named_parameters():
-                parameter.data = self._parameters[name].data[index]
-        rate = learners[0].config.learning_rate
-        self._optimizer = torch.optim.Adam(self._parameters.values(), lr=rate, fused=True)
+        self._stacked = {name: part.detach() for name, part in stacked.items()}
+        self._named = [dict(each._network.named_parameters()) for each in learners]
+        for index, named in enumerate(self._named):
+            for name, parameter in named.items():
+                parameter.data = self._stacked[name][index]
+        # Of the parts, not of the stacks: a part without gradient keeps its moments and its count of steps.
+        self._optimizer = torch.optim.Adam([part for named in self._named for part in named.values()], fused=True)
 
     def leave(self, index: int) -> None:
         """Give a learner weights of its own."""
-        for parameter in self._learners[index]._network.parameters():
-            parameter.data = parameter.data.clone()
+        for parameter in self._named[index].values():
+            parameter.data, parameter.grad = parameter.data.clone(), None
 
     @torch.no_grad()
     def update(self, batches: IntArray, running: Sequence[int]) -> list[dict[str, Any]]:
@@ -176,12 +179,13 @@ class _Together:
         levels: NDArray[np.float64] = np.zeros((count, min(simulator.horizon, most), width, how.rollouts))
         users = None if simulator.users is None else np.zeros((count, width, how.rollouts), np.int64)
         for index in running:
+            learners[index]._begin_update()
             drawn, user = learners[index]._draws(batches[index])
             levels[index, : len(drawn)] = drawn
             if users is not None:
                 users[index] = user
         filled = np.array([first._filled(batch) for batch in batches], np.float64)
-        arrays = (batches, levels, users, filled)
+        arrays = (batches, levels, users, filled, np.array([each._alone for each in learners]))
         given = [None if part is None else torch.from_numpy(part).to(simulator.device, non_blocking=True)
                  for part in arrays]  # fmt: skip
         apart = _each(inputs, lambda part: part.view(count, width, *part.shape[1:]))
@@ -193,13 +197,18 @@ class _Together:
 
         axes = _each((apart, given), lambda part: 0)
         slopes = vmap(grad_and_value(one, has_aux=True), in_dims=(0, 0, axes[0], *axes[1]))
-        gradients, (_, (losses, spreads, paid, offered)) = slopes(self._parameters, self._buffers, apart, *given)
+        gradients, (_, (losses, spreads, paid, offered)) = slopes(self._stacked, self._buffers, apart, *given)
         norms = torch.stack([part.flatten(1).square().sum(1) for part in gradients.values()]).sum(0).sqrt()
         cut = (how.max_grad_norm / (norms + 1e-6)).clamp(max=1)
-        for name, parameter in self._parameters.items():
-            parameter.grad = gradients[name] * cut.view(-1, *(1,) * (parameter.ndim - 1))
+        gradients = {name: part * cut.view(-1, *(1,) * (part.ndim - 1)) for name, part in gradients.items()}
+        for index in running:
+            for name, parameter in self._named[index].items():
+                parameter.grad = gradients[name][index] if learners[index]._learns(name) else None
+        rate = self._optimizer.param_groups[0]["lr"] = learners[running[0]]._optimizer.param_groups[0]["lr"]
         self._optimizer.step()
-        episodes, rate = width * how.rollouts, self._optimizer.param_groups[0]["lr"]
+        for index in running:
+            learners[index]._end_update()
+        episodes = width * how.rollouts
         return [
             {
                 "return": paid[index] / episodes,

@@ -69,14 +69,17 @@ class Standing(Generic[Numbers]):
 
     Args:
         parts: what relations say, what directions say, or both.
+        alone: [] bool, whether the first part counts alone, where only the device knows.
     """
 
-    def __init__(self, parts: Sequence[Any]) -> None:
-        self._parts = parts
+    def __init__(self, parts: Sequence[Any], alone: Tensor | None = None) -> None:
+        self._parts, self._alone = parts, alone
 
     def scores(self) -> Numbers:
         """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
         first, *others = (part.scores() for part in self._parts)
+        if self._alone is not None:
+            others = [other.masked_fill(self._alone, 0.0) for other in others]
         scores: Numbers = sum(others, start=first)
         return scores
 
@@ -106,18 +109,21 @@ def standing(
 
 
 def tensor_standing(
-    policy: RelationsAndDirections, inputs: PolicyInputs, rankings: int = 1, *, alone: bool = False
+    policy: RelationsAndDirections, inputs: PolicyInputs, rankings: int = 1, *, alone: bool | Tensor = False
 ) -> Standing[Tensor]:
-    """Empty rankings, in torch, whose scores have gradients. Arguments as `standing`, the inputs being tensors."""
+    """Empty rankings, in torch, whose scores have gradients.
+
+    Arguments are those of `standing`, the inputs being tensors; `alone` may be one too.
+    """
     parts: list[TensorRelated | TensorSteps] = []
     present: Any = inputs.present
     if policy.relations is not None:
         share = present / present.sum(1, keepdim=True)
         parts.append(TensorRelated(policy.relations.weights(), inputs.relations, share, rankings))
-    if policy.directions is not None and not alone:
+    if policy.directions is not None and alone is not True:
         arrays: Any = (inputs.queries, inputs.documents, present.float(), inputs.relations.static)
         parts.append(TensorSteps(policy.directions, Inputs(*arrays), rankings))
-    return Standing(parts)
+    return Standing(parts, alone if isinstance(alone, Tensor) else None)
 
 
 def directions_of(width: int, hidden: int) -> Directions:

@@ -20,18 +20,24 @@ def some_topics(sizes: Sequence[int] = SIZES) -> TopicSet:
     return TopicSet([judged_topic(n, seed, 6) for seed, n in enumerate(sizes)], name="sizes")
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"reward": "Clicks(model='dbn')", "pruning": "knn:0.3"}, {"patience": 1, "epochs": 6, "learning_rate": 0.3},
-], ids=["plain", "clicks", "stopping early"])  # fmt: skip
-def test_each_seed_learns_what_it_would_learn_alone(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "options"), [
+    ("mdp-div-batched", {}),
+    ("mdp-div-batched", {"reward": "Clicks(model='dbn')", "pruning": "knn:0.3"}),
+    ("mdp-div-batched", {"patience": 1, "epochs": 6, "learning_rate": 0.3}),
+    ("reinforce", {"ema_decay": 0.5}),
+    ("reinforce", {"init": "random", "relations_only": 0.0, "lr_decay_epochs": 0, "reward": "Clicks(model='dbn')"}),
+    ("reinforce", {"parts": "relations", "horizon": 3, "pruning": "knn:0.3"}),
+    ("reinforce", {"parts": "directions", "patience": 1, "epochs": 6, "learning_rate": 0.03}),
+], ids=str)  # fmt: skip
+def test_each_seed_learns_what_it_would_learn_alone(name: str, options: dict[str, Any]) -> None:
     topics, seeds = some_topics([12] * 10 if options else SIZES), (3, 0, 11)
     config = {"epochs": 2, "batch_topics": 3, **options}
-    together: Any = make_ranker("mdp-div-batched", **config)
+    together: Any = make_ranker(name, **config)
     found = together.fit_many(topics[3:], topics[:3], seeds=seeds, measures=["StRecall@5"])
     assert together.vector_width is None
     value = Validation(topics[:3], together.config.validation_measure)
     for seed, ranker in zip(seeds, found, strict=True):
-        alone: Any = make_ranker("mdp-div-batched", **config)
+        alone: Any = make_ranker(name, **config)
         history = alone.fit(topics[3:], topics[:3], seed=seed, measures=["StRecall@5"])
         assert (ranker.seed, ranker.history.stopped_by) == (seed, history.stopped_by)
         assert ranker.history.best_epoch == history.best_epoch
@@ -41,8 +47,9 @@ def test_each_seed_learns_what_it_would_learn_alone(options: dict[str, Any]) -> 
             assert {name: ours[name] for name in theirs if name not in skipped} == pytest.approx(
                 {name: theirs[name] for name in theirs if name not in skipped}, rel=5e-3, abs=1e-4
             )
-        for name, weights in alone._weights().items():
-            np.testing.assert_allclose(ranker._weights()[name], weights, atol=2e-3, err_msg=name)
+        for part, weights in alone._weights().items():
+            apart = np.linalg.norm(ranker._weights()[part] - weights)  # Adam makes steps of rounding too
+            assert apart <= 0.02 * np.linalg.norm(weights) + 1e-3, part
 
 
 def test_seeds_share_nothing_when_they_are_trained() -> None:

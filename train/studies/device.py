@@ -1,8 +1,9 @@
 """`python -m studies.device SECONDS`: what a device does, as lines of JSON, the most important sections first.
 
 It takes the GPU where there is one, else the CPU (or `--device NAME`), and begins no section that time does not suffice
-for. Sections: equality with `SelectionCore`, whether anything waits for the device, random steps, updates of learners,
-many seeds at once, whether trainings repeat, and what they learn. It ends with status 1 where a law does not hold.
+for. Sections: equality with `SelectionCore`, whether anything waits for the device, random steps, updates of learners
+and of QMIX, many seeds at once, whether trainings repeat, and what they learn. It ends with status 1 where a law does
+not hold.
 
 Shapes: B episodes, N candidates.
 """
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from srd_agents.qmix.replay import Visits
 from srd_agents.registry import make_ranker
 from srd_agents.simulators import SelectionSimulator
 from srd_agents.training.validation import Validation
@@ -43,6 +45,7 @@ _TASKS: tuple[dict[str, Any], ...] = (
     {"reward": Clicks(model="pbm", decay=0.7)},
 )
 _LEARNERS = ("reinforce", "mdp-div-batched")
+_SCORERS = ("qmix", "vdn", "iql")
 _LEAST = 5.0
 """Seconds that must be left for a section to begin."""
 
@@ -138,7 +141,7 @@ def parity(check: Check) -> Lines:
 def waiting(check: Check) -> Lines:
     """Whether an update waits for the device; asked of CUDA, which refuses to."""
     topics = generate("serp", n_topics=64, seed=0)
-    for name in _LEARNERS if check.on_gpu else ():
+    for name in (*_LEARNERS, *_SCORERS) if check.on_gpu else ():
         learner: Any = make_ranker(name, batch_topics=32, device=check.device)
         learner.prepare(topics.trainable(), 0)
         learner._update(np.arange(32))  # what is allocated once may wait
@@ -222,22 +225,41 @@ def _web(count: int, candidates: int) -> TopicSet:
     return generate("web", n_topics=count, seed=0, width=100, candidates=(candidates, candidates)).trainable()
 
 
+def scores(check: Check) -> Lines:
+    """Gradient updates of QMIX a second, 15 candidates, alone and with the episodes before them."""
+    count, width = check.of(256, 8), check.of(1_024, 16)
+    topics = generate("web", n_topics=count, seed=0, width=width, candidates=(15, 15)).trainable()
+    for name in _SCORERS:
+        learner: Any = make_ranker(name, device=check.device)
+        learner.prepare(topics, 0)
+        batch = np.arange(len(topics))
+        visits = Visits(batch, *learner.play(batch, epsilon=0.5))
+        visits = visits._replace(rewards=visits.rewards.float())
+        learned = check.rate(lambda: learner.learn(visits), 1, 2 * check.share)  # noqa: B023 - called before the next
+        whole = check.rate(lambda: learner._update(batch), learner.config.updates, 2 * check.share)  # noqa: B023
+        yield {"learner": name, "topics": len(topics), "updates_per_second": round(learned, 2),
+               "with_episodes_per_second": round(whole, 2)}  # fmt: skip
+
+
 def seeds(check: Check) -> Lines:
-    """Seconds of training for a seed of `mdp-div-batched` where many learn at once, beside one alone."""
-    topics, alone = generate("serp", n_topics=check.of(1_000, 32), seed=0), 0.0
+    """Seconds of training for a seed where many learn at once, beside one alone."""
+    topics = generate("serp", n_topics=check.of(1_000, 32), seed=0)
     options: dict[str, Any] = {"epochs": 2, "device": check.device}
-    make_ranker("mdp-div-batched", **options).fit_many(topics, seeds=[0])  # type: ignore[attr-defined]
-    for count in (1, *sorted({check.of(count, 2) for count in (8, 64, 128, 512)})):
-        if check.left() < 2 * _LEAST + count * alone / 4:
-            return
-        began = time.perf_counter()
-        if count == 1:
-            make_ranker("mdp-div-batched", **options).fit(topics, seed=0)  # type: ignore[attr-defined]
-        else:
-            make_ranker("mdp-div-batched", **options).fit_many(topics, seeds=range(count))  # type: ignore[attr-defined]
-        seconds = time.perf_counter() - began
-        alone = alone or seconds
-        yield {"seeds": count, "seconds": round(seconds, 3), "times_one_alone": round(alone * count / seconds, 2)}
+    for name in _LEARNERS:
+        alone = 0.0
+        make_ranker(name, **options).fit_many(topics, seeds=[0])  # type: ignore[attr-defined]
+        for count in (1, *sorted({check.of(count, 2) for count in (8, 64, 128, 512)})):
+            if check.left() < 2 * _LEAST + count * alone / 4:
+                break
+            began, learner = time.perf_counter(), make_ranker(name, **options)
+            if count == 1:
+                learner.fit(topics, seed=0)  # type: ignore[attr-defined]
+            else:
+                learner.fit_many(topics, seeds=range(count))  # type: ignore[attr-defined]
+            seconds = time.perf_counter() - began
+            alone = alone or seconds
+            yield {"learner": name, "seeds": count, "seconds": round(seconds, 3),
+                   "times_one_alone": round(alone * count / seconds, 2)}  # fmt: skip
 
 
 def repeats(check: Check) -> Lines:
@@ -278,7 +300,7 @@ def learning(check: Check) -> Lines:
 
 
 SECTIONS: tuple[Callable[[Check], Lines], ...] = (
-    machine, parity, waiting, steps, updates, seeds, repeats, learning,
+    machine, parity, waiting, steps, updates, scores, seeds, repeats, learning,
 )  # fmt: skip
 
 

@@ -88,7 +88,8 @@ class InputTensors:
         vectors = (shared_tensor(topic.require_vectors(_WHO)) for topic in arrays.topics)
         self._documents = [rows.to(like.device, like.dtype) for rows in vectors]
         self._queries = shared_tensor(arrays.queries).to(like.device, like.dtype)
-        self._present = shared_tensor(arrays.present).to(like.device)
+        self.present = shared_tensor(arrays.present).to(like.device)
+        """[T, N] bool, the real documents."""
 
     def batch(self, topics: IntArray) -> Inputs:
         """Inputs of a network for these topics ([B] int64), padded to the largest of them; a view of a single one."""
@@ -104,7 +105,7 @@ class InputTensors:
         return Inputs(
             self._queries[chosen],
             documents,
-            None if equal else self._present[:, :most][chosen],
+            None if equal else self.present[:, :most][chosen],
             None if self._order is None else self._order[:, :most][chosen],
         )
 

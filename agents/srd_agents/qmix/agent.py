@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, InputTensors, Standardizer, inputs_of
@@ -28,10 +29,11 @@ from srd_agents.qmix.loss import (
 )
 from srd_agents.qmix.network import FlatMixer, PooledMixer, ScoreNetwork
 from srd_agents.qmix.replay import Replay, Visits
+from srd_agents.simulators import ScoringSimulator
 from srd_agents.training.files import Tree
-from srd_agents.training.torch_learner import NetworkLearner
+from srd_agents.training.torch_learner import NetworkLearner, told
 from srd_gym.core import ScoringCore
-from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.dtypes import IntArray
 from srd_gym.topic import Topic, TopicSet
 
 C = TypeVar("C", bound=ScoringConfig)
@@ -58,8 +60,10 @@ class ScoringLearner(NetworkLearner[C]):
     """Base of the three learners: the agents' network, playing, the replay, and ranking by the best scores."""
 
     _network: ScoringNetworks
-    only_training: ClassVar[tuple[str, ...]] = ("_core", "_tensors", "_replay", "_optimizer")
+    only_training: ClassVar[tuple[str, ...]] = ("_core", "_simulator", "_tensors", "_replay", "_optimizer")
     _core: ScoringCore
+    _simulator: ScoringSimulator | None = None
+    """What pays on a device; None: on the CPU numpy does, up to four times as fast, and float64 to the last bit."""
     _tensors: InputTensors
     _replay: Replay
     _optimizer: torch.optim.Adam
@@ -81,7 +85,7 @@ class ScoringLearner(NetworkLearner[C]):
             visits: [V] which of them each visit is of.
         """
 
-    def _start_at(self, reward: float) -> None:
+    def _start_at(self, reward: float | Tensor) -> None:
         """Begin with joint values around this one, so that no updates go into learning the rewards' mean."""
         with torch.no_grad():
             self._network.agents.values.bias.fill_(reward)
@@ -141,8 +145,12 @@ class ScoringLearner(NetworkLearner[C]):
         self._network.to(config.device)
         self._core = ScoringCore(topics, reward=config.rewards, n_scores=config.n_scores)
         self._tensors = InputTensors(self._core.arrays, self._network.inputs.shift)
+        if torch.device(config.device).type != "cpu":
+            self._simulator = ScoringSimulator(
+                self._core.arrays, reward=config.rewards, n_scores=config.n_scores, device=config.device
+            )
         self._replay = Replay(
-            config.replay_capacity, config.rollouts, self._core.arrays.max_candidates, config.n_scores
+            config.replay_capacity, config.rollouts, self._core.arrays.max_candidates, config.n_scores, config.device
         )
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=config.learning_rate, fused=True)
         self._generator = np.random.default_rng([seed, 0xD0C])
@@ -153,13 +161,14 @@ class ScoringLearner(NetworkLearner[C]):
         epsilon = epsilon_at(self._episodes, config.epsilon_start, config.epsilon_end, config.epsilon_episodes)
         actions, rewards = self.play(batch, epsilon)
         self._replay.add(batch, actions, rewards)
-        self._episodes += rewards.size
+        self._episodes += rewards.numel()
+        paid = rewards.double().mean() if self._simulator is not None else rewards.numpy().mean()
         if first:
-            self._start_at(float(rewards.mean()))
+            self._start_at(paid)
         learned = [self.learn(self._replay.sample(config.batch_size, self._generator)) for _ in range(config.updates)]
-        loss, norm = np.mean(learned, axis=0).tolist()
+        loss, norm = (sum(figures) / config.updates for figures in zip(*learned, strict=True))
         return {
-            "return": float(rewards.mean()),
+            "return": told(paid),
             "epsilon": epsilon,
             "loss": loss,
             "learning_rate": config.learning_rate,
@@ -168,7 +177,8 @@ class ScoringLearner(NetworkLearner[C]):
             "steps": config.rollouts,
         }
 
-    def play(self, batch: IntArray, epsilon: float) -> tuple[IntArray, ScoreArray]:
+    @torch.no_grad()
+    def play(self, batch: IntArray, epsilon: float) -> tuple[Tensor, Tensor]:
         """Play `rollouts` episodes of each topic, every agent exploring on its own.
 
         Args:
@@ -176,39 +186,43 @@ class ScoringLearner(NetworkLearner[C]):
             epsilon: how often an agent takes a random score instead of its best.
 
         Returns:
-            (scores [B, R, N] int64, 0 for padding; rewards [B, R] float64).
+            (scores [B, R, N] int64, 0 for padding; rewards [B, R] float64, float32 on a device).
         """
-        core = self._core
-        best = np.zeros((len(batch), core.arrays.max_candidates), np.int64)
+        shape = (len(batch), self.config.rollouts, self._core.arrays.max_candidates)
+        explores = self._moved(self._generator.random(shape, dtype=np.float32) < epsilon)
+        actions = self._moved(self._generator.integers(self.config.n_scores, size=shape))
         if epsilon < 1:
-            with torch.inference_mode():
-                greedy = self._network.agents(self._network.standardized(self._tensors.batch(batch))).argmax(dim=2)
-            best[:, : greedy.shape[1]] = greedy.cpu().numpy()
-        shape = (len(batch), self.config.rollouts, best.shape[1])
-        explores = self._generator.random(shape, dtype=np.float32) < epsilon
-        actions = np.where(explores, self._generator.integers(self.config.n_scores, size=shape), best[:, None])
-        actions *= core.arrays.present[batch][:, None]
-        rewards = core.step(np.repeat(batch, shape[1]), actions.reshape(-1, shape[2]), self._generator)
-        return actions, rewards.reshape(shape[:2])
+            best = self._network.agents(self._network.standardized(self._tensors.batch(batch))).argmax(dim=2)
+            best = functional.pad(best, (0, shape[2] - best.shape[1]))
+            actions = torch.where(explores, actions, best[:, None])
+        index = self._moved(batch)
+        actions = actions * self._tensors.present[index][:, None]
+        lists = actions.flatten(0, 1)
+        if self._simulator is not None:
+            return actions, self._simulator.step(index.repeat_interleave(shape[1]), lists).view(shape[:2])
+        paid = self._core.step(np.repeat(batch, shape[1]), lists.numpy())
+        return actions, torch.from_numpy(paid).view(shape[:2])
 
-    def learn(self, visits: Visits) -> tuple[float, float]:
+    def _moved(self, array: NDArray[Any]) -> Tensor:
+        """On the device, without waiting."""
+        return torch.from_numpy(array).to(self._tensors.present.device, non_blocking=True)
+
+    def learn(self, visits: Visits) -> tuple[Any, Any]:
         """One gradient update.
 
         Args:
             visits: what was played, of the training topics.
 
         Returns:
-            (the loss before it, the length of its gradient before clipping).
+            (the loss before it, the length of its gradient before clipping), as `told`.
         """
-        place = self._network.inputs.shift.device
         # A topic that comes up several times goes through the network once.
         topics, which = np.unique(visits.topics, return_inverse=True)
         inputs = self._network.standardized(self._tensors.batch(topics))
         values = self._network.agents(inputs)
-        index = torch.from_numpy(which).to(place)
-        actions = torch.from_numpy(visits.actions[:, :, : values.shape[1]]).to(place)
-        rewards = torch.from_numpy(visits.rewards).to(place)
-        loss = self._loss(chosen_values(values, actions, index), rewards, inputs, index)
+        index = self._moved(which)
+        chosen = chosen_values(values, visits.actions[:, :, : values.shape[1]], index)
+        loss = self._loss(chosen, visits.rewards, inputs, index)
         figures = self._descend(loss, self.config.max_grad_norm)
         return figures["loss"], figures["grad_norm"]
 
@@ -238,7 +252,7 @@ class Qmix(ScoringLearner[QmixConfig]):
             return FlatMixer(vector_width, config.max_candidates or 0, config.mixing_width)
         return PooledMixer(vector_width, config.mixing_width)
 
-    def _start_at(self, reward: float) -> None:
+    def _start_at(self, reward: float | Tensor) -> None:
         self._network.mixer.start_at(reward)
 
     def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:

@@ -97,7 +97,7 @@ class PooledMixer(nn.Module):
         return MixingWeights(first, self.bias(pooled), self.second(pooled).abs(), self.last(pooled)[:, 0])
 
     @torch.no_grad()
-    def start_at(self, value: float) -> None:
+    def start_at(self, value: float | Tensor) -> None:
         """Begin close to this value plus the mean of the agents' values, as VDN, and learn what differs.
 
         From a random start the mixer hides for a long time what each action is worth.
@@ -152,7 +152,7 @@ class FlatMixer(nn.Module):
         return MixingWeights(first, self.bias(state), self.second(state).abs(), last)
 
     @torch.no_grad()
-    def start_at(self, value: float) -> None:
+    def start_at(self, value: float | Tensor) -> None:
         """Begin with Q_tot around this value."""
         self.last.bias.fill_(value)
 

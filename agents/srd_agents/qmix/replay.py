@@ -8,8 +8,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from srd_agents.training.checkpoint import to_array
 from srd_agents.training.files import Tree
 from srd_gym.dtypes import IntArray
 
@@ -18,11 +21,11 @@ class Visits(NamedTuple):
     """V visits; a visit is one or more episodes of a topic, played with the same weights."""
 
     topics: NDArray[np.int64]
-    """[V], indices into the training topics."""
-    actions: NDArray[np.int64]
-    """[V, R, N], the scores; 0 for padding."""
-    rewards: NDArray[np.float32]
-    """[V, R]."""
+    """[V], indices into the training topics: the host knows them, so that no number on a device is waited for."""
+    actions: Tensor
+    """[V, R, N] int64, the scores; 0 for padding."""
+    rewards: Tensor
+    """[V, R] float32."""
 
 
 class Replay:
@@ -33,45 +36,50 @@ class Replay:
         rollouts: R.
         documents: N.
         n_scores: A; a score takes one byte up to 256 of them, then two, then four.
+        device: of actions and rewards.
     """
 
-    def __init__(self, capacity: int, rollouts: int, documents: int, n_scores: int) -> None:
+    def __init__(self, capacity: int, rollouts: int, documents: int, n_scores: int, device: str = "cpu") -> None:
         self.capacity = capacity
+        size = torch.uint8 if n_scores <= 2**8 else torch.int16 if n_scores <= 2**15 else torch.int32
         self._topics = np.zeros(capacity, np.int32)
-        self._actions = np.zeros((capacity, rollouts, documents), np.min_scalar_type(n_scores - 1))
-        self._rewards = np.zeros((capacity, rollouts), np.float32)
+        self._actions = torch.zeros(capacity, rollouts, documents, dtype=size, device=device)
+        self._rewards = torch.zeros(capacity, rollouts, device=device)
         self._next, self._filled = 0, 0
 
-    def add(self, topics: IntArray, actions: IntArray, rewards: NDArray[np.floating]) -> None:
+    def add(self, topics: IntArray, actions: Tensor, rewards: Tensor) -> None:
         """Keep visits, the oldest making room.
 
         Args:
             topics: [V] int.
-            actions: [V, R, N'] int, N' <= N; the rest is padding.
+            actions: [V, R, N] int.
             rewards: [V, R].
         """
         topics, actions, rewards = topics[-self.capacity :], actions[-self.capacity :], rewards[-self.capacity :]
         places = (self._next + np.arange(len(topics))) % self.capacity
         self._topics[places] = topics
-        self._actions[places] = 0
-        self._actions[places, :, : actions.shape[2]] = actions
-        self._rewards[places] = rewards
+        there = self._there(places)
+        self._actions[there] = actions.to(self._actions.dtype)
+        self._rewards[there] = rewards.float()
         self._next = int((self._next + len(topics)) % self.capacity)
         self._filled = min(self._filled + len(topics), self.capacity)
 
     def sample(self, count: int, rng: np.random.Generator) -> Visits:
         """Visits drawn uniformly, with repetition; as many as are kept where these are fewer."""
         places = rng.integers(self._filled, size=min(count, self._filled))
-        return Visits(
-            self._topics[places].astype(np.int64), self._actions[places].astype(np.int64), self._rewards[places]
-        )
+        there = self._there(places)
+        return Visits(self._topics[places].astype(np.int64), self._actions[there].long(), self._rewards[there])
+
+    def _there(self, places: IntArray) -> Tensor:
+        """Places, on the device."""
+        return torch.from_numpy(places).to(self._actions.device, non_blocking=True)
 
     def tree(self) -> Tree:
         """The content, for a checkpoint."""
         return {
             "topics": self._topics[: self._filled].copy(),
-            "actions": self._actions[: self._filled].copy(),
-            "rewards": self._rewards[: self._filled].copy(),
+            "actions": to_array(self._actions[: self._filled]),
+            "rewards": to_array(self._rewards[: self._filled]),
             "next": self._next,
         }
 
@@ -83,8 +91,9 @@ class Replay:
         """
         shape = tree["actions"].shape
         if len(shape) != 3 or shape[0] > self.capacity or shape[1:] != self._actions.shape[1:]:
-            raise ValueError(f"replay of shape {shape} does not fit into {self._actions.shape}; it is of another run")
+            mine = tuple(self._actions.shape)
+            raise ValueError(f"replay of shape {shape} does not fit into {mine}; it is of another run")
         self._filled, self._next = shape[0], int(tree["next"])
         self._topics[: self._filled] = tree["topics"]
-        self._actions[: self._filled] = tree["actions"]
-        self._rewards[: self._filled] = tree["rewards"]
+        self._actions[: self._filled] = torch.from_numpy(tree["actions"].astype(np.int64)).to(self._actions)
+        self._rewards[: self._filled] = torch.from_numpy(tree["rewards"]).to(self._rewards)

@@ -41,7 +41,7 @@ class MeasureTensors:
         self.name, self.ranks = bound.name, bound.ranks
         self.covered: Covered = topics.covered(bound.rel)
         self._n, self._width = topics.max_candidates, topics.max_subtopics
-        subtopics = self.covered.subtopics.cpu().numpy()
+        subtopics = self.covered.known
         topic = np.minimum(np.arange(len(subtopics)) // self._n, len(topics) - 1)
         self._terms = []
         for term in bound.terms:

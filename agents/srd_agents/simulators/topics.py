@@ -29,6 +29,8 @@ class Covered(NamedTuple):
     """[T * N + 1, C] int64 in rising order, then S."""
     counts: Tensor
     """[T * N + 1, C] int32, 1 for a subtopic and 0 behind them."""
+    known: NDArray[np.int64]
+    """`subtopics` as the host knows them: nothing is copied back from the device."""
 
     def add(self, coverage: Tensor, documents: Tensor) -> tuple[Tensor, Tensor]:
         """Coverage [B, C] of the subtopics of documents before them, and all coverage [B, S + 1] after them.
@@ -97,7 +99,7 @@ class TopicTensors:
         if rel not in self._covered:
             subtopics = _lists(self.arrays.covers(rel))
             lists = self._on_device(subtopics, "the subtopics of documents")
-            self._covered[rel] = Covered(lists, (lists < self.max_subtopics).int())
+            self._covered[rel] = Covered(lists, (lists < self.max_subtopics).int(), subtopics)
         return self._covered[rel]
 
     def _of(self, name: str) -> Tensor:

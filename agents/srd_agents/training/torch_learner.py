@@ -67,14 +67,14 @@ class NetworkLearner(Learner[C]):
             hook.remove()
         super()._build_for(weights, vector_width)
 
-    def _descend(self, loss: Tensor, max_grad_norm: float) -> dict[str, float]:
-        """Take one step of the optimizer; the figures hold the gradient's length before it is cut."""
+    def _descend(self, loss: Tensor, max_grad_norm: float) -> dict[str, Any]:
+        """Take one step of the optimizer; the figures (`told`) hold the gradient's length before it is cut."""
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         norm = nn.utils.clip_grad_norm_(self._network.parameters(), max_grad_norm)
         self._optimizer.step()
         rate = self._optimizer.param_groups[0]["lr"]
-        return {"loss": float(loss.detach()), "learning_rate": rate, "grad_norm": float(norm)}
+        return {"loss": told(loss.detach()), "learning_rate": rate, "grad_norm": told(norm)}
 
     def _weights(self) -> dict[str, NDArray[Any]]:
         return module_arrays(self._network)
@@ -100,3 +100,8 @@ class NetworkLearner(Learner[C]):
         self._network.to("cpu")
         for name in self.only_training:
             self.__dict__.pop(name, None)
+
+
+def told(figure: Tensor | float) -> Any:
+    """A figure of an update as a number; on a device it stays there, so that nothing waits before an epoch ends."""
+    return figure.double() if isinstance(figure, Tensor) and figure.device.type != "cpu" else float(figure)

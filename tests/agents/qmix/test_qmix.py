@@ -9,6 +9,7 @@ from small_topics import ragged, refused
 
 from srd_agents.qmix.replay import Visits
 from srd_agents.registry import make_ranker
+from srd_agents.simulators import ScoringSimulator
 from srd_gym.core import ScoringCore, TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic
@@ -55,6 +56,7 @@ def test_agents_explore_each_on_their_own(epsilon: float) -> None:
     greedy = np.zeros((40, arrays.max_candidates), np.int64)
     for row, topic in zip(greedy, topics, strict=True):
         row[: topic.n_candidates] = best_scores(ranker, topic)
+    actions, rewards = actions.numpy(), rewards.numpy()
     differs = (actions != greedy[:, None])[np.broadcast_to(arrays.present[:, None], actions.shape)]
     # A random score is the best one in 1 of 5 cases.
     assert abs(differs.mean() - 0.8 * epsilon) < 0.02
@@ -72,18 +74,35 @@ def test_a_repeated_topic_goes_through_the_network_once_and_counts_as_often_as_d
         ranker.prepare(topics)
         count = ranker._core.arrays.max_candidates
         rng = np.random.default_rng(7)
-        actions, rewards = rng.integers(5, size=(3, 4, count)), rng.random((3, 4)).astype(np.float32)
+        actions, rewards = torch.from_numpy(rng.integers(5, size=(3, 4, count))), torch.from_numpy(rng.random((3, 4)))
         order = rng.permutation(12)
-        visits = Visits(np.array([0, 1, 2]), actions, rewards)
+        visits = Visits(np.array([0, 1, 2]), actions, rewards.float())
         if layout == "repeats":
             which = np.repeat([0, 1, 2], 4)[order]
-            visits = Visits(which, actions.reshape(12, 1, count)[order], rewards.reshape(12, 1)[order])
+            visits = Visits(which, actions.reshape(12, 1, count)[order], rewards.reshape(12, 1)[order].float())
         loss, _ = ranker.learn(visits)
         steps.append((loss, {name: p.grad for name, p in ranker._network.named_parameters() if p.grad is not None}))
     assert steps[0][0] == pytest.approx(steps[1][0], rel=1e-5)
     assert steps[0][1].keys() == steps[1][1].keys()
     for name, gradient in steps[0][1].items():
         torch.testing.assert_close(gradient, steps[1][1][name], rtol=1e-3, atol=1e-6, msg=name)
+
+
+@pytest.mark.parametrize("name", ["qmix", "iql"])
+def test_what_a_device_pays_teaches_the_same(name: str) -> None:
+    topics, taught = ragged(), []
+    for device in (False, True):
+        ranker: Any = make_ranker(name, **SMALL)
+        ranker.prepare(topics, 1)
+        if device:
+            ranker._simulator = ScoringSimulator(ranker._core.arrays, reward="alpha_nDCG@10", n_scores=5)
+        figures = [ranker._update(np.arange(len(topics))) for _ in range(2)][-1]
+        taught.append((figures, ranker._weights(), ranker._replay.tree()))
+    (figures, weights, replay), (ours, our_weights, our_replay) = taught
+    assert ours == pytest.approx(figures, rel=1e-4)
+    np.testing.assert_array_equal(our_replay["actions"], replay["actions"])
+    for part, values in weights.items():
+        np.testing.assert_allclose(our_weights[part], values, atol=1e-4, err_msg=part)
 
 
 def test_several_measures_add_up() -> None:

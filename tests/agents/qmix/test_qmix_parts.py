@@ -152,17 +152,16 @@ def test_the_replay_gives_back_the_last_visits(sizes: list[int], capacity: int, 
     rng = np.random.default_rng(seed)
     replay, added = Replay(capacity, 2, 4, n_scores), []
     for size in sizes:
-        actions, rewards = rng.integers(n_scores, size=(size, 2, 3)), rng.random((size, 2)).astype(np.float32)
+        actions, rewards = rng.integers(n_scores, size=(size, 2, 4)), rng.random((size, 2)).astype(np.float32)
         visits = rng.integers(1000, size=size), actions, rewards
-        replay.add(*visits)
+        replay.add(visits[0], torch.from_numpy(actions), torch.from_numpy(rewards))
         added.append(visits)
     topics, actions, rewards = (np.concatenate(part)[-capacity:] for part in zip(*added, strict=True))
     kept = replay.tree()
     ring = (kept["next"] if len(topics) == capacity else 0) + np.arange(len(topics))
     order = ring % capacity
     np.testing.assert_array_equal(kept["topics"][order], topics)
-    np.testing.assert_array_equal(kept["actions"][order, :, :3], actions)
-    assert not kept["actions"][:, :, 3].any()
+    np.testing.assert_array_equal(kept["actions"][order], actions)
     assert kept["actions"].itemsize == (1 if n_scores <= 256 else 2)
     np.testing.assert_array_equal(kept["rewards"][order], rewards)
 

@@ -74,7 +74,7 @@ def qmix_update(size: float) -> Work:
     ranker, topics = _qmix()
     batch = np.arange(len(topics))
     actions, rewards = ranker.play(batch, epsilon=0.5)
-    work = partial(ranker.learn, Visits(batch, actions, rewards.astype(np.float32)))
+    work = partial(ranker.learn, Visits(batch, actions, rewards.float()))
     return Work(timed(work, times=share(size, 3)), None, limit(multiply_adds=multiply_adds(work)))
 
 

@@ -1,0 +1,57 @@
+"""An update on a device mixes nothing of it with the CPU's, and copies nothing back.
+
+The device is torch's "meta": its tensors hold no numbers, so that every look at one fails.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_topics import judged_topic
+from torch.optim import adam, optimizer
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from srd_agents.registry import make_ranker
+from srd_gym.topic import TopicSet
+
+LEARNERS: dict[str, dict[str, Any]] = {
+    "reinforce": {"ema_decay": 0.9},
+    "mdp-div-batched": {},
+    "qmix": {},
+    "ma4div": {"state": "documents", "max_candidates": None},
+    "vdn": {},
+    "iql": {},
+    "desa": {},
+    "daletor": {},
+    "mo4srd": {},
+}
+
+
+class OneDevice(TorchDispatchMode):
+    """Refuses operations on tensors of two devices, but for copies and single numbers."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        tensors = [part for part in tree_leaves((args, kwargs)) if isinstance(part, torch.Tensor) and part.ndim]
+        if func is not torch.ops.aten.copy_.default:
+            assert len({part.device.type for part in tensors}) <= 1, func
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_an_update_stays_on_its_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in (adam, optimizer):  # "meta" steps as well, but torch does not say so
+        monkeypatch.setattr(place, "_get_fused_kernels_supported_devices", lambda: ["meta"], raising=False)
+    topics = TopicSet([judged_topic(n, seed, 6) for seed, n in enumerate((9, 12, 7, 12))], name="sizes")
+    learner: Any = make_ranker(name, device="meta", **LEARNERS[name])
+    with OneDevice():
+        learner.prepare(topics, 3)
+        assert {part.device.type for part in learner._network.state_dict().values()} == {"meta"}
+        for _ in range(2):
+            figures = learner._update(np.arange(3))
+    assert figures["loss"].device.type == "meta"
+    with pytest.raises((RuntimeError, NotImplementedError), match=r"item|no data"):
+        float(figures["loss"])

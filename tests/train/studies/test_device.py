@@ -16,7 +16,7 @@ def test_every_section_gives_figures_within_a_minute() -> None:
     lines: list[dict[str, Any]] = []
     began = time.process_time()
     assert run(Check("cpu", time.monotonic() + 600, 0.01), lines.append)
-    assert time.process_time() - began < 60  # 25 s, of the processor: other work does not count
+    assert time.process_time() - began < 60  # 14 s, of the processor: other work does not count
     assert {line["section"] for line in lines} == {section.__name__ for section in SECTIONS}
     assert not [line for line in lines if "error" in line or "left_out" in line]
     rates = [line[name] for line in lines for name in line if name.endswith("per_second")]

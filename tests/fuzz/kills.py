@@ -42,15 +42,16 @@ def result(folder: Path) -> dict[str, Any]:
     return left
 
 
-def works(inputs: Path) -> dict[str, Sequence[str]]:
-    """The words of the commands, on inputs that are made first."""
+def works(inputs: Path, names: Sequence[str] | None) -> dict[str, Sequence[str]]:
+    """The words of the commands of these names (None: all), on inputs that are made first."""
     topics, wide = inputs / "tiny.parquet", inputs / "serp.parquet"
     write_topics(topics, generate("tiny", n_topics=30))
-    write_topics(wide, generate("serp", n_topics=1000))
+    if names is None or {"rank", "data log"} & set(names):
+        write_topics(wide, generate("serp", n_topics=1000))
     learner = 'ranker = "r-ltr"\nconfig = { epochs = 20, patience = 0 }\n'
     recipe = recipe_file(inputs, learner, "mmr", topics='source = "synthetic:tiny:15:0"\nfolds = 3')
     often = ("--topics", str(topics), "--patience", "0", "--checkpoint-seconds", "0.1", "--epochs")
-    return {
+    every: dict[str, Sequence[str]] = {
         "train r-ltr": ("train", "r-ltr", *often, "60"),
         "train mdp-div": ("train", "mdp-div", *often, "20"),
         "benchmark": ("benchmark", str(recipe), "--jobs", "2"),
@@ -58,6 +59,7 @@ def works(inputs: Path) -> dict[str, Sequence[str]]:
         "rank": ("rank", "mmr", "--topics", str(wide)),
         "data log": ("data", "log", "mmr", "--topics", str(wide), "--episodes", "60000"),
     }
+    return {name: words for name, words in every.items() if names is None or name in names}
 
 
 def command(words: Sequence[str], folder: Path) -> list[str]:
@@ -188,7 +190,7 @@ def kill_all(names: Sequence[str] | None, kills: int, seed: int) -> Iterator[Tri
     """Kill the commands of these names (None: all), so often in all; the trials of each by each signal."""
     generator = random.Random(seed)
     with tempfile.TemporaryDirectory() as place:
-        chosen = {name: words for name, words in works(Path(place)).items() if names is None or name in names}
+        chosen = works(Path(place), names)
         began = time.monotonic()
         subprocess.run([sys.executable, "-m", "srd_train", "--version"], check=True, capture_output=True)
         start = time.monotonic() - began

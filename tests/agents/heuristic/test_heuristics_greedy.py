@@ -199,7 +199,7 @@ def test_large_topics_keep_the_order_of_copies_and_follow_permutations(name: str
 @pytest.mark.parametrize("name", GREEDY)
 def test_batches_rank_as_single_topics(name: str, lazy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coverage, "LAZY_FROM", 100 if lazy else 1 << 40)
-    sizes = [(9, 5)] * 9 + [(400, 340)] * 2 + [(1, 5)] * 3 + 3 * list(product((2, 17, 40, 60), (1, 8, 40)))
+    sizes = [(9, 5)] * 9 + [(400, 340)] * 2 + [(1, 5)] * 3 + list(product((2, 17, 40, 60), (1, 8, 40)))
     topics = [drawn(n, width, seed, clusters=seed % 5) for seed, (n, width) in enumerate(sizes)]
     check_ranker(make_ranker(name), topics, k=12)
 
@@ -360,9 +360,9 @@ def test_lazily_most_candidates_are_computed_once(name: str, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("name", ["ssd", "cover"])
-def test_choices_are_those_of_pyversity_on_a_thousand_topics(name: str) -> None:
+def test_choices_are_those_of_pyversity_on_many_topics(name: str) -> None:
     pyversity = pytest.importorskip("pyversity")
-    for seed in range(1000):
+    for seed in range(300):
         rng = np.random.default_rng(seed)
         n, width = int(rng.integers(1, 60)), int(rng.integers(2, 40))
         # Where as many documents as dimensions are chosen, pyversity orders the rest by rounding errors.

@@ -88,7 +88,7 @@ def same(one: dict[str, NDArray[Any]], other: dict[str, NDArray[Any]]) -> None:
 
 @pytest.mark.parametrize("gumbel", [False, True])
 @given(seed=seeds, count=st.integers(1, 5), horizon=st.integers(1, 5))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int, count: int, horizon: int) -> None:
     """Against brute force over all lists, with true measures at the horizon and a network that knows nothing."""
     topics = random_topics(seed, 3, n=count)

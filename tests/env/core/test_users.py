@@ -247,7 +247,7 @@ def tried_first(env: Any, episodes: int, **how: Any) -> tuple[float, float]:
 
 def test_a_search_that_tries_and_restores_is_no_better_than_the_oracle() -> None:
     env: Any = gym.make("SRD-Click-v0", topics="synthetic:serp:100").unwrapped
-    mean, error = tried_first(env, 50)
+    mean, error = tried_first(env, 25)
     assert mean < 0.71 + 2.5 * error, "docs/environments.md: what the oracle is paid"
     assert tried_first(env, 15, same_future=True)[0] > 0.9, "the same user is asked until one document pays"
 

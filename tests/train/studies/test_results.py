@@ -14,8 +14,10 @@ from made_results import cells
 from run_srd import Srd
 from small_topics import refused
 
+from srd_train.cli import main
 from srd_train.report.results import read_scores, write_scores
 from srd_train.report.significance import equivalence_test, holm, paired_test
+from studies.__main__ import TREE
 from studies.results import pages as check
 from studies.results.curve import draw_curves, reach, worth
 from studies.results.figure import draw_costs, draw_gains
@@ -219,21 +221,34 @@ def committed(folder: Path) -> str:
     return subprocess.run([*words, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
 
 
-@pytest.fixture
-def docs(tmp_path: Path, study: Srd, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A documentation of two pages with our scores, that holds."""
-    folder = tmp_path / "docs"
-    (folder / "results").mkdir(parents=True)
-    (tmp_path / "README.md").write_text("# Ours\n")
-    (folder / "results.md").write_text(PAGE)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose documentation is two pages with our scores, as the command makes them; to copy from."""
+    project = tmp_path_factory.mktemp("made")
+    (project / "docs" / "results").mkdir(parents=True)
+    (project / "README.md").write_text("# Ours\n")
+    (project / "docs" / "results.md").write_text(PAGE)
     for name in ("smoke.md", "smoke.parquet"):
-        shutil.copy(DOCS / "results" / name, folder / "results")
-    monkeypatch.setattr("studies.results.run.DOCS", folder)
+        shutil.copy(DOCS / "results" / name, project / "docs" / "results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("studies.results.run.DOCS", project / "docs")
+        main(["results"], TREE)
+    return project
+
+
+@pytest.fixture
+def docs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The pages of it, that hold."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr("studies.results.run.DOCS", tmp_path / "docs")
     monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)  # nothing is ranked again: that has tests of its own
-    study("results")
-    assert check.faults(folder) == []
+    return tmp_path / "docs"
+
+
+def test_the_command_says_whether_the_pages_hold(docs: Path, study: Srd) -> None:
     study.works("results", "--check")
-    return folder
+    changed(docs / "results.md", "`reinforce` is above", "`reinforce` is below")
+    assert study("results", "--check").code == 1
 
 
 def changed(path: Path, old: str, new: str) -> None:
@@ -274,10 +289,9 @@ def flipped(path: Path, ranker: str) -> None:
 ], ids=["verb", "sign", "number", "number of a table", "another row", "rows swapped", "score", "picture", "curves",
         "decision", "words of a decision", "by hand",
         "changelog", "marks of nobody", "unknown part", "fields", "no scores", "no page"])  # fmt: skip
-def test_attacks_are_found(docs: Path, study: Srd, attack: Callable[[Path], object], said: str) -> None:
+def test_attacks_are_found(docs: Path, attack: Callable[[Path], object], said: str) -> None:
     attack(docs)
     assert said in "\n".join(check.faults(docs))
-    assert study("results", "--check").code == 1
 
 
 def test_commits_are_of_the_history_or_their_page_is_listed(docs: Path) -> None:

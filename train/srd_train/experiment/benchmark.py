@@ -133,7 +133,8 @@ def run_benchmark(
             another run writes to, one that another version wrote, or one with a `recipe.json` of something else.
     """
     check_recipe(recipe, trust=trust)
-    _try_rows(recipe, out, trust=trust)
+    last: list[tuple[TopicsEntry, TopicSet]] = []
+    _try_rows(recipe, out, last, trust=trust)
     ids: list[str] = []
     finished: dict[str, Record] = {}
     failed: dict[str, Record] = {}
@@ -141,7 +142,7 @@ def run_benchmark(
 
     def unfinished() -> Iterator[Task]:
         """Unfinished tasks; finished cells are reported on the way."""
-        for task in tasks(recipe):
+        for task in tasks(recipe, last):
             left = []
             for cell in task.cells:
                 ids.append(cell.id)
@@ -170,7 +171,7 @@ def run_benchmark(
     return records
 
 
-def _try_rows(recipe: Recipe, out: Path, *, trust: bool) -> None:
+def _try_rows(recipe: Recipe, out: Path, last: list[tuple[TopicsEntry, TopicSet]], *, trust: bool) -> None:
     """Refuse, before the first cell, rows that cannot be run on their topics; once all cells have ended, none is tried.
 
     A row ranks one topic of each kind that a set has (with and without scores, say), and is scored. Learners are not
@@ -181,7 +182,8 @@ def _try_rows(recipe: Recipe, out: Path, *, trust: bool) -> None:
     """
     if sum(1 for _ in out.glob("cells/*.json")) >= recipe.cells:
         return
-    for (topics, row), several in groupby(tasks(recipe), lambda task: (task.cells[0].topics.name, task.cells[0].row)):
+    made = tasks(recipe, last)
+    for (topics, row), several in groupby(made, lambda task: (task.cells[0].topics.name, task.cells[0].row)):
         try:
             with warnings.catch_warnings(action="ignore"):  # cells tell
                 _try_row(next(several), trust=trust)

@@ -289,19 +289,23 @@ def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:
             )
 
 
-def tasks(recipe: Recipe) -> Iterator[Task]:
+def tasks(recipe: Recipe, kept: list[tuple[TopicsEntry, TopicSet]] | None = None) -> Iterator[Task]:
     """The product, one topic set after the other (only one is in memory).
 
     A ranker has no cells on a set that lacks what it needs (a retrieval order).
 
+    Args:
+        recipe: the product.
+        kept: the set that an earlier call read last, put here by it; None: none is kept.
+
     Raises:
         ValueError, FileNotFoundError: a topic set that cannot be read.
     """
-    loaded: tuple[TopicsEntry, TopicSet] | None = None
+    kept = [] if kept is None else kept
     for entry in recipe.topics:
-        if loaded is None or loaded[0] != entry.content:
-            loaded = (entry.content, load_entry(entry))
-        topics = loaded[1]
+        if not kept or kept[0][0] != entry.content:
+            kept[:] = [(entry.content, load_entry(entry))]
+        topics = kept[0][1]
         for ranker in (one.trained_longer(entry.epochs_factor) for one in recipe.rankers):
             if not _applies(ranker, entry, topics):
                 continue

@@ -48,7 +48,7 @@ def faults(docs: Path, tell: Tell | None = None) -> list[str]:
             *record_faults(stored),
             *(scored_again(stored, tell) if tell else ()),
             *_parts(docs, stored),
-            *_pictures(docs),
+            *_pictures(docs, stored),
             *_prose(docs, stored),
             *_files(stored),
             *_commits(docs, stored),
@@ -93,9 +93,8 @@ def _parts(docs: Path, stored: Stored) -> Iterator[str]:
             yield f"{path.relative_to(docs.parent)} is not what the scores say, as in {line!r}; run `make results`"
 
 
-def _pictures(docs: Path) -> Iterator[str]:
+def _pictures(docs: Path, stored: Stored) -> Iterator[str]:
     """Pictures that are not what the scores say."""
-    stored = Stored(docs / "results")
     with tempfile.TemporaryDirectory() as folder:
         for path, draw in pictures(docs):
             fresh = Path(folder) / path.name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -77,13 +77,16 @@ class _Family:
     """Rows that the page's table tests the others against."""
     seeds: Mapping[str, int]
     """Row -> its seeds, where they are too few."""
+    _adjusted: dict[tuple[bool, Test], dict[frozenset[str], float]] = field(default_factory=dict)
+    """Whether they are the tests that the table shows, and the test -> p values; filled when they are asked for."""
 
     def p_value(self, rows: tuple[str, str], test: Test) -> float | None:
         """Adjusted over the tests that the page's table shows, or, for a pair that it does not test, over all pairs."""
-        tested = {name: scores for name, scores in self.scores.items() if name not in self.seeds}
-        shown = set(rows) & set(self.references)
-        adjusted = adjusted_tests(tested, self.references if shown else tested, test)
-        return adjusted.get(frozenset(rows))
+        shown = bool(set(rows) & set(self.references))
+        if (shown, test) not in self._adjusted:
+            tested = {name: scores for name, scores in self.scores.items() if name not in self.seeds}
+            self._adjusted[shown, test] = adjusted_tests(tested, self.references if shown else tested, test)
+        return self._adjusted[shown, test].get(frozenset(rows))
 
 
 class Stored:
@@ -97,6 +100,7 @@ class Stored:
         self._tables: dict[str, list[ResultTable]] = {}
         self._records: dict[str, list[Record]] = {}
         self._recipes: dict[str, Recipe] = {}
+        self._families: dict[tuple[str, str, str], _Family] = {}
 
     @property
     def recipes(self) -> list[str]:
@@ -147,7 +151,9 @@ class Stored:
     def compared(self, recipe: str, topics: str, one: str, other: str, measure: str = "") -> Compared:
         """Two rows on a topic set, or on a macro-average of this name; by the first measure unless one is named."""
         measure = measure or self.tables(recipe)[0].measures[0]
-        family = self._family(recipe, topics, measure)
+        if (recipe, topics, measure) not in self._families:
+            self._families[recipe, topics, measure] = self._family(recipe, topics, measure)
+        family = self._families[recipe, topics, measure]
         pairs = list(zip(*(family.scores[name] for name in self._rows(family, topics, one, other)), strict=True))
         means = [float(np.mean([scores.mean() for scores in several])) for several in zip(*pairs, strict=True)]
         few = [f"`{name}` has {family.seeds[name]}" for name in (one, other) if name in family.seeds]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,19 +60,12 @@ LISTED = json.dumps(NAMES)
 
 
 @pytest.mark.parametrize(("answer", "names"), [
-    (LISTED, NAMES),
-    (f"\n```json\n{LISTED}\n```\n", NAMES),
-    (f'<think>Cats? ["no"]</think>\n{LISTED}', NAMES),
-    ("1. big cat\n2. car\n\n10. system", ["big cat", "car", "system"]),
-    ("Here are the subtopics:\n\n- big cat\n- car", ["big cat", "car"]),
-    ("* **Big cat**\n* Apple Inc.", ["Big cat", "Apple Inc."]),
-    ("big cat\ncar made by Jaguar Land Rover\nwhat does it cost to keep one?", None),
     ("  big   cat \r\n\r\ncar", ["big cat", "car"]),
     ('["big cat", "", " ", "Big  Cat", "car", "CAR "]', ["big cat", "car"]),
     ('["Straße", "STRASSE", "жаба"]', ["Straße", "жаба"]),
 ])  # fmt: skip
-def test_lists_are_read(answer: str, names: list[str] | None) -> None:
-    assert Namer(Llm(answer))(QUERY) == (answer.splitlines() if names is None else names)
+def test_names_are_tidied_and_each_comes_once(answer: str, names: list[str]) -> None:
+    assert Namer(Llm(answer))(QUERY) == names
 
 
 # Prompts
@@ -391,11 +382,8 @@ def test_functions_for_asynchronous_code() -> None:
 
 
 @pytest.mark.parametrize(("subtopics", "changes", "error", "message"), [
-    (Namer(Llm(RAISES), on_error="raise"), {}, DownError, "the model is down"),
-    (Llm(RAISES), {}, DownError, "the model is down"),
     (Namer(Llm(""), on_error="raise"), {}, ValueError, "expected a JSON list .*answered ''"),
     (Namer(Llm(None), on_error="raise"), {}, TypeError, "a model must answer with text, got None"),
-    (Namer(Llm("I would say the cat."), on_error="raise"), {}, ValueError, "answered 'I would say the cat.'"),
     (lambda query: "cat, car", {}, TypeError, "must give a list of texts or of vectors, got 'cat, car'; .*Namer"),
     (lambda query: ["cat", 7], {}, TypeError, r"must give a list of texts or of vectors, got \['cat', 7\]"),
     (lambda query: {"cat": 1}, {}, TypeError, "must give a list of texts or of vectors, got {'cat': 1}"),
@@ -465,46 +453,20 @@ def test_odd_options_are_named(options: Any, error: type[Exception], message: st
 # The interface of openai's client, which local servers speak
 
 
-def recorded() -> dict[str, list[str]]:
-    """Lists that a large language model wrote for AMBIENT's queries, where they are; else one."""
-    folder = os.environ.get("SRD_DATA_DIR")
-    path = Path(folder or "", "named", "named-ambient.jsonl")
-    if not folder or not path.exists():
-        return {"1": NAMES}
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {row["query_id"]: row["subtopics"] for row in rows}
+def test_either_client_of_a_local_server_names() -> None:
+    asked: list[Any] = []
 
+    def answer(question: Any) -> str:
+        asked.append(question)
+        return LISTED
 
-RECORDED = recorded()
-
-
-def answer(asked: dict[str, Any]) -> str:
-    """The recorded list, each in another form that models use."""
-    (message,) = asked["messages"]
-    assert (asked["model"], message["role"]) == ("small", "user")
-    query_id = message["content"].splitlines()[0].rpartition("query ")[2]
-    names = RECORDED[query_id]
-    return ("\n".join(f"{i}. {name}" for i, name in enumerate(names, 1)), json.dumps(names))[int(query_id) % 2]
-
-
-@pytest.fixture
-def clients() -> Iterator[Any]:
-    """Two clients of a server on this machine: one waits for answers, one is asynchronous."""
     with asking(answer) as create:
 
         async def create_later(**asked: Any) -> Any:
             return await asyncio.to_thread(create, **asked)
 
-        yield client_with(create), client_with(create_later)
-
-
-def test_a_local_server_names_what_was_recorded(clients: Any, tmp_path: Path) -> None:
-    waits, later = clients
-    namer = Namer(waits, model="small", limit=20, cache=tmp_path)
-    queries = [f"query {query_id}" for query_id in RECORDED]
-    assert namer.many(queries) == list(RECORDED.values())
-    assert len(list(tmp_path.iterdir())) == len(RECORDED)
-    unkept = Namer(later, model="small", limit=20)
-    for names in (namer, unkept):
-        assert asyncio.run(names.later("query 1")) == RECORDED["1"]
-    refused(lambda: unkept("query 1"), "a client that answers later", TypeError)
+        waits, later = (Namer(client_with(method), model="small") for method in (create, create_later))
+        assert waits.many([QUERY, "java"]) == [NAMES] * 2
+        assert asyncio.run(waits.later(QUERY)) == asyncio.run(later.later(QUERY)) == NAMES
+        refused(lambda: later(QUERY), "a client that answers later", TypeError)
+    assert {(question["model"], question["messages"][0]["role"]) for question in asked} == {("small", "user")}

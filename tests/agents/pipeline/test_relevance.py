@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_topics import Own, refused
+from small_topics import Own, adapted, refused
 
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.relevance import matched
+from srd_agents.integrations.ranking import Adapter
 from srd_agents.pipeline.capabilities import rankers_with
-from srd_gym.topic import FloatArray
+from srd_gym.topic import FloatArray, Topic
+from srd_train.serving.json_lines import content_of, topic_of
 
 
 def case(seed: int = 0, n: int = 12, width: int = 5) -> tuple[Any, Any, Any]:
@@ -158,3 +161,76 @@ def test_odd_kinds_and_rankers_that_take_none_are_named() -> None:
         )
     refused(lambda: ranked(query, vectors, 3, "mmr", relevance="scores"), "no retrieval scores.*relevance='cosine'")
     refused(lambda: ranked(None, vectors, 3, "mmr", cosines, relevance="cosine"), "no query vector.*='scaled'")
+
+
+# Scores are sorted as they are given
+
+RISING: tuple[Any, ...] = (
+    1.7e9 + np.arange(5),
+    (2**60 + np.arange(5)).tolist(),
+    2**60 + np.arange(5),
+    np.array([2**64 - 9, 2**64 - 8, 2**64 - 7, 2**64 - 6, 2**64 - 5], np.uint64),
+    np.array([0, 1e300, 2e300, 1e307, 1e308]),
+    1e-300 * np.arange(5),
+    np.array([-128, 1, 2, 3, 4], np.int8),
+    np.arange(5, dtype=np.longdouble) * np.longdouble("1e400"),
+)
+
+
+def by_adapter(scores: Any) -> list[int]:
+    return adapted(Adapter(ranker="mmr").request(0), 5, np.eye(5), scores=list(scores))[0]
+
+
+def by_line(scores: Any) -> list[int]:
+    plain = scores if isinstance(scores, list) else [float(score) for score in scores]
+    line = json.dumps({"query_id": "1", "doc_ids": list("01234"), "retrieval_scores": plain})
+    return [int(name) for name in topic_of(content_of(line))[0].doc_ids]
+
+
+@pytest.mark.parametrize("way", [
+    lambda scores: diversify(None, np.eye(5), 5, scores=scores, diversity=0).indices.tolist(),
+    lambda scores: diversify(None, [np.eye(5)], 5, scores=[scores], diversity=0).indices[0].tolist(),
+    by_adapter,
+    by_line,
+], ids=["one", "batch", "adapters", "line"])  # fmt: skip
+def test_scores_are_sorted_in_the_callers_own_type(way: Any) -> None:
+    exact = [scores for scores in RISING if way is not by_line or isinstance(scores, list)]
+    for scores in exact:
+        assert way(scores) == [4, 3, 2, 1, 0], scores
+        assert way(scores[::-1]) == [0, 1, 2, 3, 4], scores
+        assert way([scores[i] for i in (2, 4, 2, 0, 4)]) == [1, 4, 0, 2, 3], "equal ones keep their order"
+
+
+@pytest.mark.parametrize("scores", RISING, ids=str)
+@pytest.mark.parametrize("ranker", ["safe", "mmr", "msd", "dpp"])
+def test_rankers_see_scores_of_any_size_in_their_order(ranker: str, scores: Any) -> None:
+    seen: list[Any] = []
+
+    class Watched(Own):
+        def rank_batch(self, topics: Any, k: int) -> list[Any]:
+            seen.extend(topics)
+            return make_ranker(ranker).rank_batch(topics, k)
+
+    watched = Watched(make_ranker(ranker).rank)
+    found = diversify(np.ones(5), np.eye(5), 5, watched, scores=scores)
+    assert sorted(found.indices.tolist()) == [0, 1, 2, 3, 4]
+    row = seen[0].retrieval_scores
+    assert row.dtype == np.float32
+    assert np.isfinite(row).all()
+    assert (np.diff(row) <= 0).all()
+    assert row[0] > 0
+
+
+def scored_topic(scores: Any) -> Topic:
+    return Topic(query_id="0", doc_ids=("a", "b", "c"), doc_vectors=np.eye(3), retrieval_scores=scores)
+
+
+@pytest.mark.parametrize(("scores", "same"), [
+    ([3e38, 1.0, -3e38], [3e38, 1.0, -3e38]),
+    ([2.0**130, 2.0**129, -(2.0**130)], [0.5, 0.25, -0.5]),
+    ([2.0**-200, 2.0**-201, 0], [0.5, 0.25, 0]),
+])  # fmt: skip
+def test_scores_that_float32_cannot_hold_are_scaled_together(scores: list[float], same: list[float]) -> None:
+    held = scored_topic(scores).retrieval_scores
+    np.testing.assert_array_equal(held, np.array(same, np.float32))
+    refused(lambda: scored_topic(1.7e9 + np.arange(3)), "retrieval_scores rise from candidate 0 to 1")

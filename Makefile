@@ -105,9 +105,12 @@ test-wheel: $(FRESH)/.ready wheel
 
 # The same with necessary dependencies only (extra cli: no torch), and on the oldest gymnasium that we promise (Ray 2.60
 # pins it): the environments, the rankers and the commands that need no torch. On every Python that is promised and here.
+# The oldest and the newest run all of it; one between them runs what leans on Python most: readers, environments, commands.
 TORCH_FREE := tests/env tests/agents/heuristic tests/agents/integrations tests/agents/pipeline/test_safe.py \
 	tests/agents/supervised/test_linear.py tests/agents/supervised/test_linear_features.py \
 	tests/install/test_without_torch.py
+BETWEEN    := tests/env/data tests/env/envs tests/install/test_without_torch.py
+ENDS       := $(firstword $(PROMISED)) $(lastword $(PROMISED))
 
 $(call MINIMAL,%)/.ready:
 	rm -rf $(@D)
@@ -125,7 +128,7 @@ $(PROMISED:%=test-minimal-%): test-minimal-%: wheel
 
 $(PROMISED:%=tested-minimal-%): tested-minimal-%: $(call MINIMAL,%)/.ready
 	$(<D)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
-	$(<D)/bin/pytest -q -p no:cacheprovider -n auto --dist worksteal $(TORCH_FREE)
+	$(<D)/bin/pytest -q -p no:cacheprovider -n auto --dist worksteal $(if $(filter $*,$(ENDS)),$(TORCH_FREE),$(BETWEEN))
 
 # Every loader with damaged files, every call with odd arguments; ARGS are its options (ARGS=--help).
 fuzz: $(READY)

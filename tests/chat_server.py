@@ -18,15 +18,18 @@ def client_with(create: Any) -> Any:
 
 
 @contextmanager
-def asking(answer: Callable[[dict[str, Any]], str | None]) -> Iterator[Callable[..., Any]]:
-    """Runs a server that answers by a function of the question; gives the method that asks it."""
+def serving(answer: Callable[[dict[str, Any]], str | None]) -> Iterator[str]:
+    """Runs a server that answers by a function of the question; gives its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             message = {"role": "assistant", "content": answer(asked)}
-            body = json.dumps({"choices": [{"message": message}]}).encode()
+            choice = {"index": 0, "finish_reason": "stop", "message": message}
+            said = {"id": "1", "object": "chat.completion", "created": 0, "model": asked["model"], "choices": [choice]}
+            body = json.dumps(said).encode()
             self.send_response(200)
+            self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -36,15 +39,21 @@ def asking(answer: Callable[[dict[str, Any]], str | None]) -> Iterator[Callable[
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-
-    def create(**asked: Any) -> Any:
-        url = f"http://127.0.0.1:{server.server_port}/v1/chat/completions"
-        request = Request(url, json.dumps(asked).encode(), {"Content-Type": "application/json"})
-        with urlopen(request, timeout=10) as answered:
-            return json.load(answered, object_hook=lambda values: SimpleNamespace(**values))
-
     try:
-        yield create
+        yield f"http://127.0.0.1:{server.server_port}/v1"
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def asking(answer: Callable[[dict[str, Any]], str | None]) -> Iterator[Callable[..., Any]]:
+    """Runs such a server; gives the method that asks it."""
+    with serving(answer) as url:
+
+        def create(**asked: Any) -> Any:
+            request = Request(f"{url}/chat/completions", json.dumps(asked).encode())
+            with urlopen(request, timeout=10) as answered:
+                return json.load(answered, object_hook=lambda values: SimpleNamespace(**values))
+
+        yield create

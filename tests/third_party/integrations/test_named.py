@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ import numpy as np
 import openai
 import pandas as pd
 import pytest
+from chat_server import serving
 from haystack import Document as HaystackDocument
 from haystack import Pipeline
 from haystack.components.embedders import MockDocumentEmbedder, MockTextEmbedder
@@ -416,53 +414,20 @@ def test_scikit_learn_takes_the_vectors_of_each_querys_subtopics() -> None:
 # openai's own client, and a server on this machine that speaks its interface
 
 
-def recorded() -> dict[str, list[str]]:
-    """Lists that a large language model wrote, where they are; else one."""
-    path = Path(os.environ.get("SRD_DATA_DIR", ""), "named", "named-key-points.jsonl")
-    if "SRD_DATA_DIR" not in os.environ or not path.exists():
-        return {"1": NAMES}
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {row["query_id"]: row["subtopics"] for row in rows}
+def test_openais_client_names_by_a_local_server() -> None:
+    lists = {"query 1": NAMES, "query 2": ["jaguar's speed", "Jaguar \u2013 the band"]}
 
+    def answer(asked: dict[str, Any]) -> str:
+        query = next(query for query in lists if query in asked["messages"][0]["content"])
+        return "\n".join(f"- {name}" for name in lists[query])
 
-RECORDED = recorded()
-
-
-class Server(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        query_id = asked["messages"][0]["content"].splitlines()[0].rpartition("query ")[2]
-        message = {"role": "assistant", "content": "\n".join(f"- {name}" for name in RECORDED[query_id])}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        answer = {"id": "1", "object": "chat.completion", "created": 0, "model": asked["model"], "choices": [choice]}
-        body = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
-
-
-@pytest.fixture
-def url() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
-
-
-def test_openais_client_names_by_a_local_server(url: str) -> None:
-    waits = Namer(openai.OpenAI(base_url=url, api_key="none"), model="small", limit=20)
-    later = Namer(openai.AsyncOpenAI(base_url=url, api_key="none"), model="small", limit=20)
-    queries = [f"query {query_id}" for query_id in RECORDED]
-    assert waits.many(queries) == list(RECORDED.values())
-    for namer in (waits, later):
-        assert asyncio.run(namer.later(queries[-1])) == list(RECORDED.values())[-1]
-    refused(lambda: later(queries[0]), "a client that answers later", TypeError)
+    with serving(answer) as url:
+        waits = Namer(openai.OpenAI(base_url=url, api_key="none"), model="small")
+        later = Namer(openai.AsyncOpenAI(base_url=url, api_key="none"), model="small")
+        assert waits.many(list(lists)) == list(lists.values())
+        for namer in (waits, later):
+            assert asyncio.run(namer.later("query 2")) == lists["query 2"]
+        refused(lambda: later("query 1"), "a client that answers later", TypeError)
 
 
 def test_a_time_out_of_openais_client_is_no_answer() -> None:

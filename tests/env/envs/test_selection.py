@@ -364,16 +364,18 @@ def test_pickled_environments_share_their_topics(make: Any) -> None:
 
 
 def test_a_pickle_in_another_process_brings_what_it_needs(tmp_path: Path) -> None:
-    topics = random_topics(3, n=6)
-    for name, source in {"own": topics, "named": "synthetic:tiny:7:3"}.items():
-        env = gym.make("srd_gym:SRD-v0", topics=source)
-        (tmp_path / name).write_bytes(pickle.dumps(env))
-        code = (
-            "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).unwrapped.core.arrays.topics.fingerprint)"
-        )
-        there = [sys.executable, "-c", code, str(tmp_path / name)]
-        done = subprocess.run(there, capture_output=True, text=True, check=True)
-        assert done.stdout.split() == [env.unwrapped.core.arrays.topics.fingerprint]  # type: ignore[attr-defined]
+    code = """import pickle, sys
+for path in sys.argv[1:]:
+    print(pickle.load(open(path, "rb")).unwrapped.core.arrays.topics.fingerprint)
+"""
+    files, wanted = [], []
+    for source in (random_topics(3, n=6), "synthetic:tiny:7:3"):
+        env: Any = gym.make("srd_gym:SRD-v0", topics=source)
+        files.append(tmp_path / str(len(files)))
+        files[-1].write_bytes(pickle.dumps(env))
+        wanted.append(env.unwrapped.core.arrays.topics.fingerprint)
+    done = subprocess.run([sys.executable, "-c", code, *files], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == wanted
 
 
 def test_both_environments_take_the_same_arguments() -> None:

@@ -63,7 +63,7 @@ class ScoringLearner(NetworkLearner[C]):
     only_training: ClassVar[tuple[str, ...]] = ("_core", "_simulator", "_tensors", "_replay", "_optimizer")
     _core: ScoringCore
     _simulator: ScoringSimulator | None = None
-    """What pays on a device; None: on the CPU numpy does, up to four times as fast, and float64 to the last bit."""
+    """The rewards of lists on a device. None: numpy's, on the CPU up to four times as fast, and wherever users pay."""
     _tensors: InputTensors
     _replay: Replay
     _optimizer: torch.optim.Adam
@@ -145,7 +145,7 @@ class ScoringLearner(NetworkLearner[C]):
         self._network.to(config.device)
         self._core = ScoringCore(topics, reward=config.rewards, n_scores=config.n_scores)
         self._tensors = InputTensors(self._core.arrays, self._network.inputs.shift)
-        if torch.device(config.device).type != "cpu":
+        if torch.device(config.device).type != "cpu" and self._core.users is None:
             self._simulator = ScoringSimulator(
                 self._core.arrays, reward=config.rewards, n_scores=config.n_scores, device=config.device
             )
@@ -162,7 +162,7 @@ class ScoringLearner(NetworkLearner[C]):
         actions, rewards = self.play(batch, epsilon)
         self._replay.add(batch, actions, rewards)
         self._episodes += rewards.numel()
-        paid = rewards.double().mean() if self._simulator is not None else rewards.numpy().mean()
+        paid = rewards.double().mean() if self._simulator is not None else rewards.cpu().numpy().mean()
         if first:
             self._start_at(paid)
         learned = [self.learn(self._replay.sample(config.batch_size, self._generator)) for _ in range(config.updates)]
@@ -200,8 +200,8 @@ class ScoringLearner(NetworkLearner[C]):
         lists = actions.flatten(0, 1)
         if self._simulator is not None:
             return actions, self._simulator.step(index.repeat_interleave(shape[1]), lists).view(shape[:2])
-        paid = self._core.step(np.repeat(batch, shape[1]), lists.numpy())
-        return actions, torch.from_numpy(paid).view(shape[:2])
+        paid = self._core.step(np.repeat(batch, shape[1]), lists.cpu().numpy(), self._generator)
+        return actions, self._moved(paid).view(shape[:2])
 
     def _moved(self, array: NDArray[Any]) -> Tensor:
         """On the device, without waiting."""

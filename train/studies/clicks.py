@@ -29,7 +29,7 @@ from srd_train.report.markup import markdown, with_parts, write_text
 PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("clicks.md", "environments.md")]
 LOGS, EPISODES = 200, 2_000
 LISTS = {"3 of 6, 0.5": (3, 6, 0.5), "10 of 15, 0.1": (10, 15, 0.1)}
-"""Logged lists: their depth, the documents of a topic, and epsilon."""
+"""Name -> depth of the logged lists, documents of a topic, epsilon of the logging policy."""
 USERS = {"cascade": Clicks(attraction=0.7), "pbm": Clicks(model="pbm", attraction=0.7)}
 
 
@@ -42,7 +42,7 @@ def expected_clicks(users: Clicks, topics: TopicSet, ranker: Ranker, depth: int)
 
 
 def coverage() -> Iterator[tuple[Any, ...]]:
-    """How estimates of MMR from logs of the retrieval order fare: bias, spread, and intervals that hold the truth."""
+    """Bias, spread and coverage of estimates of MMR from logs of the retrieval order."""
     logger, ranker = make_ranker("retrieval-order"), make_ranker("mmr")
     for (lists, (depth, documents, epsilon)), (name, users) in product(LISTS.items(), USERS.items()):
         topics = TopicSet([topic.take(range(documents)) for topic in load_topics("synthetic:serp:40")], name="first")

@@ -138,7 +138,7 @@ def _units(topic: Topic, who: str) -> FloatArray:
 
 
 def _columns(topic: Topic, units: FloatArray) -> ScoreArray:
-    """[N, W] what counts are read off."""
+    """[N, W] the columns of the regression."""
     query, scores = topic.query_vector, topic.retrieval_scores
     near = np.zeros(len(units)) if query is None else np.vecdot(units, rows_of(query[None]).unit(0))
     standard = np.zeros(len(units))

@@ -51,7 +51,7 @@ def value(ranker: Any) -> float:
 
 
 def columns(topic: Topic) -> NDArray[np.float64]:
-    """What counts are read off."""
+    """The columns of the regression, by hand."""
     rows, query = np.float64(topic.doc_vectors), np.float64(topic.query_vector)
     units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return np.column_stack([units, units @ query / np.linalg.norm(query), np.zeros(len(rows)), np.ones(len(rows))])

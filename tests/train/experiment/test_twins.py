@@ -33,6 +33,7 @@ def test_twins_of_twins_are_one_group_and_who_has_no_vector_is_alone(tmp_path: P
     np.savez(tmp_path / "v.npz", query_ids=np.array(["a", "b", "c", "d", "zero"]), query_vectors=vectors)
     groups = twins_of(("zero", "d", "b", "e", "c", "a"), tmp_path / "v.npz")
     assert groups == (("zero",), ("d", "c", "a"), ("b",), ("e",))
+    refused(lambda: twins_of(("f", "g"), tmp_path / "v.npz"), "has vectors of none of the 2 queries")
 
 
 @pytest.mark.parametrize("rows", [1, 3, 4_096])
@@ -103,3 +104,4 @@ def test_each_fold_takes_its_own_seed() -> None:
 
 def test_twins_need_folds_that_are_drawn() -> None:
     refused(lambda: TopicsEntry(name="x", source="words", twins="v.npz", shares=(5, 2, 3)), "leave shares and folds_f")
+    refused(lambda: TopicsEntry(name="x", source="words", one_seed_a_fold=True, shares=(5, 2, 3)), "leave one_seed_a_")

@@ -76,8 +76,8 @@ class TopicsEntry(Config):
     any set without a retrieval order), "query_vector", "subtopics" (their texts and vectors), "pool" (the ideal is then
     the candidates'; topics without a relevant one go)."""
     twins: str | None = None
-    """Vectors of queries below SRD_DATA_DIR: queries with a cosine above 0.9 are twins. They stay in one fold, and what
-    is relevant to a twin alone is no candidate. None: nobody looks."""
+    """A file of query vectors below SRD_DATA_DIR. Queries with a cosine above 0.9 are twins: they stay in one fold, and
+    documents that are relevant to a twin alone are left out of the candidates. None: twins are not looked for."""
     folds: Annotated[int, at_least(2)] = 5
     """Number of folds to split the set into."""
     folds_file: str | None = None
@@ -135,6 +135,8 @@ class TopicsEntry(Config):
             raise ValueError("shares make one split: leave folds, run_folds and folds_file out")
         if self.twins and (self.shares or self.folds_file):
             raise ValueError("twins are kept together in folds that are drawn: leave shares and folds_file out")
+        if self.one_seed_a_fold and self.shares:
+            raise ValueError("shares make one split: leave one_seed_a_fold out")
         simulated = self.vectors == "simulated"
         used = {
             "years": self.source == "trec-indri",

@@ -1,6 +1,7 @@
 """Twins: queries that ask for the same in other words, such as "Huntington disease" and "Huntington's Disease".
 
-Where one trains and the other tests, the test is no test; and what only the judge of the other saw counts as wrong.
+A learner that trains on one twin has seen the other's answers. And a document that was judged for one twin alone counts
+as wrong for the other.
 """
 
 from __future__ import annotations
@@ -50,9 +51,14 @@ def twins_of(query_ids: tuple[str, ...], path: Path) -> Groups:
     Args:
         query_ids: the queries; one without a vector has no twin.
         path: vectors of queries, as of `read_vectors`.
+
+    Raises:
+        FileNotFoundError, ValueError: as of `read_vectors`, or no query has a vector.
     """
     table = read_vectors(path, part="query", only=query_ids)
     known = [query_id for query_id in query_ids if query_id in table]
+    if not known:
+        raise ValueError(f"{path} has vectors of none of the {len(query_ids)} queries; name a file of their vectors")
     vectors = table.rows(known)
     ends = near_pairs(vectors, vectors)
     linked = coo_array((np.ones(len(ends)), ends.T), shape=(len(known), len(known)))

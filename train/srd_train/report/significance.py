@@ -42,7 +42,7 @@ def interval(scores: ArrayLike) -> tuple[float, float]:
     """The 95% interval of a ranker's mean, over topics and seeds.
 
     Args:
-        scores: [S, T], or [T] of one seed; masked where a seed did not test a topic.
+        scores: [S, T], or [T] of one seed; masked where a seed has no score of a topic.
 
     Returns:
         Its low and high end, within the range of the topics' scores; both the mean itself for a single topic.

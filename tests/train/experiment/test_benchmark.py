@@ -22,7 +22,8 @@ from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_run
 from srd_train.experiment.benchmark import CellResult, in_process, run_benchmark, run_fit
-from srd_train.experiment.recipe import Cell, RankerEntry, Recipe, Task, chosen_at_edges, tasks
+from srd_train.experiment.cells import Cell, Task, tasks
+from srd_train.experiment.recipe import RankerEntry, Recipe, chosen_at_edges
 from srd_train.experiment.sources import TopicsEntry
 from srd_train.report.markup import plain_cells
 from srd_train.report.results import read_scores

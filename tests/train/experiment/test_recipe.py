@@ -10,7 +10,8 @@ from small_topics import refused
 from srd_agents.registry import RANKERS
 from srd_gym.data.synthetic import generate
 from srd_train.experiment import selection
-from srd_train.experiment.recipe import built_in, check_recipe, load_recipe, recipe_from, tasks
+from srd_train.experiment.cells import tasks
+from srd_train.experiment.recipe import built_in, check_recipe, load_recipe, recipe_from
 from srd_train.experiment.selection import ResolvedRanker, fit_ranker
 from srd_train.experiment.sources import TopicsEntry, load_entry
 from srd_train.experiment.split import split_topics

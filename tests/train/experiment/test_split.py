@@ -10,7 +10,8 @@ import pytest
 from small_topics import alone, refused, small_topic
 
 from srd_gym.data.synthetic import generate
-from srd_train.experiment.recipe import recipe_from, tasks
+from srd_train.experiment.cells import tasks
+from srd_train.experiment.recipe import recipe_from
 from srd_train.experiment.sources import TopicsEntry, load_entry
 from srd_train.experiment.split import Parts, in_parts, with_subtopics
 

@@ -14,7 +14,8 @@ from small_topics import refused, small_topic
 
 from srd_gym.data.notices import DataNotice
 from srd_gym.topic import TopicSet
-from srd_train.experiment.recipe import RankerEntry, tasks
+from srd_train.experiment.cells import tasks
+from srd_train.experiment.recipe import RankerEntry
 from srd_train.experiment.sources import TopicsEntry
 from srd_train.experiment.split import Parts, in_parts
 from srd_train.experiment.twins import near_pairs, parts_of_groups, twins_of, without_documents_of_twins

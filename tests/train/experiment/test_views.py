@@ -13,7 +13,8 @@ from srd_agents.registry import make_ranker
 from srd_gym.trec_files import read_run
 from srd_train.experiment import benchmark
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.recipe import RankerEntry, Recipe, View, tasks
+from srd_train.experiment.cells import tasks
+from srd_train.experiment.recipe import RankerEntry, Recipe, View
 from srd_train.experiment.selection import ResolvedRanker
 from srd_train.experiment.sources import load_entry
 from srd_train.report.markup import notes

@@ -11,7 +11,8 @@ import pytest
 
 from srd_gym.trec_files import read_run
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.recipe import Recipe, load_recipe, tasks
+from srd_train.experiment.cells import tasks
+from srd_train.experiment.recipe import Recipe, load_recipe
 
 pyndeval = pytest.importorskip("pyndeval", reason="pyndeval is not installed (the extra dev has it)")
 

@@ -18,9 +18,10 @@ from srd_train.commands.help import overview
 from srd_train.commands.options import SomeFile, SomeFolder, parsed
 from srd_train.commands.tables import print_summary, print_table
 from srd_train.experiment.benchmark import Engine, FailedCellsError, in_process, run_benchmark
+from srd_train.experiment.cells import Cell
 from srd_train.experiment.engines import on_ray, processes
 from srd_train.experiment.provenance import commit
-from srd_train.experiment.recipe import Cell, Recipe, built_in, chosen_at_edges, load_recipe
+from srd_train.experiment.recipe import Recipe, built_in, chosen_at_edges, load_recipe
 from srd_train.experiment.sources import patterns
 from srd_train.report.latex import as_latex
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, recipe_part

@@ -41,9 +41,10 @@ from srd_gym.measures import evaluate
 from srd_gym.showing import short_repr
 from srd_gym.topic import TOPIC_FIELDS, TopicSet
 from srd_gym.trec_files import write_run
+from srd_train.experiment.cells import Cell, Choice, Task, tasks
 from srd_train.experiment.lock import locked
 from srd_train.experiment.provenance import commit
-from srd_train.experiment.recipe import RECIPE_FILE, Cell, Choice, Recipe, Task, check_recipe, tasks
+from srd_train.experiment.recipe import RECIPE_FILE, Recipe, check_recipe
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record, run_digest
 from srd_train.experiment.selection import Fitted, fit_ranker
 from srd_train.experiment.sources import TopicsEntry, folds_path, twins_in

@@ -21,7 +21,7 @@ from srd_gym.checks import check_integer
 from srd_gym.interrupts import STOPS, handlers_kept
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import CellResult, Engine, failure, run_fit
-from srd_train.experiment.recipe import Cell, Choice, Task
+from srd_train.experiment.cells import Cell, Choice, Task
 
 _THREADS = "OMP_NUM_THREADS"
 RETRIES = 3

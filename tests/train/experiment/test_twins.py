@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -106,3 +107,11 @@ def test_each_fold_takes_its_own_seed() -> None:
 def test_twins_need_folds_that_are_drawn() -> None:
     refused(lambda: TopicsEntry(name="x", source="words", twins="v.npz", shares=(5, 2, 3)), "leave shares and folds_f")
     refused(lambda: TopicsEntry(name="x", source="words", one_seed_a_fold=True, shares=(5, 2, 3)), "leave one_seed_a_")
+
+
+def test_a_learner_needs_a_seed_for_each_fold() -> None:
+    entry = TopicsEntry(name="tiny", source=TINY.source, folds=3, one_seed_a_fold=True)
+    rows = (RankerEntry(ranker="r-ltr"),)
+    refused(lambda: recipe("mmr", *rows, topics=(entry,), seeds=(4, 5)), "'r-ltr' has 2 seeds for 3 folds")
+    assert recipe("mmr", *rows, topics=(replace(entry, rankers=("mmr",)),), seeds=(4,)).seeds == (4,)
+    assert recipe("mmr", *rows, topics=(entry,), seeds=(4, 5, 6)).seeds == (4, 5, 6)

@@ -170,10 +170,25 @@ class Recipe(Config):
         for entry in self.topics:
             _check_known(f"row of a published figure of topics {entry.name!r}:", entry.published, self.rows)
             _check_known(f"ranker of topics {entry.name!r}:", entry.rankers, [ranker.name for ranker in self.rankers])
+            self._check_seeds(entry)
         if not self.seeds or not self.measures:
             raise ValueError("expected seeds and measures")
         for name in (*self.measures, self.select_by, *(entry.select_by for entry in self.rankers if entry.select_by)):
             measure(name)
+
+    def _check_seeds(self, entry: TopicsEntry) -> None:
+        """Refuse learners that would train with one seed on two folds that are to have each its own."""
+        for ranker in self.rankers if entry.one_seed_a_fold else ():
+            seeds = [seed for fold in entry.fold_numbers for seed in self.seeds_of(entry, ranker, fold)]
+            if (
+                ranker.resolved.spec.learns
+                and len(set(seeds)) < len(seeds)
+                and ranker.name in (entry.rankers or self.rows)
+            ):
+                raise ValueError(
+                    f"topics {entry.name!r} have one seed a fold; {ranker.name!r} has {len(set(seeds))} seeds for "
+                    f"{len(seeds)} folds; give it as many"
+                )
 
 
 def _names_a_folder(name: str) -> bool:

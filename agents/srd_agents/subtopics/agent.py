@@ -170,12 +170,17 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
         """The cross-entropy of relevance, over all documents, and of subtopics, over those relevant to any."""
         labels = torch.from_numpy(side_by_side([self._labels[index] for index in batch])).to(self.config.device)
         each, relevant = labels[..., :-1], labels[..., -1]
-        missed = binary_cross_entropy_with_logits(predicted.relevance, relevant, weight=seen.present.float())
-        loss = missed * (seen.present.numel() / seen.present.sum())
+        counted = self._counted(seen, batch)
+        missed = binary_cross_entropy_with_logits(predicted.relevance, relevant, weight=counted)
+        loss = missed * (counted.numel() / counted.sum())
         if self._count:
             missed = binary_cross_entropy_with_logits(predicted.subtopics, each, reduction="none").sum(2)
             loss = loss + (missed * relevant).sum() / relevant.sum().clamp(min=1)
         return loss
+
+    def _counted(self, seen: Seen, batch: IntArray) -> Tensor:
+        """1 for documents whose relevance is known, all of the topics': [B, N]."""
+        return seen.present.float()
 
     def _tuned(self, validation: Validation) -> float:
         """The measure with the share of coverage and the fading that validate best, which from now on rank."""

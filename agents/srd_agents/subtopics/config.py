@@ -7,7 +7,7 @@ from typing import Literal
 
 from srd_agents.reinforce.config import EpisodesConfig, Rollouts
 from srd_agents.training.learner import LearnerConfig
-from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive
+from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive, RewardOption
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,20 @@ class DiversifiedConfig(ClassifierConfig):
 
     diversity: Literal["mmr", "dpp"] = "mmr"
     """The heuristic."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClickedConfig(ClassifierConfig):
+    """Predictions that learn from clicks."""
+
+    users: RewardOption = "Clicks(attraction=0.9)"
+    """Who click."""
+    lists: Count = 8
+    """Users to whom each topic's initial ranking is shown."""
+    shown: Count = 10
+    """Documents shown to each."""
+    clusters: Count = 8
+    """Clusters of clicked documents, the subtopics to predict."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic, TopicSet
 
 NAMES = ("cause", "sign", "cure", "risk", "test")
-NEW = ("reinforce-subtopics", "subtopic-classifier", "relevance", "relevance-mmr")
+NEW = ("reinforce-subtopics", "subtopic-classifier", "relevance", "relevance-mmr", "click-classifier")
 
 
 def made(count: int, seed: int, names: tuple[str, ...] = NAMES, sizes: tuple[int, ...] = (14,)) -> TopicSet:
@@ -144,7 +144,8 @@ def test_a_folder_ranks_the_same(name: str, tmp_path: Path) -> None:
     ranker: Any = fitted(name)
     ranker.save(tmp_path)
     loaded = load_ranker(tmp_path)
-    assert loaded.metadata["subtopics"] == sorted(NAMES)  # type: ignore[attr-defined]
+    names = [f"cluster {number}" for number in range(8)] if name == "click-classifier" else sorted(NAMES)
+    assert loaded.metadata["subtopics"] == names  # type: ignore[attr-defined]
     for ours, theirs in zip(ranker.rank_batch(VALIDATION, 9), loaded.rank_batch(VALIDATION, 9), strict=True):
         assert ours.tolist() == theirs.tolist()
 
@@ -172,6 +173,25 @@ def test_it_learns_from_pruned_episodes_users_and_other_measures(options: dict[s
     last = learner.history.records[-1]
     assert last["steps"] > 0
     assert np.isfinite([last["return"], last["loss"]]).all()
+
+
+def test_clicks_teach_what_judgments_do() -> None:
+    """With users for every subtopic it sees most of what is relevant in the ranks shown, and nothing below."""
+    taught = fitted("click-classifier", lists=30, clusters=5)
+    assert value(taught) > value(make_ranker("retrieval-order")) + 0.05
+    few: Any = fitted("click-classifier", lists=40, shown=5)
+    clicked, shown = few._logged(TRAIN, np.random.default_rng(3))
+    assert shown.sum(axis=1).tolist() == [5] * len(TRAIN)
+    relevant = np.zeros_like(clicked)
+    for row, topic in zip(relevant, TRAIN, strict=True):
+        row[:5] = topic.judgments[:5].any(axis=1)
+    assert not (clicked & ~relevant).any()
+    assert clicked.sum() > 0.5 * relevant.sum()
+
+
+def test_clicks_need_users_who_click() -> None:
+    refused(lambda: fitted("click-classifier", users="alpha_nDCG@10"), "users")
+    refused(lambda: fitted("click-classifier", users="Clicks(attraction=0.0)"), "nobody clicked in")
 
 
 def test_where_no_id_recurs_relevance_is_learned() -> None:

@@ -1,0 +1,107 @@
+"""The classifier, taught by clicks on the initial ranking: the first thing to try beside learners from clicks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from srd_agents.networks.features import side_by_side
+from srd_agents.subtopics.agent import SubtopicClassifier
+from srd_agents.subtopics.config import ClickedConfig
+from srd_agents.subtopics.features import unit_rows
+from srd_agents.subtopics.network import Seen
+from srd_gym.core.selection import SelectionCore
+from srd_gym.core.users import required_users
+from srd_gym.dtypes import BoolArray, IntArray
+from srd_gym.topic import FloatArray, TopicSet
+
+_PASSES = 20
+"""Largest number of passes of k-means."""
+
+
+class ClickClassifier(SubtopicClassifier):
+    """`subtopic-classifier` whose judgments are the clicks of simulated users on the initial ranking.
+
+    A document that anybody clicked is relevant; one that was shown and never clicked is not; of those below nothing is
+    learned. Clicks tell no subtopics: clusters of the clicked documents' vectors (k-means, Lloyd 1982) take their
+    place. Training sees judgments through these users alone; validation is as of every learner.
+    """
+
+    name: str = "click-classifier"
+    config_class: ClassVar[type[Any]] = ClickedConfig
+    only_training: ClassVar[tuple[str, ...]] = (*SubtopicClassifier.only_training, "_shown")
+
+    config: ClickedConfig
+    _shown: list[BoolArray]
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        clicks, shown = self._logged(topics, np.random.default_rng([seed, 1]))
+        self._shown = [row[: topic.n_candidates] for row, topic in zip(shown, topics, strict=True)]
+        super()._prepare(self._judged_by(topics, clicks, np.random.default_rng([seed, 2])), seed)
+
+    def _logged(self, topics: TopicSet, random: np.random.Generator) -> tuple[BoolArray, BoolArray]:
+        """Whether candidates were clicked by anybody, and whether they were shown: [T, max N] each."""
+        core = SelectionCore(topics, reward=self.config.users, horizon=min(self.config.shown, topics.max_candidates))
+        required_users(core.users, core.reward_name)
+        every, last = np.arange(len(topics)), core.arrays.n_candidates - 1
+        clicked = np.zeros((len(topics), topics.max_candidates), np.bool_)
+        for _ in range(self.config.lists):
+            core.reset(every, users=random)
+            for rank in range(core.horizon):
+                core.step(np.minimum(rank, last))
+            clicked[:, : core.horizon] |= core.clicks(every)
+        if not clicked.any():
+            raise ValueError(
+                f"ranker {self.name!r}: nobody clicked in {len(topics) * self.config.lists} lists; expected clicks to "
+                "learn from; show more `lists`, or take other `users`"
+            )
+        places = np.arange(topics.max_candidates)
+        return clicked, (places < core.horizon) & (places <= last[:, None])
+
+    def _judged_by(self, topics: TopicSet, clicked: BoolArray, random: np.random.Generator) -> TopicSet:
+        """The topics, judged by clicks; subtopics are clusters of what was clicked."""
+        units = [unit_rows(topic.require_vectors(self.name)) for topic in topics]
+        hits = [np.flatnonzero(row[: len(rows)]) for row, rows in zip(clicked, units, strict=True)]
+        cluster = _clusters(
+            np.concatenate([rows[on] for rows, on in zip(units, hits, strict=True)]), self.config.clusters, random
+        )
+        of_topics = np.split(cluster, np.cumsum([len(on) for on in hits])[:-1])
+        names = tuple(f"cluster {number}" for number in range(self.config.clusters))
+        made = []
+        for topic, on, own in zip(topics, hits, of_topics, strict=True):
+            judgments = np.zeros((topic.n_candidates, len(names)), np.int8)
+            judgments[on, own] = 1
+            made.append(
+                replace(
+                    topic,
+                    subtopic_ids=names,
+                    judgments=judgments,
+                    pool=None,
+                    subtopic_vectors=None,
+                    subtopic_weights=None,
+                    subtopic_scores=None,
+                )
+            )
+        return topics.replace(made)
+
+    def _counted(self, seen: Seen, batch: IntArray) -> Tensor:
+        shown = side_by_side([self._shown[index] for index in batch])
+        return seen.present.new_tensor(shown).float()
+
+
+def _clusters(rows: FloatArray, count: int, random: np.random.Generator) -> IntArray:
+    """[M] the cluster of each row, by k-means that begins with `count` of the rows [M, F]."""
+    centers = rows[random.permutation(len(rows))[:count]]
+    nearest = np.full(len(rows), -1)
+    for _ in range(_PASSES):
+        before, nearest = nearest, (rows @ centers.T - 0.5 * (centers * centers).sum(axis=1)).argmax(axis=1)
+        if np.array_equal(before, nearest):
+            break
+        sums = np.zeros_like(centers)
+        np.add.at(sums, nearest, rows)
+        sizes = np.bincount(nearest, minlength=len(centers))
+        centers = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centers).astype(rows.dtype)
+    return nearest

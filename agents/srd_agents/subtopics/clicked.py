@@ -46,20 +46,21 @@ class ClickClassifier(SubtopicClassifier):
         """Whether candidates were clicked by anybody, and whether they were shown: [T, max N] each."""
         core = SelectionCore(topics, reward=self.config.users, horizon=min(self.config.shown, topics.max_candidates))
         required_users(core.users, core.reward_name)
-        every, last = np.arange(len(topics)), core.arrays.n_candidates - 1
-        clicked = np.zeros((len(topics), topics.max_candidates), np.bool_)
-        for _ in range(self.config.lists):
-            core.reset(every, users=random)
+        clicked, left = np.zeros((len(topics), topics.max_candidates), np.bool_), self.config.lists
+        while left:
+            on = random.permutation(len(topics))[:left]
+            core.reset(on, users=random)
             for rank in range(core.horizon):
-                core.step(np.minimum(rank, last))
-            clicked[:, : core.horizon] |= core.clicks(every)
+                core.step(np.minimum(rank, core.arrays.n_candidates[on] - 1))
+            clicked[on, : core.horizon] |= core.clicks(np.arange(len(on)))
+            left -= len(on)
         if not clicked.any():
             raise ValueError(
-                f"ranker {self.name!r}: nobody clicked in {len(topics) * self.config.lists} lists; expected clicks to "
-                "learn from; show more `lists`, or take other `users`"
+                f"ranker {self.name!r}: nobody clicked in {self.config.lists} lists; expected clicks to learn "
+                "from; show more `lists`, or take other `users`"
             )
         places = np.arange(topics.max_candidates)
-        return clicked, (places < core.horizon) & (places <= last[:, None])
+        return clicked, (places < core.horizon) & (places < core.arrays.n_candidates[:, None])
 
     def _judged_by(self, topics: TopicSet, clicked: BoolArray, random: np.random.Generator) -> TopicSet:
         """The topics, judged by clicks; subtopics are clusters of what was clicked."""

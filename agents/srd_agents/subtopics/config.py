@@ -49,10 +49,10 @@ class ClickedConfig(ClassifierConfig):
 
     users: RewardOption = "Clicks(attraction=0.9)"
     """Who click."""
-    lists: Count = 8
-    """Users to whom each topic's initial ranking is shown."""
+    lists: Count = 4800
+    """Initial rankings shown, each to one user, topics in turn."""
     shown: Count = 10
-    """Documents shown to each."""
+    """Documents shown of each."""
     clusters: Count = 8
     """Clusters of clicked documents, the subtopics to predict."""
 

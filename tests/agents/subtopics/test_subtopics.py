@@ -177,9 +177,9 @@ def test_it_learns_from_pruned_episodes_users_and_other_measures(options: dict[s
 
 def test_clicks_teach_what_judgments_do() -> None:
     """With users for every subtopic it sees most of what is relevant in the ranks shown, and nothing below."""
-    taught = fitted("click-classifier", lists=30, clusters=5)
+    taught = fitted("click-classifier", lists=1800, clusters=5)
     assert value(taught) > value(make_ranker("retrieval-order")) + 0.05
-    few: Any = fitted("click-classifier", lists=40, shown=5)
+    few: Any = fitted("click-classifier", lists=2400, shown=5)
     clicked, shown = few._logged(TRAIN, np.random.default_rng(3))
     assert shown.sum(axis=1).tolist() == [5] * len(TRAIN)
     relevant = np.zeros_like(clicked)

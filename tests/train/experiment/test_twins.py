@@ -17,9 +17,9 @@ from srd_gym.data.notices import DataNotice
 from srd_gym.topic import TopicSet
 from srd_train.experiment.cells import tasks
 from srd_train.experiment.recipe import RankerEntry
-from srd_train.experiment.sources import TopicsEntry
+from srd_train.experiment.sources import TopicsEntry, groups_in
 from srd_train.experiment.split import Parts, in_parts
-from srd_train.experiment.twins import near_pairs, parts_of_groups, twins_of, without_documents_of_twins
+from srd_train.experiment.twins import alike, near_pairs, parts_of_groups, twins_of, without_documents_of_twins
 
 GROUPS = (("a", "c", "d"), ("b",), ("e",), *((f"q{number}",) for number in range(15)))
 
@@ -69,12 +69,28 @@ def test_parts_hold_each_query_once_and_groups_whole(n: int) -> None:
 def test_folds_keep_twins_together_and_each_draws_its_training_queries() -> None:
     names = [name for group in GROUPS for name in group]
     topics = TopicSet([small_topic(query_id=name) for name in names], name="set")
-    splits = [in_parts(topics, Parts(twins=True, train_queries=6), f"{fold}/3", groups=GROUPS) for fold in range(1, 4)]
+    splits = [
+        in_parts(topics, Parts(together="twins", train_queries=6), f"{fold}/3", groups=GROUPS) for fold in range(1, 4)
+    ]
     tests = [set(split.test.query_ids) for split in splits if split.test is not None]
     assert sorted(chain(*tests)) == sorted(names)
     assert sum({"a", "c", "d"} <= test for test in tests) == 1
     assert len({split.train.query_ids for split in splits}) == 3
     assert all(len(split.train) == 6 for split in splits)
+
+
+def test_folds_keep_queries_of_like_ids_together() -> None:
+    names = ("list/1", "other", "list/2", "b/1", "b/2", "c", "d", "list/3")
+    assert alike(names, "/") == (("list/1", "list/2", "list/3"), ("other",), ("b/1", "b/2"), ("c",), ("d",))
+    topics = TopicSet([small_topic(query_id=name) for name in names], name="set")
+    entry = TopicsEntry(name="x", source="words", together="/", folds=3)
+    for fold in range(1, 4):
+        split = in_parts(topics, entry.parts, f"{fold}/3", groups=groups_in(entry, topics))
+        assert split.test is not None
+        for group in alike(names, "/"):
+            inside = [set(group) & set(part.query_ids) for part in (split.test, split.train, split.validation)]
+            assert max(map(len, inside)) == len(group)
+        assert split.description["ids"] == "together"
 
 
 def test_a_twin_across_the_split_is_told() -> None:
@@ -107,6 +123,8 @@ def test_each_fold_takes_its_own_seed() -> None:
 def test_twins_need_folds_that_are_drawn() -> None:
     refused(lambda: TopicsEntry(name="x", source="words", twins="v.npz", shares=(5, 2, 3)), "leave shares and folds_f")
     refused(lambda: TopicsEntry(name="x", source="words", one_seed_a_fold=True, shares=(5, 2, 3)), "leave one_seed_a_")
+    refused(lambda: TopicsEntry(name="x", source="words", together="/", shares=(5, 2, 3)), "leave twins, shares and f")
+    refused(lambda: TopicsEntry(name="x", source="words", together="/", twins="v.npz"), "leave twins, shares and f")
 
 
 def test_a_learner_needs_a_seed_for_each_fold() -> None:

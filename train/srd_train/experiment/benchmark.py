@@ -47,7 +47,7 @@ from srd_train.experiment.provenance import commit
 from srd_train.experiment.recipe import RECIPE_FILE, Recipe, check_recipe
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record, run_digest
 from srd_train.experiment.selection import Fitted, fit_ranker
-from srd_train.experiment.sources import TopicsEntry, folds_path, twins_in
+from srd_train.experiment.sources import TopicsEntry, folds_path, groups_in
 from srd_train.experiment.split import Parts, Split, in_parts, with_lsa
 from srd_train.experiment.twins import Groups
 
@@ -361,7 +361,7 @@ def fold_of(topics: TopicSet, entry: TopicsEntry, number: int, lsa_width: int | 
     """A fold of an entry's topics, by its number."""
     file = folds_path(entry)
     fold = str(number) if file else f"{number}/{entry.folds}"
-    return _split(topics, entry.parts, fold, file, twins_in(entry, topics), lsa_width)
+    return _split(topics, entry.parts, fold, file, groups_in(entry, topics), lsa_width)
 
 
 @lru_cache(maxsize=5)

@@ -19,13 +19,16 @@ from srd_gym.data.notices import tell
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.split import Parts
-from srd_train.experiment.twins import Groups, twins_of, without_documents_of_twins
+from srd_train.experiment.twins import Groups, alike, twins_of, without_documents_of_twins
 
 DATA_VARIABLE = "SRD_DATA_DIR"
 """The environment variable that says where the recipes' real files are."""
 MADE_VECTORS = ("lsa", "simulated")
 """Vectors that are made of the topics, not read from a file."""
-_TEXTS = ("perspectives", "key-points", "author-names", "word-senses", "medical-questions")
+_TEXTS = (
+    *("perspectives", "key-points", "author-names", "word-senses", "medical-questions"),
+    *("reference-lists", "textbook-sections", "clarifying-questions", "expert-questions"),
+)
 COLLECTIONS = tuple(f"texts/{name}" for name in _TEXTS)
 """Collections of texts, whose candidates a first stage finds."""
 FOLDERS = {name: name for name in ("ambient", "rl4srd", "du-div", *COLLECTIONS)}
@@ -78,6 +81,8 @@ class TopicsEntry(Config):
     twins: str | None = None
     """A file of query vectors below SRD_DATA_DIR. Queries with a cosine above 0.9 are twins: they stay in one fold, and
     documents that are relevant to a twin alone are left out of the candidates. None: twins are not looked for."""
+    together: str = ""
+    """Queries whose ids are the same up to this text, such as "/", stay in one fold. Empty: each for itself."""
     folds: Annotated[int, at_least(2)] = 5
     """Number of folds to split the set into."""
     folds_file: str | None = None
@@ -127,7 +132,7 @@ class TopicsEntry(Config):
     def parts(self) -> Parts:
         """Its changes of a split."""
         own = {part.name: getattr(self, part.name) for part in fields(Parts)}
-        return Parts(**own | {"twins": self.twins is not None})
+        return Parts(**own | {"together": "twins" if self.twins else "ids" if self.together else ""})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,6 +140,10 @@ class TopicsEntry(Config):
             raise ValueError("shares make one split: leave folds, run_folds and folds_file out")
         if self.twins and (self.shares or self.folds_file):
             raise ValueError("twins are kept together in folds that are drawn: leave shares and folds_file out")
+        if self.together and (self.twins or self.shares or self.folds_file):
+            raise ValueError(
+                "together is for folds that are drawn by ids alone: leave twins, shares and folds_file out"
+            )
         if self.one_seed_a_fold and self.shares:
             raise ValueError("shares make one split: leave one_seed_a_fold out")
         simulated = self.vectors == "simulated"
@@ -194,7 +203,7 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
     """
     topics = _loaded(entry)
     if entry.twins is not None:
-        topics = without_documents_of_twins(topics, twins_in(entry, topics))
+        topics = without_documents_of_twins(topics, groups_in(entry, topics))
     if entry.limit is not None and entry.limit < len(topics):
         chosen = np.random.default_rng(0).choice(len(topics), size=entry.limit, replace=False)
         topics = topics.replace(topics[int(i)] for i in sorted(chosen))
@@ -207,8 +216,10 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
     return topics
 
 
-def twins_in(entry: TopicsEntry, topics: TopicSet) -> Groups:
-    """The queries in groups, twins together; none where the entry does not look for them."""
+def groups_in(entry: TopicsEntry, topics: TopicSet) -> Groups:
+    """The queries in groups, twins or those of like ids together; none where the entry does not look for them."""
+    if entry.together:
+        return alike(topics.query_ids, entry.together)
     return () if entry.twins is None else twins_of(topics.query_ids, matching(entry.twins)[0])
 
 

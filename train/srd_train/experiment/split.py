@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -50,8 +50,8 @@ class Parts:
 
     shares: tuple[float, ...] = ()
     """Shares of the queries to train on, to validate on and to test on; none: folds."""
-    twins: bool = False
-    """Whether folds keep twins together."""
+    together: Literal["", "twins", "ids"] = ""
+    """Queries that folds keep together: twins, or those whose ids begin alike."""
     train_queries: int | None = None
     """Queries to train on, the same in a fold; those of a smaller number are among those of a larger one. None: all."""
     validation_queries: int | None = None
@@ -88,8 +88,10 @@ def in_parts(topics: TopicSet, parts: Parts, fold: str, folds: Path | None = Non
     if parts.shares:
         split = _by_shares(topics, parts.shares)
     else:
-        split = split_topics(topics, fold=fold, folds=folds, groups=groups if parts.twins else ())
+        split = split_topics(topics, fold=fold, folds=folds, groups=groups if parts.together else ())
     how, train, validation, test = dict(split.description), split.train, split.validation, split.test
+    if parts.together:
+        how[parts.together] = "together"
     seed = split.description.get("fold", 1) - 1  # each fold draws its own
     if parts.train_queries is not None:
         train = _drawn(train, parts.train_queries, seed, "train on")
@@ -194,7 +196,7 @@ def split_topics(
     if folds is not None:
         parts, how = topics.folds_from(read_folds(folds)), {"folds_file": folds.name}
     elif groups:
-        parts, how = topics.folds_from(parts_of_groups(groups, int(numbers[2]))), {"fold_seed": 0, "twins": "together"}
+        parts, how = topics.folds_from(parts_of_groups(groups, int(numbers[2]))), {"fold_seed": 0}
     else:
         parts, how = topics.folds(int(numbers[2]), seed=0), {"fold_seed": 0}
     if not 1 <= index <= len(parts):

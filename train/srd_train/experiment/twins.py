@@ -69,6 +69,19 @@ def twins_of(query_ids: tuple[str, ...], path: Path) -> Groups:
     return tuple(map(tuple, groups.values()))
 
 
+def alike(query_ids: tuple[str, ...], end: str) -> Groups:
+    """The queries in groups, those together whose ids are the same up to a text; an id without it is alone.
+
+    Args:
+        query_ids: the queries.
+        end: the text.
+    """
+    groups: dict[str, list[str]] = {}
+    for query_id in query_ids:
+        groups.setdefault(query_id.partition(end)[0], []).append(query_id)
+    return tuple(map(tuple, groups.values()))
+
+
 def without_documents_of_twins(topics: TopicSet, groups: Groups) -> TopicSet:
     """The topics without candidates that are relevant to a twin alone: nobody judged them for this query.
 

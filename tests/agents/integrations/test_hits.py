@@ -1,0 +1,244 @@
+"""Answers of search engines in their documented forms go in, and come out with the hits to show."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+from small_topics import refused
+
+from srd_agents import diversify
+from srd_agents.integrations.hits import diversify_hits
+
+VECTORS = [[1.0, 0.0, 0.1], [1.0, 0.05, 0.1], [0.0, 1.0, 0.2], [0.1, 0.1, 1.0]]
+SCORES = [0.9, 0.8, 0.6, 0.3]
+SITES = ["a.org", "a.org", "a.org", "b.org"]
+NAMES = [0, 1, 2, 3]
+
+
+def _rows() -> Any:
+    return zip(NAMES, VECTORS, SCORES, SITES, strict=True)
+
+
+def elasticsearch() -> Any:
+    hits = [
+        {"_index": "pages", "_id": str(n), "_score": score, "_source": {"title": "t", "emb": vector, "site": site}}
+        for n, vector, score, site in _rows()
+    ]
+    return {"took": 3, "timed_out": False, "hits": {"total": {"value": 4, "relation": "eq"}, "hits": hits}}
+
+
+def elasticsearch_fields() -> Any:
+    hits = [
+        {"_index": "pages", "_id": str(n), "_score": score, "fields": {"emb": vector, "site": [site]}}
+        for n, vector, score, site in _rows()
+    ]
+    return {"hits": {"hits": hits}}
+
+
+def qdrant() -> Any:
+    points = [
+        {"id": n, "version": 1, "score": score, "payload": {"site": site}, "vector": vector}
+        for n, vector, score, site in _rows()
+    ]
+    return {"result": {"points": points}, "status": "ok", "time": 0.001}
+
+
+def qdrant_named() -> Any:
+    points = [
+        {"id": n, "score": score, "payload": {"site": site}, "vector": {"emb": vector}}
+        for n, vector, score, site in _rows()
+    ]
+    return {"result": points, "status": "ok"}
+
+
+def weaviate() -> Any:
+    hits = [
+        {"site": site, "_additional": {"id": f"u{n}", "distance": 1 - score, "vector": vector}}
+        for n, vector, score, site in _rows()
+    ]
+    return {"data": {"Get": {"Page": hits}}}
+
+
+def weaviate_hybrid() -> Any:
+    hits = [
+        {"site": site, "_additional": {"id": f"u{n}", "score": str(score), "vector": vector}}
+        for n, vector, score, site in _rows()
+    ]
+    return {"data": {"Get": {"Page": hits}}}
+
+
+def solr() -> Any:
+    docs = [{"id": str(n), "score": score, "site": site, "emb": vector} for n, vector, score, site in _rows()]
+    return {"responseHeader": {"status": 0}, "response": {"numFound": 4, "start": 0, "docs": docs}}
+
+
+def vespa() -> Any:
+    children = [
+        {
+            "id": f"id:page:page::{n}",
+            "relevance": score,
+            "source": "pages",
+            "fields": {"site": site, "emb": {"type": "tensor<float>(x[3])", "values": vector}},
+        }
+        for n, vector, score, site in _rows()
+    ]
+    return {"root": {"id": "toplevel", "fields": {"totalCount": 4}, "children": children}}
+
+
+def pgvector() -> Any:
+    return [
+        {"id": n, "distance": 1 - score, "site": site, "emb": str(vector).replace(" ", "")}
+        for n, vector, score, site in _rows()
+    ]
+
+
+FORMS = [elasticsearch, elasticsearch_fields, qdrant, qdrant_named, weaviate, weaviate_hybrid, solr, vespa, pgvector]
+
+
+def hits_of(answer: Any) -> list[Any]:
+    """The hits of a form, found by hand."""
+    if isinstance(answer, list):
+        return answer
+    for keys in (("hits", "hits"), ("data", "Get", "Page"), ("response", "docs"), ("root", "children")):
+        if keys[0] in answer:
+            for key in keys:
+                answer = answer[key]
+            hits: list[Any] = answer
+            return hits
+    inner = answer["result"]
+    return inner["points"] if isinstance(inner, dict) else inner
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_hits_come_in_the_order_of_diversify(form: Any) -> None:
+    answer = form()
+    before = copy.deepcopy(answer)
+    shown = diversify_hits(answer, 3, diversity=0.5)
+    expected = diversify(None, np.array(VECTORS), 3, scores=SCORES, ranker="mmr", diversity=0.5).indices.tolist()
+    assert expected != [0, 1, 2]
+    assert hits_of(shown) == [hits_of(before)[place] for place in expected]
+    assert answer == before
+    assert type(shown) is type(answer)
+    if isinstance(answer, dict):
+        assert shown.keys() == answer.keys()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_groups_are_found_by_the_name_of_their_field(form: Any) -> None:
+    shown = diversify_hits(form(), 2, group="site", max_per_group=1)
+    assert hits_of(shown) == [hits_of(form())[place] for place in (0, 3)]
+
+
+def test_a_path_names_a_field_too() -> None:
+    shown = diversify_hits(elasticsearch(), 2, vector="_source.emb", group="_source.site", max_per_group=1)
+    assert [hit["_id"] for hit in shown["hits"]["hits"]] == ["0", "3"]
+
+
+def test_without_scores_the_order_of_the_engine_counts() -> None:
+    answer = elasticsearch()
+    for hit in answer["hits"]["hits"]:
+        hit["_score"] = None
+    assert diversify_hits(answer, 4)["hits"]["hits"] == answer["hits"]["hits"]
+
+
+def test_scores_may_rise_and_be_named() -> None:
+    rows = [{"id": n, "rating": score, "emb": vector} for n, vector, score, _ in _rows()][::-1]
+    assert [row["id"] for row in diversify_hits(rows, 4, score="rating")] == NAMES
+    refused(lambda: diversify_hits(rows, score="stars"), "no hit has a score in 'stars'")
+
+
+def test_a_hit_without_a_vector_comes_by_its_score() -> None:
+    answer = elasticsearch()
+    del answer["hits"]["hits"][2]["_source"]["emb"]
+    with pytest.warns(UserWarning, match="1"):
+        shown = diversify_hits(answer, 4)
+    assert [hit["_id"] for hit in shown["hits"]["hits"]] == ["0", "1", "2", "3"]
+
+
+def test_texts_stand_in_for_vectors() -> None:
+    pytest.importorskip("sklearn")
+    words = ["red car sale", "red car sale now", "blue boat trip", "green tree house"]
+    rows = [{"id": n, "score": score, "body": text} for n, score, text in zip(NAMES, SCORES, words, strict=True)]
+    assert [row["id"] for row in diversify_hits(rows, 2, text="body", diversity=0.7)] == [0, 2]
+    asked: list[list[str]] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        asked.append(texts)
+        return [VECTORS[words.index(text)] for text in texts]
+
+    assert [row["id"] for row in diversify_hits(rows, 2, text="body", embed=embed, diversity=0.5)] == [0, 2]
+    assert asked == [words]
+
+
+def test_ids_of_several_indices_are_different_documents() -> None:
+    answer = elasticsearch()
+    for place, hit in enumerate(answer["hits"]["hits"]):
+        hit["_id"], hit["_index"] = "same", f"index-{place}"
+    assert len(diversify_hits(answer, 4)["hits"]["hits"]) == 4
+    for hit in answer["hits"]["hits"]:
+        hit["_index"] = "one"
+    assert len(diversify_hits(answer, 4)["hits"]["hits"]) == 1
+
+
+def by_formula(query: Any, vectors: Any, k: int, relevance: float, difference: float, start: float) -> list[int]:
+    """MMR as an engine publishes it: weights of the two parts, and similarities (start + cosine) / (start + 1)."""
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    near = (start + units @ (query / np.linalg.norm(query))) / (start + 1)
+    likeness = (start + units @ units.T) / (start + 1)
+    chosen: list[int] = []
+    while len(chosen) < k:
+        scores = relevance * near - (difference * likeness[:, chosen].max(axis=1) if chosen else 0)
+        scores[chosen] = -np.inf
+        chosen.append(int(scores.argmax()))
+    return chosen
+
+
+@pytest.mark.parametrize("weight", [0.2, 0.5, 0.8])
+def test_weights_of_engines_mean_what_the_page_says(weight: float) -> None:
+    """OpenSearch's similarities are (1 + cosine) / 2, Elasticsearch's and Qdrant's are compared as they are."""
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        query, vectors = rng.normal(size=16), rng.normal(size=(40, 16))
+        rows = [{"id": n, "v": row.tolist()} for n, row in enumerate(vectors)]
+        for diversity, formula in (
+            (1 - weight, (weight, 1 - weight, 0.0)),  # Elasticsearch: lambda
+            (weight, (1 - weight, weight, 1.0)),  # OpenSearch: diversity
+            (weight, (1 - weight, weight, 0.0)),  # Qdrant: diversity
+        ):
+            shown = diversify_hits(rows, 10, query_vector=query, diversity=diversity, relevance="cosine")
+            assert [row["id"] for row in shown] == by_formula(query, vectors, 10, *formula)
+
+
+def test_no_hits_stay_none_and_many_are_ranked() -> None:
+    empty = {"hits": {"hits": []}}
+    assert diversify_hits(empty) == empty
+    rng = np.random.default_rng(0)
+    many = [{"id": n, "score": -n, "v": row.tolist()} for n, row in enumerate(rng.normal(size=(10_000, 8)))]
+    assert len(diversify_hits(many, 20, diversity=0.3)) == 20
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"hits": {"total": 0}}, "expected the parsed JSON of a search"),
+        ("hits", "expected the parsed JSON of a search"),
+        ({"data": {"Get": {"A": [], "B": []}}}, "expected the parsed JSON"),
+        ([("id", 1)], "hit 0 must be a dict, got tuple"),
+        ([{"id": 1, "score": "high", "v": [0.1, 0.2]}], "score must hold a number"),
+    ],
+)
+def test_other_answers_are_refused(answer: Any, message: str) -> None:
+    refused(lambda: diversify_hits(answer), message, TypeError)
+
+
+def test_vectors_must_be_found_and_fit() -> None:
+    refused(lambda: diversify_hits([{"id": 1, "score": 1.0}]), "hit 0 has no vector")
+    refused(
+        lambda: diversify_hits([{"id": 1, "u": [0.1, 0.2], "v": [0.1, 0.2]}]), "name the one to compare: vector='u'"
+    )
+    refused(lambda: diversify_hits([{"v": [0.1, 0.2]}, {"v": [0.1, 0.2, 0.3]}]), "vector")
+    refused(lambda: diversify_hits([{"v": "0.1 0.2"}], vector="v"), "'v' must hold a vector, got", TypeError)
+    refused(lambda: diversify_hits([{"v": [0.1, 0.2]}], group="site"), "belong together")

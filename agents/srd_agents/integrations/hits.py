@@ -34,7 +34,7 @@ _SCORES = ("_score", "score", "relevance", "_additional.score", "_additional.cer
 _DISTANCES = ("distance", "_additional.distance")
 _IDS = ("_id", "id", "_additional.id")
 _NUMBERS = ".values"
-"""What Vespa adds to the name of a dense tensor."""
+"""End of the path of a dense tensor of Vespa."""
 
 
 def diversify_hits(

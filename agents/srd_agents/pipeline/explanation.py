@@ -34,6 +34,8 @@ class Reason(NamedTuple):
     """Its score as given; without scores, its cosine with the query."""
     most_similar: float | None
     """Highest cosine with a document shown before it, in an earlier list or above it in this one; None: none was."""
+    most_similar_to: int | None
+    """Position of the first document with that cosine."""
     near_duplicate_of: int | None
     """Position of the first document shown before it of which it is a near-duplicate."""
     subtopic: str | None
@@ -167,6 +169,7 @@ def explained(why: Kept | Explanation) -> Explanation:
             document=int(why.positions[before + i]),
             relevance=_entry(relevance, before + i, float),
             most_similar=float(above[i].max()) if before + i else None,
+            most_similar_to=int(why.positions[above[i].argmax()]) if before + i else None,
             near_duplicate_of=int(why.positions[near[i].argmax()]) if near[i].any() else None,
             subtopic=nearest[i],
             group=_entry(

@@ -41,6 +41,8 @@ def explained(**given: Any) -> Any:
     ({"near_duplicates": 1, "doc_vectors": [[1, 0.01], [0, 1], [1, 0], [3, 4]]}, "near_duplicate_of", [None] * 4),
     ({}, "subtopic", [None] * 4),
     ({"already_shown": [0, 3]}, "most_similar", [0.8, 1]),
+    ({}, "most_similar_to", [None, 1, 1, 0]),
+    ({"already_shown": [0, 3]}, "most_similar_to", [3, 0]),
     ({"already_shown": [0, 3]}, "near_duplicate_of", [None, 0]),
     ({"groups": ["x", "y", "x", "z"], "max_per_group": 2}, "group", ["y", "x", "z", "x"]),
     ({"costs": [1, 2, 3, 4], "budget": 10}, "cost", [2, 1, 4, 3]),
@@ -153,8 +155,8 @@ def test_what_a_document_lacks_is_unknown() -> None:
 def test_tables() -> None:
     found = explained(groups=["a|b", "[red]", "a|b", "c"], max_per_group=2, k=2)
     assert found.markdown() == str(found) == (
-        "| rank | document | relevance | most similar | group |\n| ---: | ---: | ---: | ---: | ---: |\n"
-        "| 1 | 1 | 4 |  | [red] |\n| 2 | 0 | 3 | 0 | a\\|b |\n\n"
+        "| rank | document | relevance | most similar | most similar to | group |\n"
+        "| ---: | ---: | ---: | ---: | ---: | ---: |\n| 1 | 1 | 4 |  |  | [red] |\n| 2 | 0 | 3 | 0 | 1 | a\\|b |\n\n"
         f"mean cosine 0; Vendi score 2; groups 2; {found.note}."
     )  # fmt: skip
     broken = explained(subtopics=["big\r\n\x1b\x07cat"], subtopic_scores=[[1]] * 4, diversity=None, k=1).markdown()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import multiprocessing
+import pickle
 import sys
 import threading
 from pathlib import Path
@@ -18,7 +19,8 @@ from srd_agents.own_code import import_own
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
-from srd_train.experiment.engines import processes
+from srd_train.experiment.cells import tasks
+from srd_train.experiment.engines import _named, _run, processes
 from srd_train.experiment.lock import locked
 from srd_train.experiment.recipe import RankerEntry, load_recipe
 
@@ -102,6 +104,26 @@ def test_a_process_that_dies_between_two_cells_is_replaced(tmp_path: Path) -> No
     records = run_benchmark(recipe("random", seeds=(0, 1)), tmp_path, engine=processes(1), report=kill_it)
     assert len(killed) == 1
     assert len(records) == 6
+
+
+def test_processes_read_files_themselves(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    write_topics(path, generate("tiny", n_topics=30, seed=0))
+    entry = dataclasses.replace(TINY, source=str(path))
+    of_file = recipe("random", "mmr", topics=(entry,))
+    sent = [len(pickle.dumps(_named(task))) for task in tasks(of_file)]
+    assert max(sent) < 2_000 < len(pickle.dumps(next(tasks(of_file)).topics))
+    run_benchmark(of_file, tmp_path / "one")
+    run_benchmark(of_file, tmp_path / "two", engine=processes(2))
+    assert written(tmp_path / "two") == written(tmp_path / "one")
+
+    task = next(tasks(of_file))
+    write_topics(path, generate("tiny", n_topics=30, seed=1))
+    (result,) = _run(task.cells, _named(task), None)
+    assert "has changed since the benchmark began" in str(result.record)
+    path.unlink()
+    (result,) = _run(task.cells, _named(task), None)
+    assert "t.parquet" in str(result.record)
 
 
 def test_an_id_that_no_run_can_carry_fails_its_cells(tmp_path: Path) -> None:

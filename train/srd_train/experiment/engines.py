@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
+from pathlib import Path
 from typing import Any
 
 from srd_gym.checks import check_integer
@@ -22,6 +23,7 @@ from srd_gym.interrupts import STOPS, handlers_kept
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import CellResult, Engine, failure, run_fit
 from srd_train.experiment.cells import Cell, Choice, Task
+from srd_train.experiment.sources import TopicsEntry, load_entry
 
 _THREADS = "OMP_NUM_THREADS"
 RETRIES = 3
@@ -100,7 +102,7 @@ class _Worker:
             before = multiprocessing.active_children()
             self._pool.submit(os.getpid)
             self._process = next(child for child in multiprocessing.active_children() if child not in before)
-        topics = None if task.topics is self._topics else task.topics
+        topics = None if task.topics is self._topics else _named(task)
         self._topics = task.topics
         return self._pool.submit(_run, task.cells, topics, task.choice)
 
@@ -158,14 +160,26 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
+def _named(task: Task) -> TopicSet | TopicsEntry:
+    """The topics of a task; of a file its entry, as a process maps a file with less memory than it needs for a copy."""
+    entry = task.cells[0].topics.content
+    return entry if Path(entry.source).suffix else task.topics
+
+
 _sent: list[TopicSet] = []
 """The topics that this process was sent last."""
 
 
-def _run(cells: tuple[Cell, ...], topics: TopicSet | None, choice: Choice | None) -> list[CellResult]:
+def _run(cells: tuple[Cell, ...], topics: TopicSet | TopicsEntry | None, choice: Choice | None) -> list[CellResult]:
     """A task, in a process; without topics those of the task before."""
-    if topics is not None:
-        _sent[:] = [topics]
+    try:
+        if topics is not None:
+            _sent.clear()
+            _sent.append(load_entry(topics) if isinstance(topics, TopicsEntry) else topics)
+        if not _sent or _sent[0].fingerprint != cells[0].topics_fingerprint:
+            raise ValueError(f"{cells[0].topics.source} has changed since the benchmark began; run the command again")
+    except Exception as error:
+        return [failure(cell, error) for cell in cells]
     return run_fit(cells, _sent[0], choice=choice)
 
 

@@ -6,8 +6,10 @@ import dataclasses
 import json
 import multiprocessing
 import pickle
+import socket
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import tasks
-from srd_train.experiment.engines import _named, _run, processes
+from srd_train.experiment.engines import _check_reachable, _named, _run, processes
 from srd_train.experiment.lock import locked
 from srd_train.experiment.recipe import RankerEntry, load_recipe
 
@@ -124,6 +126,18 @@ def test_processes_read_files_themselves(tmp_path: Path) -> None:
     path.unlink()
     (result,) = _run(task.cells, _named(task), None)
     assert "t.parquet" in str(result.record)
+
+
+def test_an_address_at_which_nothing_answers_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        for address in ("", "auto", "local", f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
+            _check_reachable(address)
+    begun = time.monotonic()
+    for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}", "127.0.0.1:99999", "nowhere.invalid:6379"):
+        with pytest.raises(ConnectionError, match=f"nothing answers at RAY_ADDRESS={address}"):
+            _check_reachable(address)
+    assert time.monotonic() - begun < 30
 
 
 def test_an_id_that_no_run_can_carry_fails_its_cells(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -28,6 +29,8 @@ from srd_train.experiment.sources import TopicsEntry, load_entry
 _THREADS = "OMP_NUM_THREADS"
 RETRIES = 3
 """Times that a task is begun again whose worker or node was lost; errors of a ranker are not repeated."""
+_PATIENCE = 10.0
+"""Seconds until an address at which nothing answers is given up."""
 _AHEAD = 16
 """Tasks that wait at Ray beyond those that run: enough for a cluster to see that it should grow."""
 
@@ -197,9 +200,28 @@ def connected_ray() -> Any:
     except ImportError as error:
         raise ImportError('the engine ray needs Ray: pip install "srd-gym[ray]"') from error
     if not ray.is_initialized():
+        _check_reachable(os.environ.get("RAY_ADDRESS", ""))
         with handlers_kept():  # Ray handles SIGTERM by a trace of its stack and an exit code of its own
             ray.init(log_to_driver=False, logging_level="warning")
     return ray
+
+
+def _check_reachable(address: str) -> None:
+    """Refuse the address of a cluster at which nothing answers: Ray would try for minutes.
+
+    Raises:
+        ConnectionError: nothing does.
+    """
+    host, found, port = address.removeprefix("ray://").rpartition(":")
+    if not found or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise ConnectionError(
+            f"nothing answers at RAY_ADDRESS={address} ({error}); start Ray there (ray start --head), or unset the "
+            "variable"
+        ) from error
 
 
 def on_ray(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:

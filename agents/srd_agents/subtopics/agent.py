@@ -113,7 +113,12 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
 
     # Training.
 
+    def _judged(self, topics: TopicSet, seed: int) -> TopicSet:
+        """The topics with the judgments to learn from."""
+        return topics
+
     def _prepare(self, topics: TopicSet, seed: int) -> None:
+        topics = self._judged(topics, seed)
         names = recurring_subtopics(topics) if self.config.predicts else []
         if self.config.predicts and not names:
             warnings.warn(

@@ -1,7 +1,8 @@
-"""The classifier, taught by clicks on the initial ranking: the first thing to try beside learners from clicks."""
+"""Learners from clicks: the classifier, taught by those on the initial ranking, and REINFORCE on top of it."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -9,10 +10,11 @@ import numpy as np
 from torch import Tensor
 
 from srd_agents.networks.features import side_by_side
-from srd_agents.subtopics.agent import SubtopicClassifier
-from srd_agents.subtopics.config import ClickedConfig
+from srd_agents.subtopics.agent import PredictedSubtopics, ReinforceSubtopics, SubtopicClassifier
+from srd_agents.subtopics.config import ClickedConfig, ReinforceClicksConfig
 from srd_agents.subtopics.features import unit_rows
 from srd_agents.subtopics.network import Seen
+from srd_agents.training.options import RewardOption
 from srd_gym.core.selection import SelectionCore
 from srd_gym.core.users import required_users
 from srd_gym.dtypes import BoolArray, IntArray
@@ -22,29 +24,31 @@ _PASSES = 20
 """Largest number of passes of k-means."""
 
 
-class ClickClassifier(SubtopicClassifier):
-    """`subtopic-classifier` whose judgments are the clicks of simulated users on the initial ranking.
+class Clicked(PredictedSubtopics[Any]):
+    """Learns from the clicks of simulated users on the initial ranking in the place of judgments.
 
     A document that anybody clicked is relevant; one that was shown and never clicked is not; of those below nothing is
     learned. Clicks tell no subtopics: clusters of the clicked documents' vectors (k-means, Lloyd 1982) take their
     place. Training sees judgments through these users alone; validation is as of every learner.
     """
 
-    name: str = "click-classifier"
-    config_class: ClassVar[type[Any]] = ClickedConfig
-    only_training: ClassVar[tuple[str, ...]] = (*SubtopicClassifier.only_training, "_shown")
+    only_training: ClassVar[tuple[str, ...]] = (*ReinforceSubtopics.only_training, "_shown")
 
-    config: ClickedConfig
     _shown: list[BoolArray]
 
-    def _prepare(self, topics: TopicSet, seed: int) -> None:
+    @property
+    @abstractmethod
+    def _users_shown(self) -> RewardOption:
+        """Those to whom the initial ranking is shown."""
+
+    def _judged(self, topics: TopicSet, seed: int) -> TopicSet:
         clicks, shown = self._logged(topics, np.random.default_rng([seed, 1]))
         self._shown = [row[: topic.n_candidates] for row, topic in zip(shown, topics, strict=True)]
-        super()._prepare(self._judged_by(topics, clicks, np.random.default_rng([seed, 2])), seed)
+        return self._judged_by(topics, clicks, np.random.default_rng([seed, 2]))
 
     def _logged(self, topics: TopicSet, random: np.random.Generator) -> tuple[BoolArray, BoolArray]:
         """Whether candidates were clicked by anybody, and whether they were shown: [T, max N] each."""
-        core = SelectionCore(topics, reward=self.config.users, horizon=min(self.config.shown, topics.max_candidates))
+        core = SelectionCore(topics, reward=self._users_shown, horizon=min(self.config.shown, topics.max_candidates))
         required_users(core.users, core.reward_name)
         clicked, left = np.zeros((len(topics), topics.max_candidates), np.bool_), self.config.lists
         while left:
@@ -57,7 +61,7 @@ class ClickClassifier(SubtopicClassifier):
         if not clicked.any():
             raise ValueError(
                 f"ranker {self.name!r}: nobody clicked in {self.config.lists} lists; expected clicks to learn "
-                "from; show more `lists`, or take other `users`"
+                "from; show more `lists`, or take other users"
             )
         places = np.arange(topics.max_candidates)
         return clicked, (places < core.horizon) & (places < core.arrays.n_candidates[:, None])
@@ -91,6 +95,34 @@ class ClickClassifier(SubtopicClassifier):
     def _counted(self, seen: Seen, batch: IntArray) -> Tensor:
         shown = side_by_side([self._shown[index] for index in batch])
         return seen.present.new_tensor(shown).float()
+
+
+class ClickClassifier(Clicked, SubtopicClassifier):
+    """`subtopic-classifier`, taught by clicks on the initial ranking."""
+
+    name: str = "click-classifier"
+    config_class: ClassVar[type[Any]] = ClickedConfig
+
+    @property
+    def _users_shown(self) -> RewardOption:
+        users: RewardOption = self.config.users
+        return users
+
+
+class ReinforceClicks(Clicked, ReinforceSubtopics):
+    """`reinforce-subtopics` from clicks alone: taught by those on the initial ranking first, then by those on its own.
+
+    Of the lists shown in all, `lists` are the initial ranking, the others its episodes, `rollouts` of each topic an
+    epoch.
+    """
+
+    name: str = "reinforce-clicks"
+    config_class: ClassVar[type[Any]] = ReinforceClicksConfig
+
+    @property
+    def _users_shown(self) -> RewardOption:
+        reward: RewardOption = self.config.reward
+        return reward
 
 
 def _clusters(rows: FloatArray, count: int, random: np.random.Generator) -> IntArray:

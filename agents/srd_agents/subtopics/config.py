@@ -53,7 +53,7 @@ class ClickedConfig(ClassifierConfig):
     """Initial rankings shown, each to one user, topics in turn."""
     shown: Count = 10
     """Documents shown of each."""
-    clusters: Count = 8
+    clusters: Count = 16
     """Clusters of clicked documents, the subtopics to predict."""
 
 
@@ -87,3 +87,19 @@ class SubtopicsConfig(EpisodesConfig):
     """Weight decay of AdamW."""
     max_grad_norm: Positive = 1.0
     """Largest norm of the gradient of an update; larger ones are shortened."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReinforceClicksConfig(SubtopicsConfig):
+    """A policy that covers what users click."""
+
+    reward: RewardOption = "Clicks(pays='reciprocal_rank', attraction=0.9)"
+    """The users, and what they pay for a list."""
+    judgments_coef: NotNegative = 0.0
+    """Weight of the cross-entropy of clicks on the initial ranking beside the policy's loss."""
+    lists: Count = 4800
+    """Initial rankings shown before the first episode, each to one user, topics in turn."""
+    shown: Count = 10
+    """Documents shown of each."""
+    clusters: Count = 16
+    """Clusters of clicked documents, the subtopics to predict."""

@@ -21,7 +21,14 @@ from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic, TopicSet
 
 NAMES = ("cause", "sign", "cure", "risk", "test")
-NEW = ("reinforce-subtopics", "subtopic-classifier", "relevance", "relevance-mmr", "click-classifier")
+NEW = (
+    "reinforce-subtopics",
+    "subtopic-classifier",
+    "relevance",
+    "relevance-mmr",
+    "click-classifier",
+    "reinforce-clicks",
+)
 
 
 def made(count: int, seed: int, names: tuple[str, ...] = NAMES, sizes: tuple[int, ...] = (14,)) -> TopicSet:
@@ -59,7 +66,7 @@ TRAIN, VALIDATION = made(60, 1, sizes=(14, 9)), made(30, 2)
 
 def fitted(name: str = "reinforce-subtopics", **options: Any) -> PredictedSubtopics:
     few: dict[str, Any] = {"epochs": 2, "first_epochs": 3, "rollouts": 4, "hidden_size": 8}
-    ranker: Any = make_ranker(name, **(few | options if name == "reinforce-subtopics" else options))
+    ranker: Any = make_ranker(name, **(few | options if name.startswith("reinforce") else options))
     ranker.fit(TRAIN, VALIDATION, seed=1)
     return ranker
 
@@ -144,13 +151,13 @@ def test_a_folder_ranks_the_same(name: str, tmp_path: Path) -> None:
     ranker: Any = fitted(name)
     ranker.save(tmp_path)
     loaded = load_ranker(tmp_path)
-    names = [f"cluster {number}" for number in range(8)] if name == "click-classifier" else sorted(NAMES)
-    assert loaded.metadata["subtopics"] == names  # type: ignore[attr-defined]
+    names = [f"cluster {number}" for number in range(16)] if "click" in name else sorted(NAMES)
+    assert sorted(loaded.metadata["subtopics"]) == sorted(names)  # type: ignore[attr-defined]
     for ours, theirs in zip(ranker.rank_batch(VALIDATION, 9), loaded.rank_batch(VALIDATION, 9), strict=True):
         assert ours.tolist() == theirs.tolist()
 
 
-@pytest.mark.parametrize("name", ["reinforce-subtopics", "subtopic-classifier"])
+@pytest.mark.parametrize("name", ["reinforce-subtopics", "subtopic-classifier", "reinforce-clicks"])
 def test_a_resumed_run_is_the_whole_run(name: str, tmp_path: Path) -> None:
     def run(epochs: int, **more: Any) -> dict[str, Any]:
         options: dict[str, Any] = {"first_epochs": 2, "rollouts": 3} if name == "reinforce-subtopics" else {}
@@ -191,6 +198,7 @@ def test_clicks_teach_what_judgments_do() -> None:
 
 def test_clicks_need_users_who_click() -> None:
     refused(lambda: fitted("click-classifier", users="alpha_nDCG@10"), "users")
+    refused(lambda: fitted("reinforce-clicks", reward="alpha_nDCG@10"), "users")
     refused(lambda: fitted("click-classifier", users="Clicks(attraction=0.0)"), "nobody clicked in")
 
 

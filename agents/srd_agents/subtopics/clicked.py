@@ -84,6 +84,8 @@ class Clicked(PredictedSubtopics[Any]):
                     topic,
                     subtopic_ids=names,
                     judgments=judgments,
+                    subtopic_texts=None,
+                    pool_ids=None,
                     pool=None,
                     subtopic_vectors=None,
                     subtopic_weights=None,

@@ -196,6 +196,18 @@ def test_clicks_teach_what_judgments_do() -> None:
     assert clicked.sum() > 0.5 * relevant.sum()
 
 
+def test_clicks_need_no_pool_nor_texts_of_subtopics() -> None:
+    """Real topics have them, and the clusters of clicks have neither."""
+    whole = [
+        replace(topic, pool_ids=topic.doc_ids, pool=topic.judgments, subtopic_texts=topic.subtopic_ids)
+        for topic in TRAIN
+    ]
+    bare, full = make_ranker("click-classifier", epochs=1), make_ranker("click-classifier", epochs=1)
+    bare.fit(TRAIN, seed=0)
+    full.fit(TopicSet(whole, name="made"), seed=0)
+    assert all(np.array_equal(bare._weights()[name], weights) for name, weights in full._weights().items())
+
+
 def test_clicks_need_users_who_click() -> None:
     refused(lambda: fitted("click-classifier", users="alpha_nDCG@10"), "users")
     refused(lambda: fitted("reinforce-clicks", reward="alpha_nDCG@10"), "users")

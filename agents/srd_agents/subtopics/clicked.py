@@ -20,6 +20,8 @@ from srd_gym.core.users import required_users
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.topic import FloatArray, TopicSet
 
+_KNOWN = 0.5
+"""Share of the candidates that must have been shown for what is learned of them to hold for the others."""
 _PASSES = 20
 """Largest number of passes of k-means."""
 
@@ -115,7 +117,8 @@ class ReinforceClicks(Clicked, ReinforceSubtopics):
     """`reinforce-subtopics` from clicks alone: taught by those on the initial ranking first, then by those on its own.
 
     Of the lists shown in all, `lists` are the initial ranking, the others its episodes, `rollouts` of each topic an
-    epoch.
+    epoch. Where those show less than half of the candidates, the part of `hidden_size` learns nothing from them: what
+    it makes of vectors would not hold for documents that are never shown.
     """
 
     name: str = "reinforce-clicks"
@@ -125,6 +128,15 @@ class ReinforceClicks(Clicked, ReinforceSubtopics):
     def _users_shown(self) -> RewardOption:
         reward: RewardOption = self.config.reward
         return reward
+
+    def _learn_first(self, order: np.random.Generator) -> None:
+        corrects = self._network.correction if self._network.hidden_size else None
+        some = sum(row.sum() for row in self._shown) < _KNOWN * sum(map(len, self._shown))
+        if corrects is not None:
+            corrects.requires_grad_(not some)
+        super()._learn_first(order)
+        if corrects is not None:
+            corrects.requires_grad_(True)
 
 
 def _clusters(rows: FloatArray, count: int, random: np.random.Generator) -> IntArray:

@@ -245,7 +245,7 @@ def seeds(check: Check) -> Lines:
     """Seconds of training for a seed where many learn at once, beside one alone."""
     topics = generate("serp", n_topics=check.of(1_000, 32), seed=0)
     options: dict[str, Any] = {"epochs": 2, "device": check.device}
-    for name in _LEARNERS:
+    for name in (*_LEARNERS, "qmix"):
         alone = 0.0
         make_ranker(name, **options).fit_many(topics, seeds=[0])  # type: ignore[attr-defined]
         for count in (1, *sorted({check.of(count, 2) for count in (8, 64, 128, 512)})):

@@ -18,10 +18,11 @@ from srd_agents.networks.features import ORDER_FEATURES, order_features, query_v
 from srd_agents.networks.inputs import Inputs, InputTensors
 from srd_agents.networks.policy import StatePolicy, Steps, TensorSteps, acting, in_numpy, to_numpy
 from srd_agents.reinforce.learner import PolicyGradient
-from srd_agents.reinforce.many import ManySeeds
+from srd_agents.reinforce.many import EpisodesTogether
 from srd_agents.reinforce.rollout import roll_out
 from srd_agents.relational.decoding import rankings_of
 from srd_agents.relational.ranker import DraftProgress
+from srd_agents.training.many import ManySeeds
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray
 from srd_gym.protocols import Pruning
@@ -171,7 +172,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         }
 
 
-class MdpDivBatched(ManySeeds[MdpDivBatchedConfig], PolicyLearner[MdpDivBatchedConfig]):
+class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig], ManySeeds[MdpDivBatchedConfig]):
     """MDP-DIV's policy trained in batches: many topics, several episodes of each, a baseline, and Adam.
 
     The gradient is REINFORCE's with the leave-one-out baseline (`loss.leave_one_out_advantages`), which leaves its mean
@@ -185,6 +186,7 @@ class MdpDivBatched(ManySeeds[MdpDivBatchedConfig], PolicyLearner[MdpDivBatchedC
 
     name: str = "mdp-div-batched"
     config_class: ClassVar[type[Any]] = MdpDivBatchedConfig
+    together_class = EpisodesTogether
 
     def _order_features(self) -> int:
         return len(ORDER_FEATURES) if self.config.retrieval_order else 0

@@ -60,7 +60,7 @@ def attend(mixed: Tensor, heads: int, present: Tensor | None = None) -> Tensor:
     query, key, value = mixed.view(batch, count, 3, heads, width // heads).permute(2, 0, 3, 1, 4)
     mask = None
     if present is not None:
-        mask = torch.zeros(present.shape, dtype=mixed.dtype, device=mixed.device).masked_fill_(~present, -math.inf)
+        mask = torch.zeros(present.shape, dtype=mixed.dtype, device=mixed.device).masked_fill(~present, -math.inf)
         mask = mask[:, None, None, :]
     out = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     return out.transpose(1, 2).reshape(batch, count, width)

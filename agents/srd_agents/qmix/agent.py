@@ -27,11 +27,13 @@ from srd_agents.qmix.loss import (
     mean_value,
     mix,
 )
+from srd_agents.qmix.many import ScoresTogether
 from srd_agents.qmix.network import FlatMixer, PooledMixer, ScoreNetwork
 from srd_agents.qmix.replay import Replay, Visits
 from srd_agents.simulators import ScoringSimulator
 from srd_agents.training.files import Tree
-from srd_agents.training.torch_learner import NetworkLearner, told
+from srd_agents.training.many import ManySeeds
+from srd_agents.training.torch_learner import told
 from srd_gym.core import ScoringCore
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import Topic, TopicSet
@@ -56,11 +58,12 @@ class ScoringNetworks(nn.Module):
         return inputs._replace(queries=queries, documents=documents)
 
 
-class ScoringLearner(NetworkLearner[C]):
+class ScoringLearner(ManySeeds[C]):
     """Base of the three learners: the agents' network, playing, the replay, and ranking by the best scores."""
 
     _network: ScoringNetworks
-    only_training: ClassVar[tuple[str, ...]] = ("_core", "_simulator", "_tensors", "_replay", "_optimizer")
+    together_class = ScoresTogether
+    only_training: ClassVar[tuple[str, ...]] = ("_core", "_simulator", "_tensors", "_replay", "_optimizer", "_many")
     _core: ScoringCore
     _simulator: ScoringSimulator | None = None
     """The rewards of lists on a device. None: numpy's, on the CPU up to four times as fast, and wherever users pay."""
@@ -139,42 +142,64 @@ class ScoringLearner(NetworkLearner[C]):
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         config = self.config
-        initialise(self._network, torch.Generator().manual_seed(seed))
-        if config.standardize:
-            self._network.inputs.fit(topics)
-        self._network.to(config.device)
+        self._begin_with(topics, seed)
         self._core = ScoringCore(topics, reward=config.rewards, n_scores=config.n_scores)
         self._tensors = InputTensors(self._core.arrays, self._network.inputs.shift)
         if torch.device(config.device).type != "cpu" and self._core.users is None:
             self._simulator = ScoringSimulator(
                 self._core.arrays, reward=config.rewards, n_scores=config.n_scores, device=config.device
             )
-        self._replay = Replay(
-            config.replay_capacity, config.rollouts, self._core.arrays.max_candidates, config.n_scores, config.device
-        )
+        self._replay = self._new_replay()
+
+    def _begin_with(self, topics: TopicSet, seed: int) -> None:
+        config = self.config
+        initialise(self._network, torch.Generator().manual_seed(seed))
+        if config.standardize:
+            self._network.inputs.fit(topics)
+        self._network.to(config.device)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=config.learning_rate, fused=True)
         self._generator = np.random.default_rng([seed, 0xD0C])
         self._episodes = 0
 
+    def _new_replay(self, seeds: tuple[int, ...] = ()) -> Replay:
+        """An empty replay for the training topics; `seeds` as it takes them."""
+        config, documents = self.config, self._core.arrays.max_candidates
+        return Replay(config.replay_capacity, config.rollouts, documents, config.n_scores, config.device, seeds=seeds)
+
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        first, config = self._episodes == 0, self.config
-        epsilon = epsilon_at(self._episodes, config.epsilon_start, config.epsilon_end, config.epsilon_episodes)
+        config, epsilon = self.config, self._epsilon
         actions, rewards = self.play(batch, epsilon)
         self._replay.add(batch, actions, rewards)
-        self._episodes += rewards.numel()
-        paid = rewards.double().mean() if self._simulator is not None else rewards.cpu().numpy().mean()
-        if first:
-            self._start_at(paid)
+        paid = self._paid(rewards)
         learned = [self.learn(self._replay.sample(config.batch_size, self._generator)) for _ in range(config.updates)]
         loss, norm = (sum(figures) / config.updates for figures in zip(*learned, strict=True))
+        return self._figures(paid, epsilon, loss, norm)
+
+    @property
+    def _epsilon(self) -> float:
+        """Probability that an agent takes a random score in the next update."""
+        how = self.config
+        return epsilon_at(self._episodes, how.epsilon_start, how.epsilon_end, how.epsilon_episodes)
+
+    def _paid(self, rewards: Tensor) -> Any:
+        """Take note of these episodes' rewards [B, R]; their mean, around which the first update begins."""
+        mean = rewards.double().mean() if self._simulator is not None else rewards.cpu().numpy().mean()
+        if not self._episodes:
+            self._start_at(mean)
+        self._episodes += rewards.numel()
+        return mean
+
+    def _figures(self, paid: Any, epsilon: float, loss: Any, norm: Any) -> dict[str, Any]:
+        """Figures of an update."""
+        how = self.config
         return {
             "return": told(paid),
             "epsilon": epsilon,
             "loss": loss,
-            "learning_rate": config.learning_rate,
+            "learning_rate": how.learning_rate,
             "grad_norm": norm,
-            "episodes": config.rollouts,
-            "steps": config.rollouts,
+            "episodes": how.rollouts,
+            "steps": how.rollouts,
         }
 
     @torch.no_grad()
@@ -188,20 +213,38 @@ class ScoringLearner(NetworkLearner[C]):
         Returns:
             (scores [B, R, N] int64, 0 for padding; rewards [B, R] float64, float32 on a device).
         """
+        explores, random = self._drawn(batch, epsilon)
+        best = self._best(self._tensors.batch(batch)) if epsilon < 1 else None
+        actions = self._mixed(batch, explores, random, best)
+        return actions, self._rewards_of(batch, actions)
+
+    def _drawn(self, batch: IntArray, epsilon: float) -> tuple[NDArray[np.bool_], IntArray]:
+        """Which agents explore these topics, and random scores, [B, R, N] each."""
         shape = (len(batch), self.config.rollouts, self._core.arrays.max_candidates)
-        explores = self._moved(self._generator.random(shape, dtype=np.float32) < epsilon)
-        actions = self._moved(self._generator.integers(self.config.n_scores, size=shape))
-        if epsilon < 1:
-            best = self._network.agents(self._network.standardized(self._tensors.batch(batch))).argmax(dim=2)
-            best = functional.pad(best, (0, shape[2] - best.shape[1]))
-            actions = torch.where(explores, actions, best[:, None])
-        index = self._moved(batch)
-        actions = actions * self._tensors.present[index][:, None]
-        lists = actions.flatten(0, 1)
+        explores = self._generator.random(shape, dtype=np.float32) < epsilon
+        return explores, self._generator.integers(self.config.n_scores, size=shape)
+
+    def _best(self, inputs: Inputs) -> Tensor:
+        """The score that each agent prefers, [B, N]."""
+        best: Tensor = self._network.agents(self._network.standardized(inputs)).argmax(dim=2)
+        return best
+
+    def _mixed(self, batch: IntArray, explores: NDArray[np.bool_], random: IntArray, best: Tensor | None) -> Tensor:
+        """Random scores where agents explore, else the best ones, if there are any: [B, R, N] int64; 0 for padding."""
+        actions = self._moved(random)
+        if best is not None:
+            best = functional.pad(best, (0, random.shape[2] - best.shape[1]))
+            actions = torch.where(self._moved(explores), actions, best[:, None])
+        return actions * self._tensors.present[self._moved(batch)][:, None]
+
+    def _rewards_of(self, batch: IntArray, actions: Tensor) -> Tensor:
+        """Rewards of lists by these scores [B, R, N]: [B, R]."""
+        lists, rollouts = actions.flatten(0, 1), actions.shape[1]
         if self._simulator is not None:
-            return actions, self._simulator.step(index.repeat_interleave(shape[1]), lists).view(shape[:2])
-        paid = self._core.step(np.repeat(batch, shape[1]), lists.cpu().numpy(), self._generator)
-        return actions, self._moved(paid).view(shape[:2])
+            paid = self._simulator.step(self._moved(batch).repeat_interleave(rollouts), lists)
+        else:
+            paid = self._moved(self._core.step(np.repeat(batch, rollouts), lists.cpu().numpy(), self._generator))
+        return paid.view(actions.shape[:2])
 
     def _moved(self, array: NDArray[Any]) -> Tensor:
         """On the device, without waiting."""
@@ -218,13 +261,23 @@ class ScoringLearner(NetworkLearner[C]):
         """
         # A topic that comes up several times goes through the network once.
         topics, which = np.unique(visits.topics, return_inverse=True)
-        inputs = self._network.standardized(self._tensors.batch(topics))
-        values = self._network.agents(inputs)
-        index = self._moved(which)
-        chosen = chosen_values(values, visits.actions[:, :, : values.shape[1]], index)
-        loss = self._loss(chosen, visits.rewards, inputs, index)
+        loss = self._loss_of(self._tensors.batch(topics), self._moved(which), visits.actions, visits.rewards)
         figures = self._descend(loss, self.config.max_grad_norm)
         return figures["loss"], figures["grad_norm"]
+
+    def _loss_of(self, inputs: Inputs, which: Tensor, actions: Tensor, rewards: Tensor) -> Tensor:
+        """Loss of V visits.
+
+        Args:
+            inputs: U topics.
+            which: [V] which of them each visit is of.
+            actions: [V, R, N].
+            rewards: [V, R].
+        """
+        inputs = self._network.standardized(inputs)
+        values = self._network.agents(inputs)
+        chosen = chosen_values(values, actions[:, :, : values.shape[1]], which)
+        return self._loss(chosen, rewards, inputs, which)
 
     def _training_state(self) -> Tree:
         return {**super()._training_state(), "replay": self._replay.tree(), "episodes": self._episodes}

@@ -37,14 +37,18 @@ class Replay:
         documents: N.
         n_scores: A; a score takes one byte up to 256 of them, then two, then four.
         device: of actions and rewards.
+        seeds: (E,) where E seeds keep theirs side by side; all shapes then have E behind V.
     """
 
-    def __init__(self, capacity: int, rollouts: int, documents: int, n_scores: int, device: str = "cpu") -> None:
+    def __init__(
+        self, capacity: int, rollouts: int, documents: int, n_scores: int, device: str = "cpu",
+        seeds: tuple[int, ...] = (),
+    ) -> None:  # fmt: skip
         self.capacity = capacity
         size = torch.uint8 if n_scores <= 2**8 else torch.int16 if n_scores <= 2**15 else torch.int32
-        self._topics = np.zeros(capacity, np.int32)
-        self._actions = torch.zeros(capacity, rollouts, documents, dtype=size, device=device)
-        self._rewards = torch.zeros(capacity, rollouts, device=device)
+        self._topics = np.zeros((capacity, *seeds), np.int32)
+        self._actions = torch.zeros(capacity, *seeds, rollouts, documents, dtype=size, device=device)
+        self._rewards = torch.zeros(capacity, *seeds, rollouts, device=device)
         self._next, self._filled = 0, 0
 
     def add(self, topics: IntArray, actions: Tensor, rewards: Tensor) -> None:
@@ -64,10 +68,16 @@ class Replay:
         self._next = int((self._next + len(topics)) % self.capacity)
         self._filled = min(self._filled + len(topics), self.capacity)
 
-    def sample(self, count: int, rng: np.random.Generator) -> Visits:
-        """Visits drawn uniformly, with repetition; as many as are kept where these are fewer."""
-        places = rng.integers(self._filled, size=min(count, self._filled))
-        there = self._there(places)
+    def sample(self, count: int, *rng: np.random.Generator) -> Visits:
+        """Visits drawn uniformly, with repetition; as many as are kept where these are fewer.
+
+        Args:
+            count: of visits.
+            rng: one; of each seed its own.
+        """
+        drawn = [each.integers(self._filled, size=min(count, self._filled)) for each in rng]
+        places = (np.stack(drawn, 1), np.arange(len(rng))) if self._topics.ndim > 1 else tuple(drawn)
+        there = tuple(map(self._there, places))
         return Visits(self._topics[places].astype(np.int64), self._actions[there].long(), self._rewards[there])
 
     def _there(self, places: IntArray) -> Tensor:

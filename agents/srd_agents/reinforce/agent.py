@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_agents.networks.policy import acting
 from srd_agents.reinforce.config import ReinforceConfig
-from srd_agents.reinforce.many import ManySeeds
+from srd_agents.reinforce.learner import PolicyGradient
+from srd_agents.reinforce.many import EpisodesTogether
 from srd_agents.reinforce.network import RelationsAndDirections, Standing, directions_of, standing, tensor_standing
 from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs, TensorsOfSet, inputs_together
 from srd_agents.relational.decoding import Draft, rankings_of
@@ -23,6 +24,7 @@ from srd_agents.relational.ranker import DraftProgress, pretrained_weights
 from srd_agents.relational.relations import DYNAMIC, Array
 from srd_agents.training.checkpoint import load_module, module_arrays, to_array
 from srd_agents.training.files import Tree, Weights
+from srd_agents.training.many import ManySeeds
 from srd_agents.training.validation import Validation
 from srd_gym.dtypes import IntArray
 from srd_gym.pruning import pruning_from
@@ -34,7 +36,7 @@ _NUMBERS_ON_DEVICE = 1 << 27
 """The same where episodes stay on a device: learning then takes about 4 GiB of it."""
 
 
-class Reinforce(ManySeeds[ReinforceConfig], Stepwise):
+class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Stepwise):
     """A policy of relations and directions, trained by REINFORCE with the leave-one-out baseline (Kool et al. 2019).
 
     Relations say what every embedding space says: retrieval rank and score, cosines, neighbours, standardised within
@@ -46,6 +48,7 @@ class Reinforce(ManySeeds[ReinforceConfig], Stepwise):
 
     name: str = "reinforce"
     config_class: ClassVar[type[Any]] = ReinforceConfig
+    together_class = EpisodesTogether
 
     _network: RelationsAndDirections
     _optimizer: torch.optim.Adam
@@ -56,7 +59,7 @@ class Reinforce(ManySeeds[ReinforceConfig], Stepwise):
     _updates: int = 0
     _updates_an_epoch: int = 1
     _policy: RelationsAndDirections | None = None
-    only_training: ClassVar[tuple[str, ...]] = (*ManySeeds.only_training, "_set_inputs", "_on_device", "_acting")
+    only_training: ClassVar[tuple[str, ...]] = (*PolicyGradient.only_training, "_set_inputs", "_on_device", "_acting")
 
     def check_topics(self, topics: Sequence[Topic]) -> None:
         """Refuse to rank untrained; a policy of relations alone takes vectors of any width.

@@ -79,10 +79,6 @@ class PolicyGradient(NetworkLearner[C]):
     def _tensor_draft(self, inputs: Any, rollouts: int, alone: bool | Tensor) -> TensorDraft:
         """Empty rankings of them as tensors on the device, whose scores have gradients; `alone` as `_alone`."""
 
-    @abstractmethod
-    def _begin_with(self, topics: TopicSet, seed: int) -> None:
-        """Draw the initial weights from the seed, and make the generator and the optimizer."""
-
     def _simulate(self, topics: TopicSet, **options: Any) -> None:
         """Make the simulator; off the CPU its twin in torch too, where what it pays and prunes has a form in tensors.
 
@@ -177,10 +173,6 @@ class PolicyGradient(NetworkLearner[C]):
 
     def _begin_update(self) -> None:
         """Set what the update goes by, such as the learning rate; nothing, unless a learner does."""
-
-    def _learns(self, parameter: str) -> bool:
-        """Whether the update that has begun changes this parameter."""
-        return True
 
     def _end_update(self) -> None:
         """Follow the new weights; nothing, unless a learner does."""

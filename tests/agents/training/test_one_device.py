@@ -15,7 +15,7 @@ from torch.optim import adam, optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from srd_agents.registry import make_ranker
+from srd_agents.registry import RANKERS, make_ranker
 from srd_gym.topic import TopicSet
 
 LEARNERS: dict[str, dict[str, Any]] = {
@@ -41,11 +41,15 @@ class OneDevice(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_an_update_stays_on_its_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def topics(monkeypatch: pytest.MonkeyPatch) -> TopicSet:
     for place in (adam, optimizer):  # "meta" steps as well, but torch does not say so
         monkeypatch.setattr(place, "_get_fused_kernels_supported_devices", lambda: ["meta"], raising=False)
-    topics = TopicSet([judged_topic(n, seed, 6) for seed, n in enumerate((9, 12, 7, 12))], name="sizes")
+    return TopicSet([judged_topic(n, seed, 6) for seed, n in enumerate((9, 12, 7, 12))], name="sizes")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_an_update_stays_on_its_device(name: str, topics: TopicSet) -> None:
     learner: Any = make_ranker(name, device="meta", **LEARNERS[name])
     with OneDevice():
         learner.prepare(topics, 3)
@@ -55,3 +59,14 @@ def test_an_update_stays_on_its_device(name: str, monkeypatch: pytest.MonkeyPatc
     assert figures["loss"].device.type == "meta"
     with pytest.raises((RuntimeError, NotImplementedError), match=r"item|no data"):
         float(figures["loss"])
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if hasattr(RANKERS[name].ranker_class, "fit_many")])
+def test_an_update_of_many_seeds_stays_on_its_device(name: str, topics: TopicSet) -> None:
+    learner: Any = make_ranker(name, device="meta", **LEARNERS[name])
+    with OneDevice():
+        learners = learner._seeded(topics, [0, 1, 2])
+        together = learner.together_class(learners)
+        for running in ([0, 1, 2], [0, 2]):
+            figures = together.update(np.array([[0, 1, 2], [2, 1, 3], [3, 0, 1]]), running)
+    assert {each["loss"].device.type for each in figures} == {"meta"}

@@ -146,11 +146,11 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
             self._optimizer = torch.optim.SGD(self._network.parameters(), lr=self.config.learning_rate)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        policy, at_once = self._acts(), self.config.update == "episode"
-        by_hand = isinstance(policy, RecurrentPolicy) and self.config.device == "cpu"
+        at_once = self.config.update == "episode"
+        by_hand = isinstance(self._network, RecurrentPolicy) and self.config.device == "cpu"
         if at_once and not by_hand:
             return super()._update(batch)
-        inputs, rate = self._see(batch), self.config.learning_rate
+        policy, inputs, rate = self._acts(), self._see(batch), self.config.learning_rate
         episodes = self._play(inputs, batch, 1)
         parameters = list(self._network.parameters())
         before = [to_numpy(parameter.detach()).copy() for parameter in parameters]

@@ -25,7 +25,7 @@ from srd_agents.subtopics.config import ClassifierConfig, SubtopicsConfig
 from srd_agents.subtopics.features import judged_as, list_features, recurring_subtopics, unit_rows
 from srd_agents.subtopics.network import Predicted, Seen, SubtopicNetwork
 from srd_agents.training.files import Tree, Weights
-from srd_agents.training.torch_learner import NetworkLearner
+from srd_agents.training.torch_learner import NetworkLearner, told
 from srd_agents.training.validation import Validation
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.pruning import pruning_from
@@ -171,9 +171,13 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
             [self._topics[index] for index in batch], [self._features[index] for index in batch], self.config.device
         )
 
+    def _moved(self, tensor: Tensor) -> Tensor:
+        """On the device, without waiting."""
+        return tensor.to(self.config.device, non_blocking=True)
+
     def _cross_entropy(self, predicted: Predicted, seen: Seen, batch: IntArray) -> Tensor:
         """The cross-entropy of relevance, over all documents, and of subtopics, over those relevant to any."""
-        labels = torch.from_numpy(side_by_side([self._labels[index] for index in batch])).to(self.config.device)
+        labels = self._moved(torch.from_numpy(side_by_side([self._labels[index] for index in batch])))
         each, relevant = labels[..., :-1], labels[..., -1]
         counted = self._counted(seen, batch)
         missed = binary_cross_entropy_with_logits(predicted.relevance, relevant, weight=counted)
@@ -265,7 +269,7 @@ class ReinforceSubtopics(PredictedSubtopics[SubtopicsConfig]):
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)
         config = self.config
-        self._generator = torch.Generator(config.device).manual_seed(seed)
+        self._generator = torch.Generator().manual_seed(seed)
         self._simulator = SelectionSimulator(
             topics,
             reward=config.reward,
@@ -297,32 +301,32 @@ class ReinforceSubtopics(PredictedSubtopics[SubtopicsConfig]):
         played = self._play(predicted, batch)
         worth = leave_one_out_advantages(returns_from(played.rewards.flatten(0, 1)), how.rollouts)
         worth = worth.view_as(played.rewards) * played.active
-        filled = played.active.sum()
+        filled, counts = played.active.sum(), self._simulator.topics.arrays.n_candidates[batch]
         worth = worth * (filled / worth.square().sum().clamp(min=_LEAST_SQUARE)).sqrt()
         spread = (played.entropy * played.active).sum() / filled
         loss = -(worth * played.log_policy).sum() / filled - how.entropy_coef * spread
         if how.judgments_coef:
             loss = loss + how.judgments_coef * self._cross_entropy(predicted, seen, batch)
         return {
-            "return": float(played.rewards.sum()) / (len(batch) * how.rollouts),
-            "entropy": float(spread.detach()),
+            "return": told(played.rewards.sum()) / (len(batch) * how.rollouts),
+            "entropy": told(spread.detach()),
             **self._descend(loss, how.max_grad_norm),
             "episodes": how.rollouts,
-            "steps": float(filled) / len(batch),
+            "steps": how.rollouts * float(np.minimum(counts, self._simulator.horizon).mean()),
         }
 
     def _play(self, predicted: Predicted, batch: IntArray) -> _Played:
         """Sampled episodes of these topics, with gradients."""
         how, network, simulator = self.config, self._network, self._simulator
         episodes, n = (len(batch), how.rollouts), predicted.relevance.shape[1]
-        topics = torch.from_numpy(batch).to(how.device).repeat_interleave(how.rollouts)
+        topics = self._moved(torch.from_numpy(batch)).repeat_interleave(how.rollouts)
         state, ranked = simulator.reset(topics, self._users(len(topics))), network.begin(predicted, how.rollouts)
         ranks, steps = min(simulator.horizon, n), []
         for rank in range(ranks):
             active, allowed = ~simulator.done(state), state.allowed[:, :n]
             logits = network.logits(predicted, ranked).masked_fill(~allowed.view(*episodes, n), MASKED_LOGIT)
             log_policy = logits.log_softmax(2)
-            drawn = torch.rand(logits.shape, generator=self._generator, device=how.device).clamp_(*_INSIDE)
+            drawn = self._moved(torch.rand(logits.shape, generator=self._generator)).clamp_(*_INSIDE)
             chosen = (log_policy.detach() - (-drawn.log()).log()).argmax(2)
             state, result = simulator.step(state, chosen.flatten())
             steps.append(
@@ -341,7 +345,7 @@ class ReinforceSubtopics(PredictedSubtopics[SubtopicsConfig]):
         """Users of the episodes, where they pay."""
         if self._simulator.users is None:
             return None
-        return torch.randint(2**62, (count,), generator=self._generator, device=self.config.device)
+        return self._moved(torch.randint(2**62, (count,), generator=self._generator))
 
 
 class _Played(NamedTuple):
@@ -394,4 +398,4 @@ def _seen(
     query = unit_rows(query_vectors(topics, units[0].shape[1]))
     present = [np.ones(len(rows), np.bool_) for rows in units]
     arrays = (side_by_side(units), query, side_by_side(features), side_by_side(present))
-    return Seen(*(torch.from_numpy(array).to(device) for array in arrays))
+    return Seen(*(torch.from_numpy(array).to(device, non_blocking=True) for array in arrays))

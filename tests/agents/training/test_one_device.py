@@ -28,6 +28,17 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "desa": {},
     "daletor": {},
     "mo4srd": {},
+    "ntn": {},
+    "ntn-div": {},
+    "subtopic-classifier": {},
+    "reinforce-subtopics": {"first_epochs": 1},
+    "relevance-mmr": {},
+    "mdp-div": {"update": "episode"},  # a step after each rank is taken one episode at a time, with numpy's gradients
+}
+LEFT_OUT = {
+    "mcts": "its search asks for one node at a time, which numpy answers sooner; the device learns from what it found",
+    "mdp-div-ntn-d": "it is ntn-div and then mdp-div, which are both held to it above",
+    "maskable-ppo": "Stable-Baselines3 keeps its episodes in numpy",
 }
 
 
@@ -70,3 +81,8 @@ def test_an_update_of_many_seeds_stays_on_its_device(name: str, topics: TopicSet
         for running in ([0, 1, 2], [0, 2]):
             figures = together.update(np.array([[0, 1, 2], [2, 1, 3], [3, 0, 1]]), running)
     assert {each["loss"].device.type for each in figures} == {"meta"}
+
+
+def test_every_learner_with_a_device_is_held_to_it_or_left_out_with_a_reason() -> None:
+    with_device = {RANKERS[name].ranker_class for name in RANKERS if hasattr(RANKERS[name].config_class, "device")}
+    assert with_device == {RANKERS[name].ranker_class for name in (*LEARNERS, *LEFT_OUT)}

@@ -25,7 +25,7 @@ from srd_agents.supervised.ntn_div.network import (
 from srd_agents.supervised.ntn_div.scoring import TensorRanking, TensorScorer
 from srd_agents.supervised.samples import Sampler, Samples
 from srd_agents.training.files import Weights
-from srd_agents.training.torch_learner import NetworkLearner
+from srd_agents.training.torch_learner import NetworkLearner, told
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
@@ -125,24 +125,24 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         self._scorer = None
         topics = [self._topics[index] for index in batch]
         self._optimizer.zero_grad()
-        total = 0.0
+        total: Any = 0.0
         # Topics differ in how many pairs they have, so that with them each is learned from alone.
         parts = pieces(topics, self.config.slices) if self.config.loss == "likelihood" else ([one] for one in topics)
         for part in parts:
             loss = self._loss(part).sum() / len(topics)
             loss.backward()  # type: ignore[no-untyped-call]
-            total += float(loss.detach())
+            total += told(loss.detach())
         self._optimizer.step()
         gradients = [parameter.grad for parameter in self._network.parameters() if parameter.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
-        return {"loss": total, "learning_rate": self.config.learning_rate, "grad_norm": float(norm)}
+        return {"loss": total, "learning_rate": self.config.learning_rate, "grad_norm": told(norm)}
 
     def _loss(self, topics: Sequence[TensorProblem]) -> Tensor:
         """The loss of each topic, [B]; of pairs, B is 1."""
 
         def tensor(rows: Sequence[NDArray[Any]]) -> Tensor:
             """Arrays of one topic each, padded to the largest."""
-            return torch.from_numpy(side_by_side(rows)).to(self._network.shift.device)
+            return torch.from_numpy(side_by_side(rows)).to(self._network.shift.device, non_blocking=True)
 
         rankings = tensor([topic.samples.rankings for topic in topics])
         on_offer = candidates_on_offer(rankings, tensor([np.ones(len(topic.vectors), np.bool_) for topic in topics]))
@@ -153,7 +153,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         if self.config.loss == "likelihood":
             return -worth.mean(1)
         samples = topics[0].samples
-        values, good = torch.from_numpy(samples.values).to(worth), samples.n_good
+        values, good = torch.from_numpy(samples.values).to(worth, non_blocking=True), samples.n_good
         return margin_loss(worth[0, :good], worth[0, good:], values[:good], values[good:])[None]
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:

@@ -263,7 +263,7 @@ class Learner(ABC, Generic[C]):
                 if resume:
                     run.resume()
                 self.history = run.history
-                with enough_memory(self.name):
+                with enough_memory(self.name, self.config, out):
                     run.run()
                 return run.history
             finally:
@@ -280,7 +280,7 @@ class Learner(ABC, Generic[C]):
             ValueError: topics without vectors.
         """
         self.vector_width, self.seed = topics.require_vectors(f"ranker {self.name!r}"), seed
-        with enough_memory(self.name):
+        with enough_memory(self.name, self.config):
             self._build(self.vector_width)
             self._prepare(topics, seed)
 
@@ -327,7 +327,7 @@ class Learner(ABC, Generic[C]):
                 raise ValueError(
                     f"{where}: {MODEL_FILE} and {CONFIG_FILE} come from different trainings; train again, or resume"
                 )
-            with enough_memory(name):
+            with enough_memory(name, learner.config):
                 learner._build_for(weights, info.vector_width)
             learner.check_weights(weights, str(where / MODEL_FILE))
             learner._set_weights(weights)

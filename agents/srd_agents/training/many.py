@@ -143,7 +143,7 @@ class ManySeeds(NetworkLearner[C]):
         self.check_device()
         judge = None if validation is None else topics_from(validation)
         trainable, excluded = checked_topics(self.name, topics_from(topics), judge)
-        with torch_threads(threads), enough_memory(self.name):
+        with torch_threads(threads), enough_memory(self.name, self.config, few="seeds, topics"):
             learners = self._seeded(trainable, every)
             try:
                 loops = [TrainingLoop(each, trainable, judge, out=None, time_budget=None, progress=None,

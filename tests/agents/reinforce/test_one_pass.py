@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_topics import judged_topic, partial_topic, refused
+from small_topics import judged_topic, partial_topic
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from srd_agents.registry import make_ranker
@@ -20,7 +20,6 @@ from srd_agents.reinforce.agent import Reinforce
 from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.one_pass import drawn
 from srd_agents.reinforce.rollout import drawn as drawn_in_numpy
-from srd_agents.training.machine import enough_memory
 from srd_gym.topic import TopicSet
 
 WIDTH = 6
@@ -155,15 +154,3 @@ def test_vectors_of_half_precision_are_learned_in_single_precision(monkeypatch: 
     made = learner("mdp-div-batched", half)
     made._update(np.arange(5))
     assert {weights.dtype for weights in made._weights().values()} == {np.dtype(np.float32)}
-
-
-def test_a_device_without_room_says_what_to_lower() -> None:
-    def full() -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB. GPU 0 has 2.00 GiB free.\nMore.")
-
-    def training() -> None:
-        with enough_memory("reinforce"):
-            full()
-
-    refused(training, "Tried to allocate 9.00 GiB. GPU 0 has 2.00 GiB free.*batch_topics")
-    refused(lambda: make_ranker("reinforce", device="cuda:7").fit(some_topics()), "device must be one")  # type: ignore[attr-defined]

@@ -45,6 +45,52 @@ def test_a_model_trained_elsewhere_ranks_here(tmp_path: Path, name: str) -> None
 def test_replays_larger_than_memory_are_refused() -> None:
     ranker: Any = make_ranker("qmix", replay_capacity=10**15)
     refused(lambda: ranker.fit(TOPICS), "ranker 'qmix' needs more memory than there is ")
+    refused(lambda: ranker.fit(TOPICS), "make batch_topics, batch_size, rollouts, replay_capacity, hidden_size smaller")
+    if Path("/proc/meminfo").is_file():
+        refused(lambda: ranker.fit(TOPICS), "GiB are free")
+
+
+def test_seeds_that_do_not_fit_together_are_refused() -> None:
+    class TooLarge:
+        def __init__(self, _learners: object) -> None:
+            raise torch.OutOfMemoryError(FULL)
+
+    ranker: Any = make_ranker("qmix")
+    ranker.together_class = TooLarge
+    refused(lambda: ranker.fit_many(TOPICS, seeds=[0, 1]), "1.00 GiB is free.*take fewer seeds, topics")
+
+
+FULL = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 79 GiB of which 1.00 GiB is free.\nMore."
+
+
+@pytest.mark.parametrize("name", [
+    "reinforce", "mdp-div", "mdp-div-batched", "qmix", "vdn", "desa", "daletor", "mo4srd", "ntn-div", "mcts",
+    "subtopic-classifier", "reinforce-subtopics",
+])  # fmt: skip
+def test_training_goes_on_from_its_checkpoint_when_there_is_memory_again(name: str, tmp_path: Path) -> None:
+    one_topic = {} if name == "mdp-div" else {"batch_topics": 2}
+    options: dict[str, Any] = {"epochs": 2, "checkpoint_seconds": 1e-9, **one_topic}
+    whole: Any = make_ranker(name, **options)
+    whole.fit(TOPICS, seed=1)
+    stopped: Any = make_ranker(name, **options)
+    update, calls = stopped._update, iter(range(100))
+
+    def full(batch: Any) -> Any:
+        figures = update(batch)  # what it drew is lost as well
+        if next(calls) == 3:
+            raise torch.OutOfMemoryError(FULL)
+        return figures
+
+    stopped._update = full
+    with pytest.raises(ValueError, match=r"Tried to allocate 2.00 GiB.*1.00 GiB is free.*smaller.*resume") as told:
+        stopped.fit(TOPICS, seed=1, out=tmp_path)
+    assert "batch_topics" in str(told.value)
+    assert str(tmp_path) in str(told.value)
+    assert "More." not in str(told.value)
+    resumed: Any = make_ranker(name, **options)
+    resumed.fit(TOPICS, seed=1, out=tmp_path, resume=True)
+    for part, weights in whole._weights().items():
+        np.testing.assert_array_equal(resumed._weights()[part], weights, err_msg=part)
 
 
 def _too_large(topic: Topic) -> Topic:

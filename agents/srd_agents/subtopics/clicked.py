@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from srd_agents.networks.features import side_by_side
@@ -98,7 +99,7 @@ class Clicked(PredictedSubtopics[Any]):
 
     def _counted(self, seen: Seen, batch: IntArray) -> Tensor:
         shown = side_by_side([self._shown[index] for index in batch])
-        return seen.present.new_tensor(shown).float()
+        return self._moved(torch.from_numpy(shown)).float()
 
 
 class ClickClassifier(Clicked, SubtopicClassifier):

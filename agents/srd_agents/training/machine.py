@@ -50,7 +50,7 @@ def enough_memory(name: str, config: object = None, out: PathLike | None = None,
 
 
 def _free() -> str:
-    """How much memory is free, where the system says it."""
+    """Free memory in words, where the system says it."""
     with contextlib.suppress(OSError):
         found = re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"))
         return "" if found is None else f"; {int(found[1]) / 2**20:.1f} GiB are free"

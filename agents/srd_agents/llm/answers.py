@@ -189,6 +189,10 @@ _LABEL = re.compile(r"\b(?:passages?|documents?|docs?|texts?|passagen?|dokumente
 _RUN = re.compile(rf"(?:[\d\s\[\]()>=,;|~*`\"'-]|\.(?!\s*\d)|{_LABEL.pattern})++", re.I)
 _GROUP, _BARE = re.compile(r"\n|\[[^\[\]]*"), re.compile(r"\n|\d+")
 _BRACKET = re.compile(r"\[\s*(\d+)\s*\]")
+LONGEST_LIST = 20_000
+"""Characters of an answer that `parse_ranks` reads at most."""
+_INSIDE, _DIGITS = re.compile(r"\[[^\[\]]*"), re.compile(r"\d+")
+_MALFORMED = re.compile(r"(?<![\d\]])-\d+|\d+\.\d+")
 
 
 def parse_permutation(answer: object, count: int) -> tuple[IntArray, Counter[str]]:
@@ -219,7 +223,7 @@ def parse_permutation(answer: object, count: int) -> tuple[IntArray, Counter[str
         TypeError: the answer is no text.
         ValueError: no ranking, or none of these passages; the message shows the answer.
     """
-    text, flaws = said(answer).replace("&gt;", ">").translate(_ASCII), Counter[str]()
+    text, flaws = _signs(said(answer)), Counter[str]()
     right = _RUN.fullmatch(text)
     rankings = _orders(text) if right else [order for order in _rankings(text) if len(order) > 1]
     passages = [len({number for number in ranking if 1 <= number <= count}) for ranking in rankings]
@@ -232,6 +236,62 @@ def parse_permutation(answer: object, count: int) -> tuple[IntArray, Counter[str
     flaws.update(wrong_format=int(right is None), missing=len(missing))
     flaws.update(outside=len(numbers) - len(inside), repeated=len(inside) - len(once))
     return np.array([*once, *missing], np.int64) - 1, +flaws
+
+
+def parse_ranks(answer: object, count: int, k: int) -> tuple[IntArray, Counter[str]]:
+    """The first k ranks that a model filled with passages 1 to count, and what was wrong with its answer.
+
+    For rewards: nothing is repaired, every fault leaves a rank empty, and text around the ranking counts for nothing.
+    The answer, or else the last ranking in it, is read by the grammar of `parse_permutation`. A ranking in more text
+    has two items or more, and is in brackets, has ">" between its items, or fills whole lines or the rest of one
+    behind a colon. Number i of the ranking fills rank i; the rank stays empty if there is no such passage (negative
+    and broken numbers are none), or an earlier rank has it. Numbers behind the k-th count for nothing. An answer of
+    more than `LONGEST_LIST` characters, reasoning apart, has no ranking.
+
+    Returns:
+        ([k] int64 places from 0, -1 where a rank is empty; how many of each flaw: "wrong_format" (more than a ranking
+        of k items, fewer, or none), "outside", "repeated", "missing").
+
+    Raises:
+        TypeError: the answer is no text.
+    """
+    text = said(answer)
+    text = _MALFORMED.sub(" 0", _signs(text)) if len(text) <= LONGEST_LIST else ""
+    right = _RUN.fullmatch(text) is not None
+    numbers = _numbers(text) if right else next(filter(lambda each: len(each) > 1, _from_the_end(text)), [])
+    ranks, flaws, filled = np.full(k, -1, np.int64), Counter[str](), set[int]()
+    for rank, number in enumerate(numbers[:k]):
+        if not 1 <= number <= count:
+            flaws["outside"] += 1
+        elif number in filled:
+            flaws["repeated"] += 1
+        else:
+            filled.add(number)
+            ranks[rank] = number - 1
+    flaws.update(wrong_format=int(not right or len(numbers) != k), missing=max(0, k - len(numbers)))
+    return ranks, +flaws
+
+
+def _from_the_end(text: str) -> Iterator[list[int]]:
+    """The numbers of each run of items and joints in more text, last run first."""
+    for match in reversed([match for match in _RUN.finditer(text) if _DIGITS.search(match[0])]):
+        run, start, stop = match[0], match.start(), match.end()
+        if "[" in run or ">" in run:
+            yield _numbers(run)
+        elif stop == len(text) or "\n" in run[len(run.rstrip()) :]:
+            begins = start == 0 or text[start - 1] in ":\n"
+            yield _numbers(run if begins else run.partition("\n")[2])
+
+
+def _numbers(run: str) -> list[int]:
+    """Numbers of items; those in brackets, where there are brackets."""
+    groups = _INSIDE.findall(run) if "[" in run else [run]
+    return [int(digits[:7]) for group in groups for digits in _DIGITS.findall(group)]
+
+
+def _signs(text: str) -> str:
+    """The text with brackets and signs of one width."""
+    return text.replace("&gt;", ">").translate(_ASCII)
 
 
 def _rankings(text: str) -> Iterator[list[int]]:

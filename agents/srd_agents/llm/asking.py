@@ -26,6 +26,8 @@ Cache = PathLike | MutableMapping[str, str]
 
 SHOWN = 200
 """Characters of prompts, answers and reasons that people are shown."""
+_BRACKETS = str.maketrans("[]\uff3b\uff3d【】\u3014\u3015", "()()()()")
+"""Square brackets are those of passages' numbers: documents and queries have none in prompts."""
 
 
 class Question(NamedTuple, Generic[R]):
@@ -171,6 +173,11 @@ class _Folder:
 def filled(prompt: str, **parts: str) -> str:
     """The prompt with these parts; braces in the parts stay as they are."""
     return re.sub(r"\{(\w+)\}", lambda match: parts.get(match[1], match[0]), prompt)
+
+
+def cut(text: str, words: int) -> str:
+    """The beginning of a text of others, in single spaces and without square brackets."""
+    return " ".join(text.translate(_BRACKETS).split()[:words])
 
 
 def reason(error: Exception) -> str:

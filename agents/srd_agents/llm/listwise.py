@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from srd_agents.llm.answers import parse_permutation
-from srd_agents.llm.asking import SHOWN, Asker, Question, filled
+from srd_agents.llm.asking import SHOWN, Asker, Question, cut, filled
 from srd_agents.llm.client import TAKEN
 from srd_agents.llm.config import ListwiseConfig
 from srd_gym.checks import check_integer
@@ -29,8 +29,6 @@ AIMS = {
     "diversity": "The first passages should answer it and cover as many of its meanings and sides as can be.",
 }
 """Aim of the prompt."""
-_BRACKETS = str.maketrans("[]\uff3b\uff3d【】\u3014\u3015", "()()()()")
-"""Square brackets are those of passages' numbers: documents and queries have none in prompts."""
 
 
 class Listwise:
@@ -121,19 +119,17 @@ class Listwise:
     def _question(self, topic: Topic, window: IntArray) -> Question[tuple[IntArray, Counter[str]]]:
         """The order of a window."""
         texts = topic.doc_texts or ()
-        passages = [f"[{number}] {self._cut(texts[document])}" for number, document in enumerate(window, start=1)]
+        passages = [
+            f"[{number}] {cut(texts[document], self.config.words)}" for number, document in enumerate(window, start=1)
+        ]
         prompt = filled(
             self.prompt,
-            query=self._cut(topic.query_text or ""),
+            query=cut(topic.query_text or "", self.config.words),
             count=str(len(window)),
             passages="\n".join(passages),
             aim=AIMS[self.config.aim],
         )
         return Question(prompt, partial(parse_permutation, count=len(window)), f"topic {shown(topic.query_id)}")
-
-    def _cut(self, text: str) -> str:
-        """The beginning of a text of others, in single spaces and without square brackets."""
-        return " ".join(text.translate(_BRACKETS).split()[: self.config.words])
 
 
 def windows(count: int, size: int, step: int) -> Iterator[tuple[int, int]]:

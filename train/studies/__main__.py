@@ -12,6 +12,9 @@ TREE = Group(
         "results": Leaf("studies.results.run", "tables, sentences and pictures from stored scores", "Results"),
         "pretrain": Leaf("studies.pretrain.run", "the weights of relational-pretrained, made again", "Pretrain"),
         "policies": Leaf("studies.pretrain.policies", "the trained policies that load by name, made again", "Policies"),
+        "language_models": Leaf(
+            "studies.language_models.run", "a tiny language model learns to cover, by TRL's GRPO", "LanguageModels"
+        ),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers", "Speed"),
     },
 )

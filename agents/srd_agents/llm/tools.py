@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from srd_agents.llm.answers import parse_ranks
 from srd_agents.llm.rewards import CoverageReward
 from srd_gym.reading import shown_text
 from srd_gym.showing import repr_of
@@ -54,6 +55,23 @@ class ListEpisode:
         self.ranks.append(place if possible else -1)
         self.gains.append(float(self.reward.gains([self.query_id], [self.ranks])[0, -1]))
         return possible
+
+    def answer(self, text: str, ranks: int) -> None:
+        """Fill the next ranks with the first numbers of an answer, read as by the reward; other ranks stay empty.
+
+        An answer without a ranking ends the list, and so does one that fills the last rank.
+
+        Args:
+            text: the answer.
+            ranks: how many, of those that are left.
+        """
+        wanted = min(ranks, self.k - len(self.ranks))
+        places, flaws = parse_ranks(text, self.count, wanted)
+        if flaws["missing"] == wanted:
+            self.finish()
+            return
+        for place in places.tolist():
+            self.show(place + 1)
 
     def finish(self) -> None:
         """End the list; the ranks that are left stay empty."""

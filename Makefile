@@ -12,8 +12,8 @@ MINIMAL  = $(CACHE)/minimal-$(1)-$(KEY)
 PROMISED := $(shell sed -n 's/.*Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 python_of = $(shell for each in python$(1) $(PYTHON) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$(1).*/bin/python; do \
 	"$$each" -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != "$(1)")' 2>/dev/null && { echo "$$each"; break; }; done)
-# The libraries that learn on our environments (three sets of them exclude one another), and those of retrieval pipelines.
-THIRD_PARTY := main ray benchmarl integrations
+# The libraries that learn on our environments, and those of retrieval pipelines: sets that exclude one another.
+THIRD_PARTY := main ray benchmarl integrations trl openenv verifiers
 LIBRARIES   := PYTHONPATH=$(CURDIR):$(CURDIR)/agents:$(CURDIR)/train
 third_party  = $(CACHE)/third-party-$(1)-$(shell { $(PYTHON) --version; cat tests/third_party/$(1).txt; } | cksum | cut -d' ' -f1)
 
@@ -26,7 +26,7 @@ endif
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named without-scores curves models clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named without-scores curves language-models models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -43,6 +43,7 @@ help:
 	@echo "make without-scores  the tables of the default without scores, and of what it was chosen from"
 	@echo "make models  train what the README's table shows, a folder each in models/"
 	@echo "make curves  train with the other libraries, and draw how soon they become good"
+	@echo "make language-models  train a tiny language model to cover; its options: ARGS=--help"
 	@echo "make test-third-party  install the other libraries beside .venv, and learn and rank with each of them"
 
 $(READY): pyproject.toml constraints.txt
@@ -170,13 +171,13 @@ $(THIRD_PARTY:%=test-third-party-%): test-third-party-%: $$(call third_party,$$*
 	$(<D)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
 	$(LIBRARIES) $(<D)/bin/python -m pytest -q --durations=10 tests/third_party/$*
 
-# The stem is the set's name and the checksum of its pins. This project's code is read from the checkout, its entry points from the wheel.
+# The stem is the set's name and the checksum of its pins, which are all that is installed. This project's code is read from the
+# checkout, its entry points from the wheel. What is imported is compiled then.
 $(CACHE)/third-party-%/.ready:
 	rm -rf $(@D)
 	@mkdir -p $(@D)
 	$(PYTHON) -m venv $(@D)
-	grep '^torch==' tests/third_party/$(firstword $(subst -, ,$*)).txt | xargs -r $(@D)/bin/pip install --quiet
-	$(@D)/bin/pip install --quiet -r tests/third_party/$(firstword $(subst -, ,$*)).txt
+	$(@D)/bin/pip install --quiet --no-deps --no-compile -r tests/third_party/$(firstword $(subst -, ,$*)).txt
 	@touch $@
 
 # Tuned settings of other libraries: they train, and write the page of their curves.
@@ -186,6 +187,10 @@ curves: $$(call third_party,main)/.ready $$(call third_party,ray)/.ready $$(call
 	$(LIBRARIES) $(word 2,$(^D))/bin/python $(CURVES)/tuned_rllib.py --out $(CACHE)/curves
 	$(LIBRARIES) $(word 3,$(^D))/bin/python $(CURVES)/tuned_benchmarl.py --out $(CACHE)/curves
 	$(LIBRARIES) $(<D)/bin/python $(CURVES)/tuned.py --out $(CACHE)/curves --page $(CURVES)/curves.md
+
+# A tiny language model learns to cover with TRL.
+language-models: $$(call third_party,trl)/.ready
+	$(LIBRARIES) $(<D)/bin/python -m studies language_models $(ARGS)
 
 # A folder for `srd rank` of every row of the README's table that is trained or chosen, with the options of the recipe.
 MODELS := models

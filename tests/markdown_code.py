@@ -108,3 +108,9 @@ def code_of_pages(environment: str) -> Callable[..., None]:
         run_page(page)
 
     return code_of_page_runs
+
+
+def code_below(page: Path, heading: str) -> str:
+    """The Python code of a page's section, run or only shown there: for tests where its library is."""
+    section = page.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return "\n".join(re.findall(r"^```python\n(.*?)^```$", section, re.M | re.S))

@@ -11,6 +11,7 @@ import httpx
 import numpy as np
 import pytest
 import uvicorn
+from markdown_code import ROOT, code_below
 from openenv import GenericEnvClient
 
 from srd_agents.integrations.openenv import CoverageEnvironment, ListAction, coverage_app
@@ -154,3 +155,18 @@ def test_tasks_are_found_over_http(address: str) -> None:
     with pytest.raises(ValueError, match="split 'none' has no queries"):
         coverage_app(REWARD, splits={"none": []})
     assert ListAction(answer=3).answer == "3"  # type: ignore[arg-type]
+
+
+def test_the_code_of_the_page_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play(url: str) -> None:
+        async with GenericEnvClient(base_url=url) as client:
+            await client.reset(query_id="jaguar")
+            result = await client.step({"answer": "[3] > [8]"})
+            assert result.reward == pytest.approx(REWARD.score("jaguar", "[3] > [8]"))
+
+    ran = []
+    monkeypatch.setattr(uvicorn, "run", lambda app, **options: ran.append(app))
+    code = code_below(ROOT / "docs" / "language_models.md", "OpenEnv")
+    exec(compile(code, "page", "exec"), {"reward": REWARD})
+    for url in served(ran[0]):
+        asyncio.run(play(url))

@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 import trl
 from datasets import Dataset
+from markdown_code import ROOT, code_below
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 from trl import GRPOConfig, GRPOTrainer
 
 from srd_agents.llm.tools import ListTools
-from studies.language_models.tiny import make_model, make_reward, make_topics, train
+from studies.language_models.tiny import make_model, make_reward, make_tokenizer, make_topics, train
 
 
 def test_grpo_learns_to_cover() -> None:
-    """Measured: 0.31 to 0.98 in 40 s of processor time."""
-    learned = train(updates=80)
+    """Measured: 0.31 to 0.94 in 35 s of processor time."""
+    learned = train(updates=70)
     assert learned.parameters < 100_000
     assert learned.before < learned.curve[0][1] < 0.5
     assert learned.curve[-1][1] > 0.9
@@ -78,3 +79,13 @@ def test_grpo_calls_the_tools_and_is_paid_the_gains(tmp_path: Path) -> None:
     for episode in lists:
         answer = " > ".join(f"[{rank + 1}]" for rank in episode.ranks)
         assert sum(episode.gains) == pytest.approx(reward.score(episode.query_id, answer))
+
+
+def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
+    topics = make_topics(2)
+    tokenizer = make_tokenizer(topics)
+    names = {"reward": make_reward(topics), "tokenizer": tokenizer, "model": make_model(tokenizer, room=64)}
+    exec(compile(code_below(ROOT / "docs" / "language_models.md", "TRL"), "page", "exec"), names)
+    assert names["trainer"].state.global_step == 1  # type: ignore[attr-defined]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 import verifiers.v1 as vf
+from markdown_code import ROOT, code_below
 from verifiers.v1.trace import AgentInfo, TraceTask
 
 from srd_agents.integrations.verifiers import CoverageConfig, CoverageTask, CoverageTaskset
@@ -56,3 +58,9 @@ def test_options_are_checked_when_tasks_are_made() -> None:
         list(CoverageTaskset(CoverageConfig(measure="alpha_nDCG")))
     with pytest.raises(ValueError, match="candidates must be at least 1"):
         list(CoverageTaskset(CoverageConfig(candidates=0)))
+
+
+def test_the_code_of_the_page_makes_tasks() -> None:
+    names: dict[str, Any] = {}
+    exec(compile(code_below(ROOT / "docs" / "language_models.md", "verifiers"), "page", "exec"), names)
+    assert len(list(names["tasks"])) == 40

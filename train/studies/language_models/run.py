@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from srd_train.commands.console import Output
 from srd_train.commands.options import SomeFile
-from srd_train.experiment.provenance import commit
 from srd_train.report.markup import markdown, write_page
 
 TITLE = "Known numbers: a tiny language model learns to cover"
@@ -23,7 +22,7 @@ class LanguageModels:
       make language-models ARGS="--markdown docs/results/language_models.md"
     """
 
-    updates: int = 100
+    updates: int = 80
     """Gradient steps."""
     topics: int = 4
     """Generated topics, which are learnt by heart."""
@@ -57,7 +56,7 @@ class LanguageModels:
         output.table("A tiny language model", heads, rows, words, elsewhere="--markdown")
         if self.markdown is not None:
             machine = f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}"
-            made = f"Made by `make language-models` at commit {commit()} ({machine}, one thread)."
+            made = f"Made by `make language-models` ({machine}, one thread)."
             part = f"{words}.\n\n{markdown(heads, rows)}\n\n{made}"
             write_page(self.markdown, "language_models", TITLE, part)
         return 0

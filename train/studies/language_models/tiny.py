@@ -104,7 +104,7 @@ def make_model(tokenizer: PreTrainedTokenizerFast, seed: int = 0, room: int = 32
     return LlamaForCausalLM(config)
 
 
-def train(*, topics: int = 4, updates: int = 100, seed: int = 0, what: str = MEASURE) -> Learned:
+def train(*, topics: int = 4, updates: int = 80, seed: int = 0, what: str = MEASURE) -> Learned:
     """Train the tiny model with GRPO, and evaluate it on its topics, which it learns by heart.
 
     Args:

@@ -1,4 +1,4 @@
-"""The tiny case of a language model that learns to cover, as far as it needs no trainer (tests/third_party/trl has it)."""
+"""A tiny language model that learns to cover, as far as no trainer is needed (tests/third_party/trl has it)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class LanguageModels:
     Examples:
       make language-models
       make language-models ARGS="--seeds 0 1 2"
-      make language-models ARGS="--markdown docs/results/language_models.md"
+      make language-models ARGS="--markdown docs/language_models.md"
     """
 
     updates: int = 80

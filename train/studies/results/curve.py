@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -27,6 +28,8 @@ ENOUGH = 0.9
 """Mean that `reach` asks for."""
 RESAMPLES = 2000
 """Of the bootstrap over topics and seeds."""
+_LISTS = re.compile(r"([0-9,]+) lists$")
+"""Number of lists in the name of a row."""
 _STYLES = ("-", "--", ":", "-.")
 
 
@@ -69,6 +72,8 @@ def curves_of(lines: Lines, stored: Stored) -> list[Curve]:
         for row in rows or [stored.row(recipe, topics, name)]:
             label = row.ranker.rpartition(", ")[0] if row.ranker.endswith(" lists") else row.ranker
             lists, steps = (int(row.medians.get(f"environment_{key}", 0)) for key in ("episodes", "steps"))
+            if told := _LISTS.search(row.ranker):  # also of those that are shown before the first episode
+                lists = max(lists, int(told[1].replace(",", "")))
             scores = table.scores[table.measures[0]][row.ranker]
             found.setdefault((label, topics), []).append((lists, steps, scores, table.measures[0]))
     curves = []

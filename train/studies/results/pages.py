@@ -25,6 +25,7 @@ OTHER_PARTS = (
     "returns",
     "coverage",
     "facts",
+    "language_models",
     "without-scores",
 )
 """Marks of the parts that other commands write."""

@@ -123,6 +123,7 @@ def test_each_fold_takes_its_own_seed() -> None:
 def test_twins_need_folds_that_are_drawn() -> None:
     refused(lambda: TopicsEntry(name="x", source="words", twins="v.npz", shares=(5, 2, 3)), "leave shares and folds_f")
     refused(lambda: TopicsEntry(name="x", source="words", one_seed_a_fold=True, shares=(5, 2, 3)), "leave one_seed_a_")
+    refused(lambda: TopicsEntry(name="x", source="words", one_seed_a_fold=True, average="all"), "leave average or one_")
     refused(lambda: TopicsEntry(name="x", source="words", together="/", shares=(5, 2, 3)), "leave twins, shares and f")
     refused(lambda: TopicsEntry(name="x", source="words", together="/", twins="v.npz"), "leave twins, shares and f")
 

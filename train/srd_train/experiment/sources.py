@@ -146,6 +146,8 @@ class TopicsEntry(Config):
             )
         if self.one_seed_a_fold and self.shares:
             raise ValueError("shares make one split: leave one_seed_a_fold out")
+        if self.one_seed_a_fold and self.average:
+            raise ValueError("macro-averages are over topics that have all seeds: leave average or one_seed_a_fold out")
         simulated = self.vectors == "simulated"
         used = {
             "years": self.source == "trec-indri",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/golden/playthroughs anew from what the code does now, instead of comparing",
     )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _rankers_of_ones_own_go() -> Iterator[None]:
+    """What a module's tests add to the registry is not there for the next module's."""
+    registry = sys.modules.get("srd_agents.registry")
+    kept = None if registry is None else dict(registry.RANKERS.built_in)
+    yield
+    registry = sys.modules.get("srd_agents.registry")
+    if registry is None:
+        return
+    added = [name for name in registry.RANKERS.built_in if (":" in name if kept is None else name not in kept)]
+    for name in added:
+        del registry.RANKERS.built_in[name]
 
 
 @pytest.fixture(scope="session")

@@ -86,5 +86,7 @@ def test_an_update_of_many_seeds_stays_on_its_device(name: str, topics: TopicSet
 
 
 def test_every_learner_with_a_device_is_held_to_it_or_left_out_with_a_reason() -> None:
-    with_device = {RANKERS[name].ranker_class for name in RANKERS if hasattr(RANKERS[name].config_class, "device")}
+    with_device = {
+        RANKERS[name].ranker_class for name in RANKERS.built_in if hasattr(RANKERS[name].config_class, "device")
+    }
     assert with_device == {RANKERS[name].ranker_class for name in (*LEARNERS, *LEFT_OUT)}

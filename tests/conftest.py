@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _rankers_of_ones_own_go() -> Iterator[None]:
-    """What a module's tests add to the registry is not there for the next module's."""
+    """Remove the rankers that a module's tests added to the registry, before the next module."""
     registry = sys.modules.get("srd_agents.registry")
     kept = None if registry is None else dict(registry.RANKERS.built_in)
     yield

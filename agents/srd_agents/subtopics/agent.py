@@ -188,7 +188,7 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
         return loss
 
     def _counted(self, seen: Seen, batch: IntArray) -> Tensor:
-        """1 for documents whose relevance is known, all of the topics': [B, N]."""
+        """[B, N], 1 for documents whose relevance is known and 0 for others; here all documents are known."""
         return seen.present.float()
 
     def _tuned(self, validation: Validation) -> float:

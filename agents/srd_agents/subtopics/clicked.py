@@ -27,7 +27,7 @@ _PASSES = 20
 """Largest number of passes of k-means."""
 
 
-class Clicked(PredictedSubtopics[Any]):
+class LearnsFromClicks(PredictedSubtopics[Any]):
     """Learns from the clicks of simulated users on the initial ranking in the place of judgments.
 
     A document that anybody clicked is relevant; one that was shown and never clicked is not; of those below nothing is
@@ -102,7 +102,7 @@ class Clicked(PredictedSubtopics[Any]):
         return self._moved(torch.from_numpy(shown)).float()
 
 
-class ClickClassifier(Clicked, SubtopicClassifier):
+class ClickClassifier(LearnsFromClicks, SubtopicClassifier):
     """`subtopic-classifier`, taught by clicks on the initial ranking."""
 
     name: str = "click-classifier"
@@ -114,7 +114,7 @@ class ClickClassifier(Clicked, SubtopicClassifier):
         return users
 
 
-class ReinforceClicks(Clicked, ReinforceSubtopics):
+class ReinforceClicks(LearnsFromClicks, ReinforceSubtopics):
     """`reinforce-subtopics` from clicks alone: taught by those on the initial ranking first, then by those on its own.
 
     Of the lists shown in all, `lists` are the initial ranking, the others its episodes, `rollouts` of each topic an

@@ -71,10 +71,10 @@ class Together(ABC):
         Args:
             work: what to do, with the first learner's network, which holds the seed's weights while it runs.
             arguments: of it: tensors, None and tuples of them, of [E, ...] each.
-            slopes: whether the gradient of the first thing that it gives is asked for; the second comes along.
+            slopes: whether work gives (value, figures) and the gradient of the value is wanted.
 
         Returns:
-            What it gives, [E, ...] each; with `slopes`, ({name: gradient}, (first, second)).
+            The results of work, [E, ...] each; with `slopes`, ({name: gradient}, (value, figures)).
         """
         called = _Called(self.learners[0]._network, work)
 

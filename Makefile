@@ -26,7 +26,7 @@ endif
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named without-scores curves language-models models clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named without-scores curves language-models small-model models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -44,6 +44,7 @@ help:
 	@echo "make models  train what the README's table shows, a folder each in models/"
 	@echo "make curves  train with the other libraries, and draw how soon they become good"
 	@echo "make language-models  train a tiny language model to cover; its options: ARGS=--help"
+	@echo "make small-model     train a real one, supervised and by GRPO; its options: ARGS=--help"
 	@echo "make test-third-party  install the other libraries beside .venv, and learn and rank with each of them"
 
 $(READY): pyproject.toml constraints.txt
@@ -191,6 +192,10 @@ curves: $$(call third_party,main)/.ready $$(call third_party,ray)/.ready $$(call
 # A tiny language model learns to cover with TRL.
 language-models: $$(call third_party,trl)/.ready
 	$(LIBRARIES) $(<D)/bin/python -m studies language_models $(ARGS)
+
+# A real one on real texts; ARGS="--model FILE".
+small-model: $$(call third_party,trl)/.ready
+	$(LIBRARIES) $(<D)/bin/python -m studies small_model $(ARGS)
 
 # A folder for `srd rank` of every row of the README's table that is trained or chosen, with the options of the recipe.
 MODELS := models

@@ -15,6 +15,9 @@ TREE = Group(
         "language_models": Leaf(
             "studies.language_models.run", "a tiny language model learns to cover, by TRL's GRPO", "LanguageModels"
         ),
+        "small_model": Leaf(
+            "studies.language_models.run", "a real language model on real texts, supervised and by GRPO", "SmallModel"
+        ),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers", "Speed"),
     },
 )

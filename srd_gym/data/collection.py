@@ -24,6 +24,7 @@ from srd_gym.data.notices import tell
 from srd_gym.data.trec import judged_fields
 from srd_gym.data.vectors import Part, VectorTable, read_vector_parts
 from srd_gym.files import PathLike
+from srd_gym.installing import how_to_install
 from srd_gym.reading import few, shown
 from srd_gym.topic import FloatArray, Topic, TopicSet
 from srd_gym.trec_files import TopicQrels
@@ -69,7 +70,7 @@ def by_bm25(texts: Sequence[str]) -> FirstStage:
         import bm25s
     except ImportError as error:
         raise ImportError(
-            "a first stage by BM25 needs bm25s, which is not installed: pip install 'srd-gym[text]'; or take "
+            f"a first stage by BM25 needs bm25s, which is not installed: {how_to_install('text')}; or take "
             "cosine, which needs vectors only"
         ) from error
 

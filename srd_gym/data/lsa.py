@@ -19,6 +19,7 @@ from srd_gym.checks import check_integer
 from srd_gym.data.attach import doc_texts, embed_topics
 from srd_gym.data.folders import existing_folder
 from srd_gym.files import PathLike, written_atomically
+from srd_gym.installing import how_to_install
 from srd_gym.reading import open_npz, read_json_object, reading, refuse_pickle, shown
 from srd_gym.showing import repr_of
 from srd_gym.topic import FloatArray, Topic, TopicSet, as_topic_set
@@ -190,6 +191,6 @@ def _new_weigher(**settings: Any) -> TfidfVectorizer:
         from sklearn.feature_extraction.text import TfidfVectorizer
     except ImportError as error:
         raise ImportError(
-            "vectors of texts by LSA need scikit-learn, which is not installed: pip install 'srd-gym[text]'"
+            f"vectors of texts by LSA need scikit-learn, which is not installed: {how_to_install('text')}"
         ) from error
     return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w\w+\b", **settings)

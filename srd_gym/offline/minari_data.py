@@ -17,6 +17,7 @@ import numpy as np
 
 from srd_gym.checks import check_integer
 from srd_gym.files import _temporary
+from srd_gym.installing import how_to_install
 from srd_gym.offline.log import orders_of
 from srd_gym.offline.policy import EpsilonPolicy
 from srd_gym.protocols import Ranker
@@ -74,7 +75,7 @@ def collect_minari(
         import PIL  # noqa: F401
         from minari.dataset.minari_dataset import parse_dataset_id
     except ModuleNotFoundError as error:
-        raise ImportError(f'Minari data sets need {error.name}: pip install "srd-gym[offline]"') from error
+        raise ImportError(f"Minari data sets need {error.name}: {how_to_install('offline')}") from error
     check_integer("episodes", episodes, 1)
     if not isinstance(topics, str):
         raise TypeError(f"topics must be a name or a path, by which the environment is recovered, got {shown(topics)}")

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.dtypes import BoolArray
+from srd_gym.installing import how_to_install
 from srd_gym.rendering.scene import Scene, map_of
 from srd_gym.rendering.text import ansi, clipped, first_line, header, summary
 
@@ -53,7 +54,7 @@ def picture(scene: Scene) -> Frame:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError(
-            'rendering pictures needs matplotlib: pip install "srd-gym[render]"; render_mode="ansi" needs nothing'
+            f'rendering pictures needs matplotlib: {how_to_install("render")}; render_mode="ansi" needs nothing'
         ) from error
 
     figure = Figure(figsize=(WIDTH / _DPI, HEIGHT / _DPI), dpi=_DPI)

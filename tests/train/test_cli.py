@@ -16,6 +16,7 @@ from run_srd import Srd
 
 import srd_train.commands.evaluate
 from srd_agents.heuristic.trade_off import MMR
+from srd_gym.installing import how_to_install
 from srd_train.cli import TREE, Group, Leaf
 
 LEARNER_HELP = ("train", "mdp-div", "--help")
@@ -235,7 +236,7 @@ def test_an_interrupt_while_a_run_is_awaited_is_one_line(tmp_path: Path) -> None
 
 def test_without_the_extra_the_command_names_it() -> None:
     hidden = "import sys; sys.modules['tyro'] = None; from srd_train.__main__ import main; sys.exit(main())"
-    said = 'error: the command srd needs tyro: pip install "srd-gym[cli]"\n'
+    said = f"error: the command srd needs tyro: {how_to_install('cli')}\n"
     assert python("-c", hidden, "--help") == (2, "", said)
 
 

@@ -37,7 +37,9 @@ def main() -> int:
     except ModuleNotFoundError as error:
         if error.name != "tyro":  # the first that is imported of what the extra brings
             raise
-        sys.stderr.write('error: the command srd needs tyro: pip install "srd-gym[cli]"\n')
+        from srd_gym.installing import how_to_install
+
+        sys.stderr.write(f"error: the command srd needs tyro: {how_to_install('cli')}\n")
         return 2
     finally:
         if before is signal.default_int_handler:

@@ -80,6 +80,7 @@ TREE = Group(
         "ope": _leaf("ope", "Estimate rankers' clicks from the log of another one.", "Ope"),
         "benchmark": _leaf("benchmark", "Train and compare rankers by a configuration file."),
         "report": _leaf("report", "Write a benchmark's results as an HTML page and tables.", "Report"),
+        "doctor": _leaf("doctor", "Say what is installed, whether it works, and what to install.", "Doctor"),
     },
 )
 

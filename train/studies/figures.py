@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from srd_gym.files import written_atomically
+from srd_gym.installing import how_to_install
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +37,7 @@ def save_figure(make: Callable[[], Figure], path: Path) -> None:
     try:
         import matplotlib
     except ImportError as error:
-        raise ImportError('figures need matplotlib: pip install "srd-gym[render]"') from error
+        raise ImportError(f"figures need matplotlib: {how_to_install('render')}") from error
 
     # The same cells give the same file: no date, no random ids.
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}

@@ -20,6 +20,7 @@ from srd_agents.training.files import Tree
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray
+from srd_gym.installing import how_to_install
 from srd_gym.topic import Topic, TopicSet
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _trainer(
         from sb3_contrib import MaskablePPO
         from stable_baselines3.common.logger import Logger
     except ModuleNotFoundError as error:
-        raise ImportError(f'training maskable-ppo needs {error.name}: pip install "srd-gym[sb3]"') from error
+        raise ImportError(f"training maskable-ppo needs {error.name}: {how_to_install('sb3')}") from error
     from srd_agents.sb3.policies import MaskablePointerPolicy
     from srd_agents.sb3.vec_env import RolloutVecEnv
 

@@ -18,6 +18,7 @@ from srd_gym.checks import check_integer, unknown
 from srd_gym.core import TopicArrays
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.files import PathLike
+from srd_gym.installing import how_to_install
 from srd_gym.reading import existing_file, shown
 from srd_gym.showing import repr_of
 from srd_gym.sources import topics_from
@@ -106,7 +107,7 @@ class SB3Ranker:
         try:
             kind = getattr(importlib.import_module(library), algorithm)
         except ModuleNotFoundError as error:
-            raise ImportError(f'{algorithm} needs {library}: pip install "srd-gym[sb3]"') from error
+            raise ImportError(f"{algorithm} needs {library}: {how_to_install('sb3')}") from error
         return cls(kind.load(file, device="cpu"))
 
     def save(self, folder: PathLike, metadata: dict[str, Any] | None = None) -> None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from srd_agents.training.machine import versions
 from srd_agents.training.options import config_from
 from srd_gym.files import PathLike, written_atomically
+from srd_gym.installing import how_to_install
 from srd_gym.reading import existing_file, read_json_object, reading, refuse_pickle
 from srd_gym.showing import short_repr
 
@@ -254,5 +255,5 @@ def _safetensors() -> tuple[Any, Callable[..., bytes]]:
         import safetensors
         from safetensors.numpy import save
     except ImportError as error:
-        raise ImportError('saving and loading models needs safetensors: pip install "srd-gym[cli]"') from error
+        raise ImportError(f"saving and loading models needs safetensors: {how_to_install('cli')}") from error
     return safetensors, save

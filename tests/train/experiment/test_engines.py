@@ -20,6 +20,7 @@ from run_srd import Srd
 from srd_agents.own_code import import_own
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
+from srd_gym.installing import how_to_install
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import tasks
 from srd_train.experiment.engines import _check_reachable, _named, _run, processes
@@ -176,4 +177,4 @@ def test_wrong_uses_are_explained(srd: Srd, file: Path, tmp_path: Path, monkeypa
     assert "jobs must be at least 1, got 0" in srd.fails(*words, "--jobs", "0")
     assert "--jobs is for processes of this machine" in srd.fails(*words, "--jobs", "2", "--engine", "ray")
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert 'pip install "srd-gym[ray]"' in srd.fails(*words, "--engine", "ray")
+    assert how_to_install("ray") in srd.fails(*words, "--engine", "ray")

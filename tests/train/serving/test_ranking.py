@@ -15,6 +15,7 @@ from srd_agents.heuristic.trade_off import MMR
 from srd_agents.registry import make_ranker
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
+from srd_gym.installing import how_to_install
 from srd_gym.topic import Topic
 from srd_gym.trec_files import read_run
 from srd_train.serving.ranking import topic_stream
@@ -82,7 +83,7 @@ def test_files_that_are_no_one_set_are_refused_first(srd: Srd, parts: Path, tmp_
 def test_ray_has_to_be_there(srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     words = ("rank", "mmr", "--engine", "ray", "--out", tmp_path / "run", "--topics")
-    assert 'pip install "srd-gym[ray]"' in srd.fails(*words, tiny_file)
+    assert how_to_install("ray") in srd.fails(*words, tiny_file)
 
 
 def test_a_run_repeats_no_document(srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

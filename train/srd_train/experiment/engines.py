@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_gym.checks import check_integer
+from srd_gym.installing import how_to_install
 from srd_gym.interrupts import STOPS, handlers_kept
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import CellResult, Engine, failure, run_fit
@@ -198,7 +199,7 @@ def connected_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ImportError('the engine ray needs Ray: pip install "srd-gym[ray]"') from error
+        raise ImportError(f"the engine ray needs Ray: {how_to_install('ray')}") from error
     if not ray.is_initialized():
         _check_reachable(os.environ.get("RAY_ADDRESS", ""))
         with handlers_kept():  # Ray handles SIGTERM by a trace of its stack and an exit code of its own

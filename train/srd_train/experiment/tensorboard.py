@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_agents.training.progress import by_tag
+from srd_gym.installing import how_to_install
 
 Log = Callable[[Sequence[Mapping[str, Any]], str | None], None]
 """Takes the whole history so far, and the measure of its validation."""
@@ -33,7 +34,7 @@ def event_log(folder: Path, *, resume: bool = False) -> Iterator[Log]:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        raise ImportError('--tensorboard needs tensorboard: pip install "srd-gym[tensorboard]"') from error
+        raise ImportError(f"--tensorboard needs tensorboard: {how_to_install('tensorboard')}") from error
     there = sorted(folder.glob("events.out.tfevents.*"))
     if there and not resume:
         raise ValueError(

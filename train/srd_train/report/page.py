@@ -19,6 +19,7 @@ import numpy as np
 
 from srd_agents.own_code import UntrustedError
 from srd_agents.training.machine import versions
+from srd_gym.installing import how_to_install
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import RECIPE_FILE, Recipe, saved_recipe
 from srd_train.report.curves import panels
@@ -93,7 +94,7 @@ class Report:
         try:
             import jinja2
         except ImportError as error:
-            raise ImportError('reports need jinja2: pip install "srd-gym[report]"') from error
+            raise ImportError(f"reports need jinja2: {how_to_install('report')}") from error
 
         rankers = dict.fromkeys(row.ranker for table in self.tables for row in table.rows)
         styles = {name: number for number, name in enumerate(rankers)}

@@ -26,7 +26,7 @@ endif
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named without-scores curves language-models small-model models clean
+.PHONY: help demo test check format lint types imports spelling habits release wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed named without-scores curves language-models small-model models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -65,7 +65,7 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: lint types imports spelling docs test test-wheel test-minimal
+check: lint types imports spelling habits docs test test-wheel test-minimal
 
 # Without ruff's cache: how imports are sorted depends on which other files exist, and the cache looks at one at a time.
 lint: $(READY)
@@ -84,6 +84,15 @@ imports: $(READY)
 
 spelling: $(READY)
 	$(BIN)/codespell
+
+# Workflows, forms and settings of the repository, by the schemas of who reads them.
+FORMS := .github/ISSUE_TEMPLATE
+habits: $(READY)
+	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema -q --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema -q --builtin-schema vendor.readthedocs .readthedocs.yaml
+	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-issue-config $(FORMS)/config.yml
+	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard $(FORMS)/*.yml))
 
 docs: $(READY)
 	$(BIN)/sphinx-build -q -W --keep-going -j auto docs docs/_build/html
@@ -104,6 +113,23 @@ $(FRESH)/.ready:
 test-wheel: $(FRESH)/.ready wheel
 	$(FRESH)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
 	cd $(FRESH) && bin/pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml $(CURDIR)/tests/install/test_wheel.py
+
+# What a release uploads: wheel and sdist, the page of the index, and both tried in clean environments.
+RELEASE := $(CACHE)/release
+release: $(READY)
+	rm -rf dist $(RELEASE)
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/pip install --quiet build twine
+	$(RELEASE)/bin/python -m build --outdir dist .
+	$(RELEASE)/bin/twine check --strict dist/*
+	$(MAKE) --no-print-directory tested-release
+
+# The README's blocks run in an environment that has the wheel alone; the sdist's own tests with the sdist's files.
+tested-release: $(FRESH)/.ready
+	$(FRESH)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
+	cd $(FRESH) && bin/pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml $(CURDIR)/tests/install/test_wheel.py
+	tar -xzf dist/*.tar.gz -C $(RELEASE)
+	cd $(RELEASE)/srd_gym-*/ && $(CURDIR)/$(BIN)/python -m pytest -q -n auto --dist worksteal tests/env tests/agents/heuristic
 
 # The same with necessary dependencies only (extra cli: no torch), and on the oldest gymnasium that we promise (Ray 2.60
 # pins it): the environments, the rankers and the commands that need no torch. On every Python that is promised and here.

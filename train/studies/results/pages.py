@@ -29,8 +29,6 @@ OTHER_PARTS = (
     "without-scores",
 )
 """Marks of the parts that other commands write."""
-OLDER = "<!-- older entries -->"
-"""On the changelog: sentences below it were written before they were made from scores."""
 MOST_BYTES = 10_000_000
 """Of all scores together."""
 _COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
@@ -105,11 +103,9 @@ def _pictures(docs: Path, stored: Stored) -> Iterator[str]:
 
 
 def _prose(docs: Path, stored: Stored) -> Iterator[str]:
-    """Comparisons and decimals written by hand; of the changelog, above its mark of older entries."""
+    """Comparisons and decimals written by hand."""
     for path in pages(docs):
         name, text = str(path.relative_to(docs.parent)), path.read_text(encoding="utf-8")
-        if path.name == "CHANGELOG.md":
-            text = text.partition(OLDER)[0]
         for mark, _ in MARKED.findall(text):
             if mark not in (*stored.recipes, *OTHER_PARTS):
                 yield f"{name}: no command makes the part {mark!r}"

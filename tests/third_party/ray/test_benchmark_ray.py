@@ -37,6 +37,20 @@ def test_the_cluster_comes_to_the_same(tmp_path: Path) -> None:
     assert seen == [True] * len(here)
 
 
+def test_workers_need_none_of_the_files_that_say_how_topics_are_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster began before the variable was set: its workers find nothing below it."""
+    (tmp_path / "folds.yml").write_text(
+        "fold1: [tiny-0-0, tiny-0-1]\nfold2: [tiny-0-2]\nfold3: [tiny-0-3]\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("SRD_DATA_DIR", str(tmp_path))
+    entry = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds_file="folds.yml", folds=3)
+    made = recipe("random", topics=(entry,), seeds=(0,))
+    here = run_benchmark(made, tmp_path / "here")
+    assert timeless(run_benchmark(made, tmp_path / "there", engine=on_ray)) == timeless(here)
+
+
 # Cells of seconds, so that a worker is at one when it is killed.
 SLOW = RankerEntry(ranker="reinforce", config={"epochs": 60, "horizon": 5, "patience": 0})
 

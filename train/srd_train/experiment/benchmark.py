@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ from srd_train.experiment.recipe import RECIPE_FILE, Recipe, check_recipe
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record, run_digest
 from srd_train.experiment.selection import Fitted, fit_ranker
 from srd_train.experiment.sources import TopicsEntry, folds_path, groups_in
-from srd_train.experiment.split import Parts, Split, in_parts, with_lsa
+from srd_train.experiment.split import Parts, Published, Split, in_parts, with_lsa
 from srd_train.experiment.twins import Groups
 
 Record = dict[str, Any]
@@ -298,7 +298,11 @@ def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> Cell
 
 
 def run_fit(
-    cells: Sequence[Cell], topics: TopicSet, on_progress: OnProgress | None = None, choice: Choice | None = None
+    cells: Sequence[Cell],
+    topics: TopicSet,
+    on_progress: OnProgress | None = None,
+    choice: Choice | None = None,
+    cut: Cut | None = None,
 ) -> list[CellResult]:
     """Run cells that differ only in their view: fit once, then rank with each view in turn.
 
@@ -310,13 +314,14 @@ def run_fit(
         topics: the whole topic set that they name.
         on_progress: called while a learner trains.
         choice: as `Task.choice`.
+        cut: as of `fold_of`.
 
     Returns:
         The result of each, in their order.
     """
     begun = _now()
     try:
-        split, fitted, fit_seconds = _fit(cells[0], topics, on_progress, choice)
+        split, fitted, fit_seconds = _fit(cells[0], topics, on_progress, choice, cut)
     except Exception as error:
         return [failure(cell, error, (_now() - begun)[0]) for cell in cells]
     seconds = _now() - begun
@@ -334,7 +339,7 @@ def run_fit(
 
 
 def _fit(
-    cell: Cell, topics: TopicSet, on_progress: OnProgress | None, choice: Choice | None
+    cell: Cell, topics: TopicSet, on_progress: OnProgress | None, choice: Choice | None, cut: Cut | None
 ) -> tuple[Split, Fitted, Seconds]:
     """Split off the fold, with vectors fitted on its training texts where the recipe says so, and fit the ranker.
 
@@ -344,7 +349,8 @@ def _fit(
     # For processes that have not read the recipe; cells come from `tasks`, which has refused what is not trusted.
     named = [cell.ranker.ranker, cell.ranker.config, cell.ranker.grid, cell.measures, cell.select_by]
     import_own(named, trust=True)
-    split = fold_of(topics, cell.topics, cell.fold, cell.topics.width if cell.topics.vectors == "lsa" else None)
+    lsa_width = cell.topics.width if cell.topics.vectors == "lsa" else None
+    split = fold_of(topics, cell.topics, cell.fold, lsa_width, cut)
     begun = _now()
     fit = partial(fit_ranker, split=split, trust=True, progress=on_progress)
     row, chooser = cell.ranker.resolved, cell.chooser
@@ -357,19 +363,48 @@ def _fit(
     return split, fitted, _now() - begun
 
 
-def fold_of(topics: TopicSet, entry: TopicsEntry, number: int, lsa_width: int | None = None) -> Split:
-    """A fold of an entry's topics, by its number."""
+class Cut(NamedTuple):
+    """What files say of the folds of a topic set: a node that has none of these files is sent it."""
+
+    folds: Published | None
+    """The published folds, where the entry names their file."""
+    groups: Groups
+    """Queries that folds keep together."""
+
+
+def cut_of(topics: TopicSet, entry: TopicsEntry) -> Cut:
+    """What the files that an entry names say of its folds.
+
+    Raises:
+        ValueError, FileNotFoundError: one cannot be read, or is missing.
+    """
     file = folds_path(entry)
-    fold = str(number) if file else f"{number}/{entry.folds}"
-    return _split(topics, entry.parts, fold, file, groups_in(entry, topics), lsa_width)
+    return Cut(None if file is None else Published.read(file), groups_in(entry, topics))
+
+
+def fold_of(
+    topics: TopicSet, entry: TopicsEntry, number: int, lsa_width: int | None = None, cut: Cut | None = None
+) -> Split:
+    """A fold of an entry's topics, by its number.
+
+    Args:
+        topics: those of the entry.
+        entry: which.
+        number: of the fold, from 1.
+        lsa_width: F of vectors that are fitted on the training texts; None: the topics' own vectors.
+        cut: what `cut_of` gives; None: it is read.
+    """
+    folds, groups = cut_of(topics, entry) if cut is None else cut
+    fold = f"{number}/{entry.folds}" if folds is None else str(number)
+    return _split(topics, entry.parts, fold, folds, groups, lsa_width)
 
 
 @lru_cache(maxsize=5)
 def _split(
-    topics: TopicSet, parts: Parts, fold: str, file: Path | None, groups: Groups, lsa_width: int | None
+    topics: TopicSet, parts: Parts, fold: str, folds: Published | None, groups: Groups, lsa_width: int | None
 ) -> Split:
     """The fold. Kept for the next rows: fitting LSA takes longer than most of them."""
-    split = in_parts(topics, parts, fold, file, groups)
+    split = in_parts(topics, parts, fold, folds, groups)
     return split if lsa_width is None else with_lsa(split, lsa_width)
 
 

@@ -23,7 +23,7 @@ from srd_gym.checks import check_integer
 from srd_gym.installing import how_to_install
 from srd_gym.interrupts import STOPS, handlers_kept
 from srd_gym.topic import TopicSet
-from srd_train.experiment.benchmark import CellResult, Engine, failure, run_fit
+from srd_train.experiment.benchmark import CellResult, Cut, Engine, cut_of, failure, run_fit
 from srd_train.experiment.cells import Cell, Choice, Task
 from srd_train.experiment.sources import TopicsEntry, load_entry
 
@@ -235,11 +235,15 @@ def on_ray(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
     run = ray.remote(num_cpus=1, max_retries=RETRIES)(run_fit)
     running: dict[Any, Task] = {}
     stored: tuple[TopicSet, Any] | None = None
+    cuts: dict[str, Cut] = {}  # files of the driver, which other nodes may lack
     try:
         for task in tasks:
             if stored is None or stored[0] is not task.topics:
                 stored = (task.topics, ray.put(task.topics))
-            running[run.remote(task.cells, stored[1], choice=task.choice)] = task
+            entry = task.cells[0].topics
+            if entry.name not in cuts:
+                cuts[entry.name] = cut_of(task.topics, entry)
+            running[run.remote(task.cells, stored[1], choice=task.choice, cut=cuts[entry.name])] = task
             if len(running) >= int(ray.cluster_resources().get("CPU", 1)) + _AHEAD:
                 yield from _next_ended(ray, running)
         while running:

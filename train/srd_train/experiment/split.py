@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -24,6 +24,25 @@ ONE_SPLIT = 3
 """Shares of one split: to train on, to validate on, to test on."""
 VALIDATION_SHARE = 0.2
 """Share of the topics that validates where no fold is named."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Published folds, read from their file."""
+
+    name: str
+    """Of the file."""
+    test_sets: tuple[tuple[str, ...], ...]
+    """Query ids of each fold's test topics."""
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """The folds of a file.
+
+        Raises:
+            ValueError: it cannot be read.
+        """
+        return cls(path.name, tuple(map(tuple, read_folds(path))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +88,7 @@ class Parts:
             )
 
 
-def in_parts(topics: TopicSet, parts: Parts, fold: str, folds: Path | None = None, groups: Groups = ()) -> Split:
+def in_parts(topics: TopicSet, parts: Parts, fold: str, folds: Published | None = None, groups: Groups = ()) -> Split:
     """A fold, or the one split by shares, with what the parts keep.
 
     Args:
@@ -167,7 +186,7 @@ def split_topics(
     topics: TopicSet,
     *,
     fold: str | None = None,
-    folds: Path | None = None,
+    folds: Path | Published | None = None,
     groups: Groups = (),
     seed: int = 0,
 ) -> Split:
@@ -176,7 +195,7 @@ def split_topics(
     Args:
         topics: the whole set.
         fold: "I/N", or "I" with a file of folds; None holds out a share for validation.
-        folds: a file of published test sets.
+        folds: published test sets, or their file.
         groups: query ids that "I/N" keeps together, all of the set; none: each query for itself.
         seed: of the shuffle that holds out the validation share.
 
@@ -189,12 +208,14 @@ def split_topics(
         return _hold_out(topics, seed)
     numbers = re.fullmatch("([0-9]+)" if folds is not None else "([0-9]+)/([0-9]+)", fold)
     if numbers is None:
-        wanted = "two numbers, such as --fold 1/5" if folds is None else f"a number, such as --fold 1 (of {folds})"
+        of = folds.name if isinstance(folds, Published) else folds
+        wanted = "two numbers, such as --fold 1/5" if folds is None else f"a number, such as --fold 1 (of {of})"
         raise ValueError(f"--fold {fold!r}: expected {wanted}")
     index = int(numbers[1])
     how: dict[str, Any]
     if folds is not None:
-        parts, how = topics.folds_from(read_folds(folds)), {"folds_file": folds.name}
+        published = Published.read(folds) if isinstance(folds, Path) else folds
+        parts, how = topics.folds_from(published.test_sets), {"folds_file": published.name}
     elif groups:
         parts, how = topics.folds_from(parts_of_groups(groups, int(numbers[2]))), {"fold_seed": 0}
     else:

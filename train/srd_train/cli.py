@@ -122,7 +122,7 @@ def main(argv: Sequence[str] | None = None, tree: Group = TREE, prog: str = "srd
     except BrokenPipeError:
         # The reader went away (`srd ... | head`): end quietly, also at interpreter shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return 128 + signal.SIGPIPE if hasattr(signal, "SIGPIPE") else 1
     except Exception as error:
         if (behind := _stop_behind(error)) is not None:
             return _stopped(behind, output)

@@ -5,7 +5,8 @@ Shapes: N candidates of a topic, M of them represented, F vector width.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -20,7 +21,11 @@ from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
 _REPRESENTED = 1_000
-"""Documents that others may stand for, the most relevant ones; memory is this times N."""
+"""Documents that others may stand for at most, the most relevant ones."""
+_COSINES = 10_000_000
+"""Cosines that are held at most: of long lists fewer documents are represented."""
+_BLOCK = 2_000_000
+"""Cosines that are looked at together."""
 
 
 class PerCost(Stepwise):
@@ -55,31 +60,38 @@ class PerCost(Stepwise):
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty choice, whose scores are what each document adds to the value."""
+        return self._beginning(topic)()
+
+    def _beginning(self, topic: Topic) -> Callable[[], PartialRanking]:
+        """What makes empty choices of a topic, whose cosines are computed once."""
         if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
-            return XQuAD(XQuADConfig(lambda_=1.0 - self.diversity)).progress(topic)
-        return _Standing(topic, self.diversity, min_max(relevance_or_none(topic, self.relevance)).astype(np.float64))
+            return partial(XQuAD(XQuADConfig(lambda_=1.0 - self.diversity)).progress, topic)
+        relevance = min_max(relevance_or_none(topic, self.relevance)).astype(np.float64)
+        return partial(_Standing, _Likeness(topic, self.diversity, relevance))
 
     def show(self, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[IntArray]:
         """The choice of each topic within its limits, as of `srd_agents.pipeline.limits.show`."""
         return [self._chosen(topic, k, limit) for topic, limit in zip(topics, limits, strict=True)]
 
     def _chosen(self, topic: Topic, k: int, limits: Limits) -> IntArray:
-        plain = limits.choose(topic, k, self.progress(topic))
+        begin = self._beginning(topic)
+        plain = limits.choose(topic, k, begin())
         if limits.costs is None:
             return plain
-        dense = limits.choose(topic, k, _PerUnit(self.progress(topic), limits.costs))
-        worth = np.array([self._value(topic, limits, chosen) for chosen in (dense, plain)])
+        dense = limits.choose(topic, k, _PerUnit(begin(), limits.costs))
+        worth = np.array([_value(begin(), limits, chosen) for chosen in (dense, plain)])
         return (dense, plain)[best(worth, None, TIED)]
 
-    def _value(self, topic: Topic, limits: Limits, chosen: IntArray) -> float:
-        """Gains of documents beside those shown before."""
-        progress, value = self.progress(topic), 0.0
-        for document in limits.already_shown:
-            progress.add(document)
-        for document in chosen.tolist():
-            value += float(progress.scores()[document])
-            progress.add(document)
-        return value
+
+def _value(progress: PartialRanking, limits: Limits, chosen: IntArray) -> float:
+    """Gains of documents beside those shown before."""
+    value = 0.0
+    for document in limits.already_shown:
+        progress.add(document)
+    for document in chosen.tolist():
+        value += progress.gain(document) if isinstance(progress, _Standing) else float(progress.scores()[document])
+        progress.add(document)
+    return value
 
 
 class _PerUnit(PartialRanking):
@@ -98,23 +110,45 @@ class _PerUnit(PartialRanking):
         self._progress.add(document)
 
 
+class _Likeness:
+    """What documents are worth: alone, [N], and to those like them, [M, N]; nothing like that at diversity 0."""
+
+    def __init__(self, topic: Topic, diversity: float, relevance: ScoreArray) -> None:
+        rows = rows_of(topic.require_vectors("per_cost="))
+        n = topic.n_candidates
+        represented = falling_order(relevance)[: min(_REPRESENTED, _COSINES // n) if diversity else 0]
+        self.own: ScoreArray = (1.0 - diversity) * relevance
+        self.weights = (diversity * relevance[represented]).astype(np.float32)
+        self.cosines: FloatArray = np.empty((len(represented), n), np.float32)
+        if len(represented):
+            alike, step = rows.unit(represented), max(1, _BLOCK // len(represented))
+            for start in range(0, n, step):
+                some = slice(start, min(start + step, n))
+                np.clip(alike @ rows.unit(some).T, 0.0, 1.0, out=self.cosines[:, some])
+
+
 class _Standing(PartialRanking):
     """Documents that count themselves and for those like them (`PerCost`)."""
 
     tied = TIED
 
-    def __init__(self, topic: Topic, diversity: float, relevance: ScoreArray) -> None:
-        units = rows_of(topic.require_vectors("per_cost=")).unit(slice(None))
-        represented = falling_order(relevance)[:_REPRESENTED]
-        self._own: ScoreArray = (1.0 - diversity) * relevance
-        self._weights = (diversity * relevance[represented]).astype(np.float32)
-        self._cosines: FloatArray = np.clip(units[represented] @ units.T, 0.0, 1.0)
-        self._covered = np.zeros(len(represented), np.float32)
+    def __init__(self, likeness: _Likeness) -> None:
+        self._of = likeness
+        self._covered = np.zeros(len(likeness.weights), np.float32)
 
     def scores(self) -> ScoreArray:
-        more = np.maximum(self._cosines - self._covered[:, None], 0.0)
-        added: ScoreArray = self._own + self._weights @ more
+        added, (m, n) = self._of.own.copy(), self._of.cosines.shape
+        step = max(1, _BLOCK // n)
+        for start in range(0, m, step):
+            some = slice(start, start + step)
+            more = np.maximum(self._of.cosines[some] - self._covered[some, None], 0.0)
+            added += self._of.weights[some] @ more
         return added
 
+    def gain(self, document: int) -> float:
+        """Score of one document."""
+        more = np.maximum(self._of.cosines[:, document] - self._covered, 0.0)
+        return float(self._of.own[document] + self._of.weights @ more)
+
     def add(self, document: int) -> None:
-        np.maximum(self._covered, self._cosines[:, document], out=self._covered)
+        np.maximum(self._covered, self._of.cosines[:, document], out=self._covered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
@@ -116,3 +117,18 @@ def test_what_does_not_go_together_is_told(given: dict[str, Any], said: str) -> 
 def test_no_truth_value_is_refused() -> None:
     with pytest.raises(TypeError, match="per_cost must be True or False, got 'no'"):
         diversify(None, np.eye(2), 2, costs=[1, 1], budget=1, per_cost="no")  # type: ignore[arg-type]
+
+
+def test_memory_is_bounded_and_nothing_is_compared_without_diversity() -> None:
+    """1,000 times N float32 would be 160 MB; measured: 50 MB, and 4 MB at diversity 0."""
+    generator = np.random.default_rng(0)
+    vectors = generator.normal(size=(40_000, 4)).astype(np.float32)
+    given: dict[str, Any] = {"scores": generator.uniform(size=40_000), "costs": np.ones(40_000), "budget": 3}
+    for diversity, most in ((0.5, 80e6), (0, 16e6)):
+        tracemalloc.start()
+        try:
+            found = diversify(None, vectors, 3, per_cost=True, diversity=diversity, **given).indices
+            assert tracemalloc.get_traced_memory()[1] < most
+        finally:
+            tracemalloc.stop()
+        assert len(found) == 3

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -28,7 +29,7 @@ from srd_gym.measures.base import (
     ratio,
 )
 from srd_gym.measures.bound import Term
-from srd_gym.measures.crowding import CROWDING
+from srd_gym.measures.crowding import CROWDING, Crowding
 from srd_gym.measures.risk import VRisk, VRiskReduction
 from srd_gym.reading import shown
 
@@ -337,6 +338,11 @@ def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Mea
     else:
         raise TypeError(f"expected a measure or its notation such as 'alpha_nDCG@10', got {shown(what)}")
     return chosen if normalizer is None else replace(chosen, normalizer=normalizer)
+
+
+def only_crowding(measures: Iterable[str | Measure]) -> bool:
+    """Whether every measure is one of crowding, so that no judgments are needed."""
+    return all(isinstance(measure(each), Crowding) for each in measures)
 
 
 def add_measure(name: str, kind: type[Measure]) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from srd_gym.measures import measure
 from srd_gym.measures.base import Reference
+from srd_gym.measures.crowding import Crowding
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Run, read_run
 from srd_train.experiment.records import Record
@@ -87,10 +88,10 @@ def _gains(
     lists: Sequence[Sequence[str]], topic: Topic | None, place: Mapping[str, int], table: ResultTable
 ) -> Iterable[Any]:
     """Gain in the first measure by the document at each rank, for every ranking; None without judgments."""
-    if topic is None or topic.judgments is None:
+    wanted = measure(table.measures[0])
+    if topic is None or topic.judgments is None or isinstance(wanted, Crowding):  # no document adds to crowding
         return [None] * len(lists)
     judged, depth = topic.judgments, max(record["depth"] for record in table.records)
-    wanted = measure(table.measures[0])
     normalizer = wanted.normalizer or table.normalizer
     reference = Reference.of(topic, normalizer)
     bound = dataclasses.replace(wanted, normalizer=normalizer).bind([reference], depth, judged.shape[1])

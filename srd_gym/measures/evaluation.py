@@ -14,7 +14,7 @@ from srd_gym.dtypes import IntArray
 from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, tell_irrelevant
 from srd_gym.measures.catalogue import measure
-from srd_gym.measures.crowding import Crowding, Sources, crowding_of
+from srd_gym.measures.label_free import LabelFree, Sources, label_free_values
 from srd_gym.measures.risk import VRisk
 from srd_gym.reading import few, shown, with_type
 from srd_gym.showing import short_repr
@@ -87,7 +87,7 @@ def evaluate(
 
     Args:
         topics: the topic set, or topics in a list; unlabelled topics are not judged and left out, unless every measure
-            is one of crowding.
+            is label-free.
         rankings: query id -> candidate indices, best first; -1 is a rank left empty.
         measures: measures or their notation; "alpha_nDCG" and all others that need a cutoff must have one.
         normalizer: "pool" or "candidates"; None means "pool" where every topic has one, else "candidates". A measure
@@ -96,7 +96,7 @@ def evaluate(
 
     Raises:
         ValueError: an unknown query id, a candidate that does not exist or comes twice, a measure without a cutoff,
-            no measure, "pool" where a topic has none, or measures of crowding without the vectors or sources they need.
+            no measure, "pool" where a topic has none, or what label-free measures need is missing.
     """
     topics = as_topic_set(topics)
     if not isinstance(rankings, Mapping):
@@ -105,12 +105,12 @@ def evaluate(
     wanted = _wanted(measures)
     for query_id in rankings:
         topics.position(query_id)
-    by_judgments = {name: each for name, each in wanted.items() if not isinstance(each, Crowding)}
+    by_judgments = {name: each for name, each in wanted.items() if not isinstance(each, LabelFree)}
     scored = _by_candidates(topics, rankings, by_judgments, chosen) if by_judgments else None
     if scored is not None and len(by_judgments) == len(wanted):
         return scored
     rows = {query_id: _checked(ranking, topics[query_id]) for query_id, ranking in rankings.items()}
-    return _with_crowding(scored, topics, rows, wanted, sources)
+    return _with_label_free(scored, topics, rows, wanted, sources)
 
 
 def _by_candidates(
@@ -149,19 +149,19 @@ def evaluate_run(
         qrels: a topic set; or qrels in any form that `srd_gym.data.as_qrels` takes: from `srd_gym.data.read_qrels`, a
             path, records of ir_measures or ir_datasets, a data frame, dictionaries, "ir-datasets:ID".
         run: from `srd_gym.data.read_run`, or another form that `srd_gym.data.as_run` takes; its order is scored.
-        measures: measures or their notation; all but NRBP, nNRBP and MAP_IA must have a cutoff. Those of crowding
-            (`srd_gym.measures.crowding`) need a topic set; if all are, topics need no labels.
+        measures: measures or their notation; all but NRBP, nNRBP and MAP_IA must have a cutoff. Label-free ones
+            (`srd_gym.measures.label_free`) need a topic set; if all are, topics need no labels.
         sources: document id -> its source, for `sources` and `top_source`.
 
     Raises:
         TypeError, ImportError: as of `as_qrels` and `as_run`.
         ValueError: no measure, a measure without a cutoff, one with a normalizer that qrels or topics do not have, no
-            topic in common, or what `as_qrels` and `as_run` refuse; for measures of crowding no topic set, vectors or
-            sources, or a document that is not among the candidates.
+            topic in common, or what `as_qrels` and `as_run` refuse; for label-free measures no topic set, or
+            what they need is missing, or a document that is not among the candidates.
     """
     wanted = _wanted(measures)
     run = as_run(run)
-    by_judgments = {name: each for name, each in wanted.items() if not isinstance(each, Crowding)}
+    by_judgments = {name: each for name, each in wanted.items() if not isinstance(each, LabelFree)}
     if len(by_judgments) == len(wanted):
         return _by_labels(qrels, run, wanted)
     if not isinstance(qrels, TopicSet):
@@ -173,7 +173,7 @@ def evaluate_run(
     scored = _by_labels(qrels, run, by_judgments) if by_judgments else None
     ranked = {topic.query_id: topic for topic in qrels if topic.query_id in run.rankings}
     rows = {query_id: _places(topic, run.rankings[query_id]) for query_id, topic in ranked.items()}
-    return _with_crowding(scored, qrels, rows, wanted, sources, tuple(run.rankings.keys() - ranked.keys()))
+    return _with_label_free(scored, qrels, rows, wanted, sources, tuple(run.rankings.keys() - ranked.keys()))
 
 
 def _by_labels(qrels: QrelsSource | TopicSet, run: Run, wanted: Mapping[str, Measure]) -> Evaluation:
@@ -311,7 +311,7 @@ def _wanted(measures: Iterable[str | Measure]) -> dict[str, Measure]:
     return wanted
 
 
-def _with_crowding(
+def _with_label_free(
     scored: Evaluation | None,
     topics: TopicSet,
     ranked: Mapping[str, IntArray],
@@ -319,7 +319,7 @@ def _with_crowding(
     sources: Sources | None,
     strangers: tuple[str, ...] = (),
 ) -> Evaluation:
-    """Scores by judgments, of the judged topics, with crowding; without any, crowding of all topics.
+    """Scores by judgments, of the judged topics, with label-free values; without any, these of all topics.
 
     Args:
         scored: by judgments, if any measure is.
@@ -330,7 +330,7 @@ def _with_crowding(
         strangers: query ids of rankings of other topics.
 
     Raises:
-        ValueError: no topic is ranked, or what `crowding_of` refuses.
+        ValueError: no topic is ranked, or what `label_free_values` refuses.
     """
     query_ids = list(topics.query_ids if scored is None else scored.per_topic)
     chosen = [query_id for query_id in query_ids if query_id in ranked]
@@ -339,8 +339,9 @@ def _with_crowding(
             f"no query of the run is among the topics (the run has {shown(strangers[0])}, ...; the topics have "
             f"{few(query_ids[:1])}, ...); check that run and topics belong together"
         )
-    crowding = {name: each for name, each in wanted.items() if isinstance(each, Crowding)}
-    values = crowding_of([topics[query_id] for query_id in chosen], [ranked[one] for one in chosen], crowding, sources)
+    label_free = {name: each for name, each in wanted.items() if isinstance(each, LabelFree)}
+    ranked_topics, rankings = [topics[query_id] for query_id in chosen], [ranked[query_id] for query_id in chosen]
+    values = label_free_values(ranked_topics, rankings, label_free, sources)
     per_topic = {one: {} if scored is None else dict(scored.per_topic[one]) for one in query_ids}
     for name, column in values.items():
         of_ranked = dict(zip(chosen, column.tolist(), strict=True))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from srd_agents.pipeline.safe import ROUNDING
 from srd_gym.checks import array_from, is_missing
 from srd_gym.dtypes import IntArray
-from srd_gym.measures.crowding import mean_cosines, vendi_scores
+from srd_gym.measures.label_free import mean_cosines, vendi_scores
 from srd_gym.topic import Topic
 
 if TYPE_CHECKING:

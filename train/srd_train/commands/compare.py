@@ -68,8 +68,7 @@ class Compare:
     adjust: Adjust = "all"
     """Family of the tests: Holm's adjustment over all that are shown, or by measure; none; or Tukey's HSD (--pairs)."""
     measures: Measures = DEFAULT_MEASURES
-    """Measures to compute. The first one orders the rows. Those of crowding (srd evaluate --help) need --topics and
-    no labels."""
+    """Measures to compute. The first one orders the rows. Label-free ones (srd evaluate --help) need --topics."""
     sources: SomeFile = None
     """Source of documents, for sources@k and top_source@k: lines "document<TAB>source"."""
     present_only: bool = False

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_gym.measures import Evaluation, evaluate_run
-from srd_gym.measures.catalogue import only_crowding
+from srd_gym.measures.catalogue import only_label_free
 from srd_gym.trec_files import Order, read_run
 from srd_train.commands.console import Output
-from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures, SomeFile
+from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures
 from srd_train.commands.runs import inputs, named_run, qrels_of, sources_of, trec_lines, with_vectors
 
 
@@ -44,9 +44,9 @@ class Evaluate:
     """In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal ranking is
     that of the pool where every judged topic has one, else that of the candidates."""
     measures: Measures = DEFAULT_MEASURES
-    """Measures to compute, e.g. "alpha_nDCG(alpha=0.5)@10". The result names each as typed here. ILS, Vendi,
-    duplicates, sources and top_source (@k) describe crowding; they need --topics, but no labels."""
-    sources: SomeFile = None
+    """Measures to compute, e.g. "alpha_nDCG(alpha=0.5)@10". The result names each as typed here. Label-free ones
+    need --topics: ILS, Vendi, duplicates, sources, top_source, score, moved (@k)."""
+    sources: Annotated[str, tyro.conf.arg(metavar="FILE")] = ""
     """Source (site, author, ...) of documents, for sources@k and top_source@k: lines "document<TAB>source"."""
     per_topic: bool = False
     """Also show the values of every topic."""
@@ -84,7 +84,7 @@ class Evaluate:
         if self.format == "trec":
             output.text(trec_lines(evaluation.per_topic if self.per_topic else {}, means, name).removesuffix("\n"))
             return 0
-        judged = "" if only_crowding(self.measures) else "judged "
+        judged = "" if only_label_free(self.measures) else "judged "
         over = f"all {judged}topics, a missing ranking counts as empty"
         over = "ranked topics only" if self.present_only else over
         left_out = f"; {len(evaluation.unjudged)} rankings of unjudged topics left out" if evaluation.unjudged else ""

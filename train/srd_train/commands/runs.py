@@ -14,7 +14,7 @@ from pathlib import Path
 from srd_gym.files import PathLike
 from srd_gym.in_memory import as_qrels
 from srd_gym.measures import measure
-from srd_gym.measures.crowding import Crowding
+from srd_gym.measures.label_free import LabelFree
 from srd_gym.reading import numbered_lines, shown
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import Qrels, read_weights
@@ -92,7 +92,7 @@ def sources_of(file: PathLike | None) -> dict[str, str] | None:
         FileNotFoundError: no such file.
         ValueError: a malformed line, or a document twice; the message gives file and line.
     """
-    if file is None:
+    if not file:
         return None
     sources: dict[str, str] = {}
     for number, line in numbered_lines(file, "sources"):
@@ -111,7 +111,7 @@ def with_vectors(topics: TopicSet, measures: Iterable[str]) -> TopicSet:
         ImportError: scikit-learn is not installed.
     """
     asked = [measure(name) for name in measures]
-    needed = any(isinstance(each, Crowding) and not each.of_sources for each in asked)
+    needed = any(isinstance(each, LabelFree) and each.needs == "vectors" for each in asked)
     if not needed or topics.vector_width is not None or any(topic.doc_texts is None for topic in topics):
         return topics
     from srd_gym.data import LsaVectorizer

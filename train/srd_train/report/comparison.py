@@ -12,8 +12,8 @@ from srd_agents.training.machine import versions
 from srd_gym.checks import unknown
 from srd_gym.data.trec import TopicText, judged_fields, topic_qrels
 from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
-from srd_gym.measures.catalogue import only_crowding
-from srd_gym.measures.crowding import Sources
+from srd_gym.measures.catalogue import only_label_free
+from srd_gym.measures.label_free import Sources
 from srd_gym.reading import few
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run, TopicQrels
@@ -68,8 +68,8 @@ def compare(
     Scores are those of `srd_gym.measures.evaluate_run`. Every topic of the qrels counts, a missing ranking 0.
 
     Args:
-        qrels: from `srd_gym.data.read_qrels`, or judged topics, whose texts the page shows then; if all measures are of
-            crowding, topics need no labels.
+        qrels: from `srd_gym.data.read_qrels`, or judged topics, whose texts the page shows then; if all measures are
+            label-free, topics need no labels.
         runs: name -> run, from `srd_gym.data.read_run`.
         measures: measures or their notation; the table is ordered by the first.
         reference: the run to test against, by its name (the baseline); None: the first.
@@ -143,7 +143,7 @@ def _judged(qrels: Qrels | TopicSet, measures: Iterable[str | Measure]) -> Mappi
     """Judgments of each topic that counts; None where no measure reads any."""
     if not isinstance(qrels, TopicSet):
         return qrels.topics
-    return dict.fromkeys(qrels.query_ids) if only_crowding(measures) else topic_qrels(qrels).topics
+    return dict.fromkeys(qrels.query_ids) if only_label_free(measures) else topic_qrels(qrels).topics
 
 
 def _scored(

@@ -16,7 +16,7 @@ import numpy as np
 
 from srd_gym.measures import measure
 from srd_gym.measures.base import Reference
-from srd_gym.measures.crowding import Crowding
+from srd_gym.measures.label_free import LabelFree
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Run, read_run
 from srd_train.experiment.records import Record
@@ -89,7 +89,7 @@ def _gains(
 ) -> Iterable[Any]:
     """Gain in the first measure by the document at each rank, for every ranking; None without judgments."""
     wanted = measure(table.measures[0])
-    if topic is None or topic.judgments is None or isinstance(wanted, Crowding):  # no document adds to crowding
+    if topic is None or topic.judgments is None or isinstance(wanted, LabelFree):  # no gains
         return [None] * len(lists)
     judged, depth = topic.judgments, max(record["depth"] for record in table.records)
     normalizer = wanted.normalizer or table.normalizer

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from srd_gym.measures import Normalizer, measure
-from srd_gym.measures.catalogue import only_crowding
+from srd_gym.measures.catalogue import only_label_free
 from srd_gym.showing import short_repr
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import Record, grouped
@@ -119,7 +119,7 @@ class ResultTable:
         marks = "".join(f", {mark} vectors" for mark in self.marks)
         folds = f", {'fold' if len(self.folds) == 1 else 'folds'} {_ranges(self.folds)}" if self.folds else ""
         ideal = "pool (as in ndeval)" if self.normalizer == "pool" else "candidates"
-        if only_crowding(self.measures):
+        if only_label_free(self.measures):
             return f"{self.topics}: {self.tested} topics{folds}{marks}"
         tested = f"{self.tested} {'test' if self.folds else 'judged'} topics"
         return f"{self.topics}: {tested}{folds}{marks}, ideal of the {ideal}"

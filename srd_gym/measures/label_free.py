@@ -1,4 +1,4 @@
-"""Crowding of a list: how alike its documents are and how few sources they come from, without any judgment.
+"""LabelFree of a list: how alike its documents are and how few sources they come from, without any judgment.
 
 These values describe a list. They are no measure of its quality: documents drawn at random crowd least.
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NoReturn
+from typing import ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,13 +29,14 @@ ROUNDING = 1e-6
 _TOGETHER = 256
 """Lists whose cosines are in memory together."""
 
+Needs = Literal["vectors", "sources", "scores"]
 Sources = Mapping[str, object]
 """Document id -> its source (site, author, ...), anything that can be hashed; a document without is its own source."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lists:
-    """What crowding is computed from, of B lists padded to K ranks."""
+    """What label-free measures are computed from, of B lists padded to K ranks."""
 
     present: BoolArray
     """[B, K] ranks that hold a document."""
@@ -43,21 +44,26 @@ class Lists:
     """[B, K, K] float64, 1 on the diagonal, 0 wherever a rank is empty; of zero vectors 0."""
     sources: IntArray
     """[B, K] number of each document's source in its list; zeros where nobody asks."""
+    candidates: IntArray
+    """[B, K] candidate at each rank; -1 where it is empty."""
+    scores: ScoreArray
+    """[B, K] float64 retrieval scores, scaled to [0, 1] among the candidates; zeros where nobody asks."""
 
     def first(self, k: int | None) -> Lists:
         """The first k ranks."""
-        return Lists(self.present[:, :k], self.cosines[:, :k, :k], self.sources[:, :k])
+        rows = (self.sources, self.candidates, self.scores)
+        return Lists(self.present[:, :k], self.cosines[:, :k, :k], *(row[:, :k] for row in rows))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crowding(Measure):
-    """A measure of a list by its vectors or sources: no judgments, no ideal, and so no reward.
+class LabelFree(Measure):
+    """A measure of a list by its vectors, sources or retrieval scores: no judgments, no ideal, and so no reward.
 
     Of an empty list all are 0. A cutoff beyond the list takes the whole list.
     """
 
-    of_sources: ClassVar[bool] = False
-    """Whether it needs the documents' sources, and no vectors."""
+    needs: ClassVar[Needs] = "vectors"
+    """What it needs of a topic."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,13 +84,13 @@ class Crowding(Measure):
 
     def _terms(self, statistics: Statistics, depth: int) -> NoReturn:
         raise ValueError(
-            f"{self} describes a list by its vectors or sources, not by judgments, so it can be neither reward nor "
-            "ideal; `evaluate`, `evaluate_run` and `srd evaluate --topics` compute it"
+            f"{self} describes a list without judgments, so it can be neither reward nor ideal; "
+            "`evaluate`, `evaluate_run` and `srd evaluate --topics` compute it"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class ILS(Crowding):
+class ILS(LabelFree):
     """ILS@k, intra-list similarity: Ziegler et al., "Improving recommendation lists", WWW 2005; lower is more diverse.
 
     Mean cosine of all pairs of the first k documents; 0 below two documents.
@@ -101,7 +107,7 @@ class ILS(Crowding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vendi(Crowding):
+class Vendi(LabelFree):
     """Vendi@k, the Vendi score: Friedman & Dieng, TMLR 2023; the effective number of different documents.
 
     exp of the entropy of the eigenvalues of C / n, with C the cosines of the first k documents, of which there are n:
@@ -116,7 +122,7 @@ class Vendi(Crowding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NearDuplicates(Crowding):
+class NearDuplicates(LabelFree):
     """duplicates@k: how many of the first k documents are near-duplicates of an earlier one; lower is more diverse.
 
     Parameters: cosine, from which on two documents are near-duplicates, above 0 to 1.
@@ -139,11 +145,11 @@ class NearDuplicates(Crowding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceCount(Crowding):
+class SourceCount(LabelFree):
     """sources@k: how many different sources the first k documents come from."""
 
     name: ClassVar[str] = "sources"
-    of_sources: ClassVar[bool] = True
+    needs: ClassVar[Needs] = "sources"
 
     def values(self, lists: Lists) -> ScoreArray:
         """[B] float64, 0 to K."""
@@ -152,12 +158,12 @@ class SourceCount(Crowding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopSource(Crowding):
+class TopSource(LabelFree):
     """top_source@k: share of the first k documents that comes from one source, the largest; lower is more diverse."""
 
     name: ClassVar[str] = "top_source"
     lower_is_better: ClassVar[bool] = True
-    of_sources: ClassVar[bool] = True
+    needs: ClassVar[Needs] = "sources"
 
     def values(self, lists: Lists) -> ScoreArray:
         """[B] float64, 0 (nothing) or 1 / K to 1."""
@@ -166,8 +172,38 @@ class TopSource(Crowding):
         return shares
 
 
-CROWDING: dict[str, type[Crowding]] = {kind.name: kind for kind in (ILS, Vendi, NearDuplicates, SourceCount, TopSource)}
-"""Every measure of crowding by its name in the notation."""
+@dataclass(frozen=True, kw_only=True)
+class Score(LabelFree):
+    """score@k: mean retrieval score of the first k documents, scaled to [0, 1] among the topic's candidates.
+
+    Where all scores are equal it is 1.
+    """
+
+    name: ClassVar[str] = "score"
+    needs: ClassVar[Needs] = "scores"
+
+    def values(self, lists: Lists) -> ScoreArray:
+        """[B] float64, 0 to 1."""
+        means: ScoreArray = lists.scores.sum(axis=1) / np.maximum(lists.present.sum(axis=1), 1)
+        return means
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved(LabelFree):
+    """moved@k: how many of the first k ranks show another document than in retrieval order."""
+
+    name: ClassVar[str] = "moved"
+    needs: ClassVar[Needs] = "scores"
+    lower_is_better: ClassVar[bool] = True
+
+    def values(self, lists: Lists) -> ScoreArray:
+        """[B] float64, 0 to K."""
+        return _counts(lists.present & (lists.candidates != np.arange(lists.candidates.shape[1])))
+
+
+_KINDS = (ILS, Vendi, NearDuplicates, SourceCount, TopSource, Score, Moved)
+LABEL_FREE: dict[str, type[LabelFree]] = {kind.name: kind for kind in _KINDS}
+"""Every measure that needs no judgments, by its name in the notation."""
 
 
 def cosines_of(vectors: ArrayLike, present: BoolArray) -> ScoreArray:
@@ -222,13 +258,13 @@ def _same_source(lists: Lists) -> BoolArray:
     return same
 
 
-def crowding_of(
+def label_free_values(
     topics: Sequence[Topic],
     rankings: Sequence[IntArray],
-    measures: Mapping[str, Crowding],
+    measures: Mapping[str, LabelFree],
     sources: Sources | None = None,
 ) -> dict[str, ScoreArray]:
-    """Crowding of a ranking of each topic.
+    """Values of a ranking of each topic.
 
     Args:
         topics: B topics.
@@ -240,46 +276,59 @@ def crowding_of(
         Name -> [B] float64.
 
     Raises:
-        ValueError: a topic without vectors, or no sources where they are needed.
+        ValueError: a topic without vectors or retrieval scores, or no sources, where a measure needs them.
     """
-    by_vectors = next((name for name, each in measures.items() if not each.of_sources), None)
-    by_sources = next((name for name, each in measures.items() if each.of_sources), None)
-    if by_sources is not None and sources is None:
-        raise ValueError(
-            f"{by_sources} needs the source of each document, got none; give sources={{document id: source}} "
-            "(--sources FILE)"
-        )
-    if by_sources is not None and sources is not None:
-        _check_sources(topics, rankings, sources)
+    asking: dict[Needs, str] = {each.needs: name for name, each in reversed(measures.items())}
+    if "sources" in asking:
+        _check_sources(asking["sources"], topics, rankings, sources)
     depths = [each.cutoff for each in measures.values()]
     depth = None if None in depths else max(filter(None, depths), default=0)
     parts: dict[str, list[ScoreArray]] = {name: [np.zeros(0)] for name in measures}
     for start in range(0, len(topics), _TOGETHER):
         part = slice(start, start + _TOGETHER)
-        shown_ranks = [ranking[ranking >= 0][:depth] for ranking in rankings[part]]
-        lists = _lists(topics[part], shown_ranks, by_vectors, sources if by_sources else None)
+        filled = [ranking[ranking >= 0][:depth] for ranking in rankings[part]]
+        lists = _lists(topics[part], filled, asking, sources or {})
         for name, each in measures.items():
             parts[name].append(each.values(lists.first(each.cutoff)))
     return {name: np.concatenate(own) for name, own in parts.items()}
 
 
 def _lists(
-    topics: Sequence[Topic], rankings: Sequence[IntArray], by_vectors: str | None, sources: Sources | None
+    topics: Sequence[Topic], rankings: Sequence[IntArray], asking: Mapping[Needs, str], sources: Sources
 ) -> Lists:
-    """The lists of topics, with vectors where a measure (named for the error) needs them, and sources if given."""
+    """The lists of topics, with what measures (named for errors) ask for."""
     shape = len(topics), max(map(len, rankings), default=0)
-    width = max((topic.vector_width or 0 for topic in topics), default=0) if by_vectors else 0
+    width = max((topic.vector_width or 0 for topic in topics), default=0) if "vectors" in asking else 0
     vectors, numbers = np.zeros((*shape, width), np.float32), np.zeros(shape, np.int64)
-    present = np.arange(shape[1]) < np.array([len(ranking) for ranking in rankings], np.int64)[:, None]
+    candidates, scores = np.full(shape, -1), np.zeros(shape)
     for row, (topic, ranking) in enumerate(zip(topics, rankings, strict=True)):
-        if by_vectors:
-            vectors[row, : len(ranking)] = topic.require_vectors(by_vectors)[ranking]
-        if sources is not None:
-            ids = [topic.doc_ids[i] for i in ranking.tolist()]
+        length = len(ranking)
+        candidates[row, :length] = ranking
+        if "vectors" in asking:
+            vectors[row, :length] = topic.require_vectors(asking["vectors"])[ranking]
+        if "scores" in asking:
+            scores[row, :length] = _scaled(topic, asking["scores"])[ranking]
+        if "sources" in asking:
             seen: dict[object, int] = {}
+            ids = [topic.doc_ids[i] for i in ranking.tolist()]
             named = [sources[one] if one in sources else _Own(one) for one in ids]
-            numbers[row, : len(ids)] = [seen.setdefault(one, len(seen)) for one in named]
-    return Lists(present, cosines_of(vectors, present), numbers)
+            numbers[row, :length] = [seen.setdefault(one, len(seen)) for one in named]
+    present = candidates >= 0
+    return Lists(present, cosines_of(vectors, present), numbers, candidates, scores)
+
+
+def _scaled(topic: Topic, name: str) -> ScoreArray:
+    """[N] float64, retrieval scores scaled to [0, 1]; 1 where all are equal.
+
+    Raises:
+        ValueError: the topic has none.
+    """
+    if topic.retrieval_scores is None:
+        raise ValueError(f"topic {shown(topic.query_id)} has no retrieval scores, which {name} needs; leave it out")
+    wide = topic.retrieval_scores.astype(np.float64)
+    spread = np.ptp(wide) if len(wide) else 0.0
+    scaled: ScoreArray = (wide - wide.min(initial=np.inf)) / spread if spread else np.ones(len(wide))
+    return scaled
 
 
 @dataclass(frozen=True)
@@ -289,12 +338,16 @@ class _Own:
     doc_id: str
 
 
-def _check_sources(topics: Sequence[Topic], rankings: Sequence[IntArray], sources: Sources) -> None:
-    """Refuse sources that name no ranked document.
+def _check_sources(name: str, topics: Sequence[Topic], rankings: Sequence[IntArray], sources: Sources | None) -> None:
+    """Refuse to count sources where there are none, or none of a ranked document.
 
     Raises:
-        ValueError: they are by ids of another kind.
+        ValueError: they are missing, or by ids of another kind.
     """
+    if sources is None:
+        raise ValueError(
+            f"{name} needs the source of each document, got none; give sources={{document id: source}} (--sources FILE)"
+        )
     ranked = [topic.doc_ids[i] for topic, ranking in zip(topics, rankings, strict=True) for i in ranking if i >= 0]
     if ranked and not any(doc_id in sources for doc_id in ranked):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Crowding of lists against brute force, values worked out by hand, and bad input."""
+"""LabelFree of lists against brute force, values worked out by hand, and bad input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from small_topics import alone, bare_topic, small_topic
 
 from srd_gym.measures import MEASURES, Measure, Reference, evaluate, evaluate_run, measure
-from srd_gym.measures.crowding import CROWDING, NEAR_DUPLICATE, crowding_of
+from srd_gym.measures.label_free import LABEL_FREE, NEAR_DUPLICATE, label_free_values
 from srd_gym.topic import Topic, TopicSet
 
 ALL = ("ILS@{}", "Vendi@{}", "duplicates(cosine=0.6)@{}", "sources@{}", "top_source@{}")
@@ -69,7 +69,18 @@ def test_all_equal_brute_force_on_random_lists_of_all_lengths() -> None:
     assert list(found.measures) == names
 
 
-def test_a_run_is_scored_by_labels_and_crowding_together_and_without_labels_by_crowding() -> None:
+def test_score_and_moved_look_at_the_retrieval_order() -> None:
+    topic = bare_topic(4, retrieval_scores=[9.0, 5.0, 5.0, 1.0])
+    names = ["score@2", "moved@2", "moved@9"]
+    for ranking, hand in (([0, 1, 2, 3], (0.75, 0, 0)), ([0, 2], (0.75, 1, 1)), ([3, 1, 0], (0.25, 1, 2))):
+        assert list(evaluate(alone(topic), {"1": ranking}, names).measures.values()) == pytest.approx(list(hand))
+    equal = bare_topic(2, retrieval_scores=[3.0, 3.0])
+    assert evaluate(alone(equal), {"1": [1]}, names).measures == {"score@2": 1.0, "moved@2": 1.0, "moved@9": 1.0}
+    with pytest.raises(ValueError, match="has no retrieval scores, which score@2 needs"):
+        evaluate(alone(bare_topic(2)), {"1": [1]}, names)
+
+
+def test_a_run_is_scored_by_labels_and_without_labels() -> None:
     vectors = np.eye(2, dtype=np.float32)
     topics = TopicSet([small_topic(doc_vectors=vectors), bare_topic(2, "2", doc_vectors=vectors)], name="two")
     run = {"1": ["b", "a"], "2": ["a"], "9": ["a"]}
@@ -87,10 +98,10 @@ def test_notation_and_direction() -> None:
     assert str(measure("Top-Source@3")) == "top_source@3"
     assert str(measure("duplicates(cosine=0.5)@3")) == "duplicates(cosine=0.5)@3"
     assert measure("duplicates@3") == measure(f"duplicates(cosine={NEAR_DUPLICATE})@3")
-    lower = {name for name, kind in CROWDING.items() if kind.lower_is_better}
-    assert lower == {"ILS", "duplicates", "top_source"}
-    assert not CROWDING.keys() & MEASURES.keys()
-    assert crowding_of([], [], {"ILS@5": CROWDING["ILS"](cutoff=5)})["ILS@5"].shape == (0,)
+    lower = {name for name, kind in LABEL_FREE.items() if kind.lower_is_better}
+    assert lower == {"ILS", "duplicates", "top_source", "moved"}
+    assert not LABEL_FREE.keys() & MEASURES.keys()
+    assert label_free_values([], [], {"ILS@5": LABEL_FREE["ILS"](cutoff=5)})["ILS@5"].shape == (0,)
 
 
 def test_bad_input_is_refused() -> None:
@@ -120,7 +131,7 @@ def test_bad_input_is_refused() -> None:
         measure("Vendy@5")
 
 
-@pytest.mark.parametrize("name", CROWDING)
+@pytest.mark.parametrize("name", LABEL_FREE)
 def test_none_can_be_a_reward(name: str) -> None:
     kind: Measure = measure(f"{name}@3")
     with pytest.raises(ValueError, match="neither reward nor ideal"):

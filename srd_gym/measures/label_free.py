@@ -51,8 +51,8 @@ class Lists:
 
     def first(self, k: int | None) -> Lists:
         """The first k ranks."""
-        rows = (self.sources, self.candidates, self.scores)
-        return Lists(self.present[:, :k], self.cosines[:, :k, :k], *(row[:, :k] for row in rows))
+        cosines = self.cosines[:, :k, :k]
+        return Lists(self.present[:, :k], cosines, self.sources[:, :k], self.candidates[:, :k], self.scores[:, :k])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,7 +278,7 @@ def label_free_values(
     Raises:
         ValueError: a topic without vectors or retrieval scores, or no sources, where a measure needs them.
     """
-    asking: dict[Needs, str] = {each.needs: name for name, each in reversed(measures.items())}
+    asking: dict[Needs, str] = {each.needs: name for name, each in reversed(list(measures.items()))}
     if "sources" in asking:
         _check_sources(asking["sources"], topics, rankings, sources)
     depths = [each.cutoff for each in measures.values()]

@@ -127,7 +127,8 @@ class AuditLists:
         (table,) = made.tables
         where = "--markdown FILE, --json"
         output.table("The lists by depth: mean [95%]", *made.depth_cells(), elsewhere=where)
-        about = "Means less those of the lists as they are. Lower is better: moved, ILS, duplicates, top_source."
+        about = "Means less those of the lists as they are; moved counts ranks with another document."
+        about += f" No list changes by: {', '.join(made.unchanged)}." if made.unchanged else ""
         output.table(f"What actions change on {table.tested} lists", *made.change_cells(), about, elsewhere=where)
         if self.per_topic:
             (order,) = (record["per_topic"] for record in table.records if record["ranker"] == "order")

@@ -24,7 +24,7 @@ from srd_gym.reading import few, shown
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Run
 from srd_train.experiment.provenance import commit
-from srd_train.report.actions import ORDER, POOLS, bare, rankings
+from srd_train.report.actions import ORDER, POOLS, actions, bare, rankings
 from srd_train.report.advice import Advice, measured, unmeasured
 from srd_train.report.comparison import Comparison
 from srd_train.report.differences import differences
@@ -46,6 +46,10 @@ class Audit(Comparison):
     advice: Advice
     depths: Depths
     """Of the lists as they are."""
+    tried: tuple[str, ...]
+    """Rows in the order of actions and pools, the lists as they are first."""
+    actions: tuple[str, ...]
+    """Names of all actions."""
 
     def markdown(self) -> str:
         """Advice, depths, then means and differences, as Markdown."""
@@ -64,9 +68,14 @@ class Audit(Comparison):
         """Heads and rows of what actions change: means less those of the order."""
         (table,) = self.tables
         means = {row.ranker: row.means for row in table.rows}
-        order = means.pop(ORDER)
-        rows = [[row, *(f"{own[name] - order[name]:+.3f}" for name in table.measures)] for row, own in means.items()]
+        order = means[ORDER]
+        rows = [[row, *(f"{means[row][name] - order[name]:+.3f}" for name in table.measures)] for row in self.tried[1:]]
         return ["action", *table.measures], rows
+
+    @property
+    def unchanged(self) -> list[str]:
+        """Actions that change no list, whatever the pool."""
+        return [name for name in self.actions if not any(row.startswith(name) for row in self.tried)]
 
 
 def audit(
@@ -124,6 +133,8 @@ def audit(
         about=advice.sentence,
         advice=advice,
         depths=_depths(lists, sources),
+        tried=tuple(ranked),
+        actions=tuple(action.name for action in actions(sources)),
         tables=(table,),
         problems=tuple(problems),
         topics=lists,

@@ -119,6 +119,7 @@ class Report:
             problems=problems,
             records=records,
             software=sorted({f"{name} {number}" for record in records for name, number in record["versions"].items()}),
+            judged=any(table.judged for table in self.tables),
             timed=any(table.timed for table in self.tables),
             version=versions().get("srd-gym", ""),
             learned=any(each["curves"] for each in sets),

@@ -119,10 +119,15 @@ class ResultTable:
         marks = "".join(f", {mark} vectors" for mark in self.marks)
         folds = f", {'fold' if len(self.folds) == 1 else 'folds'} {_ranges(self.folds)}" if self.folds else ""
         ideal = "pool (as in ndeval)" if self.normalizer == "pool" else "candidates"
-        if all(isinstance(known_measure(name), LabelFree) for name in self.measures):
+        if not self.judged:
             return f"{self.topics}: {self.tested} topics{folds}{marks}"
         tested = f"{self.tested} {'test' if self.folds else 'judged'} topics"
         return f"{self.topics}: {tested}{folds}{marks}, ideal of the {ideal}"
+
+    @property
+    def judged(self) -> bool:
+        """Whether a measure reads judgments."""
+        return not all(isinstance(known_measure(name), LabelFree) for name in self.measures)
 
     @property
     def timed(self) -> bool:

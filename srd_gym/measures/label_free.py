@@ -36,7 +36,7 @@ Sources = Mapping[str, object]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lists:
-    """What label-free measures are computed from, of B lists padded to K ranks."""
+    """Arrays that label-free measures are computed from, of B lists padded to K ranks."""
 
     present: BoolArray
     """[B, K] ranks that hold a document."""
@@ -63,7 +63,7 @@ class LabelFree(Measure):
     """
 
     needs: ClassVar[Needs] = "vectors"
-    """What it needs of a topic."""
+    """The part of a topic that it is computed from."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

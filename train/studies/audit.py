@@ -30,7 +30,7 @@ from srd_train.report.significance import holm, paired_test
 from srd_train.report.tables import SIGNIFICANT
 
 NAME = "audit"
-PAGE = Path(__file__).parents[2] / "docs" / "results" / f"{NAME}.md"
+PAGE = Path(__file__).parents[2] / "docs" / "audit_study.md"
 QUALITY = "alpha_nDCG@10"
 NUMBERS = ("ILS@10", "duplicates@10", "score@10")
 MOST, POOL, K = 100, 50, 10
@@ -154,7 +154,7 @@ def part_of(found: dict[str, Measured]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Audits:
-    """Measure what label-free numbers predict, and write docs/results/audit.md."""
+    """Measure what label-free numbers predict, and write docs/audit_study.md."""
 
     def execute(self, output: Output) -> int:
         """Measure and write."""

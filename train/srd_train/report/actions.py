@@ -27,11 +27,11 @@ WEIGHTS = (0.1, 0.3, 0.5)
 
 @dataclass(frozen=True, kw_only=True)
 class Action:
-    """What may be done to a list."""
+    """A way to re-rank a list."""
 
     name: str
     diversity: float | None = None
-    """Of MMR; None: `safe` ranks."""
+    """MMR's; None: `safe` ranks."""
     near_duplicates: float | None = COPIES
     """Cosine from which on documents come last."""
     by_source: bool = False

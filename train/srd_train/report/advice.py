@@ -1,6 +1,6 @@
 """Advice on lists, in one sentence with its reason: what was measured, or else what never did harm.
 
-The rule and its error on collections that did not choose it: docs/results/audit.md.
+The rule and its error on collections that did not choose it: docs/audit_study.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FEWEST = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What to do."""
+    """An action and its reason."""
 
     action: Literal["keep the order", "remove copies", "cap sources", "MMR", "safe"]
     row: str

@@ -45,7 +45,7 @@ class Audit(Comparison):
 
     advice: Advice
     depths: Depths
-    """Of the lists as they are."""
+    """Crowding and scores of the lists as they are."""
     tried: tuple[str, ...]
     """Rows in the order of actions and pools, the lists as they are first."""
     actions: tuple[str, ...]

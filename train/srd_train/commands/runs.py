@@ -112,7 +112,8 @@ def with_vectors(topics: TopicSet, measures: Iterable[str]) -> TopicSet:
     """
     asked = [measure(name) for name in measures]
     needed = any(isinstance(each, LabelFree) and each.needs == "vectors" for each in asked)
-    if not needed or topics.vector_width is not None or any(topic.doc_texts is None for topic in topics):
+    without = topics.vector_width is None and all(topic.doc_texts is not None for topic in topics)
+    if not (needed and without and len(topics)):
         return topics
     from srd_gym.data import LsaVectorizer
 

@@ -51,7 +51,7 @@ class Action:
         given = [
             Given(topic.query_id, groups=_groups(topic, sources or {}) if self.by_source else None) for topic in cut
         ]
-        limits = [request.limits.of(topic, None, one) for topic, one in zip(cut, given, strict=True)]
+        limits = [request.limits.of(topic, None, one, {}) for topic, one in zip(cut, given, strict=True)]
         return request.show(cut, k, limits)
 
 
@@ -59,7 +59,7 @@ def actions(sources: Sources | None) -> list[Action]:
     """All that are tried; a cap needs sources."""
     cap = [Action(name=CAP, by_source=True)] if sources else []
     by_mmr = [Action(name=f"MMR {weight}", diversity=weight) for weight in WEIGHTS]
-    return [Action(name=SAFE), Action(name=REMOVE, near_duplicates=NEAR_DUPLICATE), *cap, *by_mmr]
+    return [Action(name=REMOVE, near_duplicates=NEAR_DUPLICATE), Action(name=SAFE), *cap, *by_mmr]
 
 
 def rankings(

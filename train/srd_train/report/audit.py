@@ -73,8 +73,8 @@ class Audit(Comparison):
         return ["action", *table.measures], rows
 
     @property
-    def unchanged(self) -> list[str]:
-        """Actions that change no list, whatever the pool."""
+    def repeated(self) -> list[str]:
+        """Actions that do what the order or an earlier action does, on every pool."""
         return [name for name in self.actions if not any(row.startswith(name) for row in self.tried)]
 
 

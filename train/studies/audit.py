@@ -111,7 +111,8 @@ def by_half(each: Measured) -> str:
         one, other = np.array_split(rng.permutation(gains.shape[1]), 2)
         best = int(gains[:, one].mean(axis=1).argmax())
         p_value = holm([paired_test((own[one], np.zeros(len(one)))) for own in gains])[best]
-        found.append(gains[best, other].mean() if p_value < SIGNIFICANT else 0.0)
+        taken = p_value < SIGNIFICANT and gains[best, one].mean() > 0
+        found.append(gains[best, other].mean() if taken else 0.0)
     return f"{np.mean(found):+.4f} ({np.min(found):+.4f})"
 
 

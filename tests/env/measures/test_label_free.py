@@ -51,7 +51,7 @@ def test_values_by_hand() -> None:
 
 def test_all_equal_brute_force_on_random_lists_of_all_lengths() -> None:
     generator, topics, rankings, sources, hand = np.random.default_rng(0), [], {}, {}, {}
-    for index in range(300):
+    for index in range(150):
         n = int(generator.integers(1, 13))
         vectors = generator.normal(size=(n, 4)).astype(np.float32) * 10.0 ** generator.integers(-3, 4)
         vectors[generator.random(n) < 0.1] = 0

@@ -161,6 +161,7 @@ def test_texts_without_vectors_and_lists_without_scores(srd: Srd, tmp_path: Path
     srd.works("audit", lists, "--k", "2", "--pools", "4", "--out", page, "--markdown", tables)
     assert "the big cat of the forest" in page.read_text()
     assert "judged topics" not in page.read_text()
+    assert '"subtopics":' not in page.read_text()
     assert tables.read_text().startswith("**Remove copies")
     cosine = replace(copied()[0], retrieval_scores=None, query_vector=UNIT[2])
     assert audit(TopicSet([cosine], name="one"), k=1, pools=[5]).topics[0].doc_ids[0] == "0d"  # type: ignore[index]

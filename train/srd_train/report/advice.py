@@ -43,7 +43,7 @@ def measured(gains: Sequence[Difference], lists: int) -> Advice:
     if best.verdict == "above" and lists >= FEWEST:
         return Advice(action=_kind(best.ranker), row=best.ranker, sentence=f"Use {best.ranker}: it gains {told}.")
     few = f", fewer than {FEWEST}" if lists < FEWEST else ""
-    why = f"no action gains significantly; the best, {best.ranker}, {told}{few}"
+    why = f"no action gains significantly; the best is {best.ranker}, {told}{few}"
     return Advice(action="keep the order", row=ORDER, sentence=f"Keep the order: {why}. Naming subtopics may help.")
 
 

@@ -160,6 +160,6 @@ class Audits:
     def execute(self, output: Output) -> int:
         """Measure and write."""
         found = {name: measured(name, topics) for name, topics in collections()}
-        write_page(PAGE, NAME, "Should I diversify?", part_of(found))
+        write_page(PAGE, NAME, "What predicts a gain of diversifying?", part_of(found))
         output.notice(str(PAGE))
         return 0

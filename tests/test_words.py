@@ -16,7 +16,10 @@ from markdown_code import ROOT
 
 PACKAGES = ("srd_gym", "agents/srd_agents", "train/srd_train")
 README, INDEX = ROOT / "README.md", ROOT / "docs" / "index.md"
-DEVELOPERS = ("design", "changelog", "contributing", "speed", "fuzz", "extending", "stable", "api", "without_scores")
+DEVELOPERS = (
+    *("design", "changelog", "contributing", "speed", "fuzz", "extending", "stable", "api"),
+    *("without_scores", "audit_study"),
+)
 """Pages for who works on the package; the others are for who uses it."""
 USERS = sorted(
     path

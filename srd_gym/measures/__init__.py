@@ -4,11 +4,14 @@ from srd_gym.measures.base import Measure, Normalizer, Reference, default_normal
 from srd_gym.measures.bound import BoundMeasure, Term, greedy_rankings
 from srd_gym.measures.catalogue import MEASURES, add_measure, measure
 from srd_gym.measures.evaluation import Evaluation, evaluate, evaluate_run, risk_against
+from srd_gym.measures.label_free import LABEL_FREE, LabelFree
 
 __all__ = [
+    "LABEL_FREE",
     "MEASURES",
     "BoundMeasure",
     "Evaluation",
+    "LabelFree",
     "Measure",
     "Normalizer",
     "Reference",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ from srd_gym.measures.base import (
     ratio,
 )
 from srd_gym.measures.bound import Term
+from srd_gym.measures.label_free import LABEL_FREE, LabelFree
 from srd_gym.measures.risk import VRisk, VRiskReduction
 from srd_gym.reading import shown
 
@@ -305,13 +307,14 @@ def _key(name: str) -> str:
     return name.casefold().replace("-", "").replace("_", "")
 
 
-_FOLDED = {_key(name): name for name in MEASURES} | _ALIASES
+_FOLDED = {_key(name): name for name in (*MEASURES, *LABEL_FREE)} | _ALIASES
 
 
 def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Measure:
     """A measure from its notation, NAME, NAME@k or NAME(parameter=value, ...)@k.
 
-    Names ignore case, "-" and "_", and common spellings are understood (strec, S-recall, D#-nDCG).
+    Names ignore case, "-" and "_", and common spellings are understood (strec, S-recall, D#-nDCG). Measures without
+    judgments (`srd_gym.measures.label_free.LABEL_FREE`) have names, too.
 
     Args:
         what: the notation, or a measure, which is returned as it is (but for the argument below).
@@ -337,6 +340,11 @@ def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Mea
     return chosen if normalizer is None else replace(chosen, normalizer=normalizer)
 
 
+def only_label_free(measures: Iterable[str | Measure]) -> bool:
+    """Whether no measure needs judgments."""
+    return all(isinstance(measure(each), LabelFree) for each in measures)
+
+
 def add_measure(name: str, kind: type[Measure]) -> None:
     """Let notation name a measure of the user's own, in this process: "NAME@10" then stands for `kind(cutoff=10)`.
 
@@ -355,7 +363,7 @@ def add_measure(name: str, kind: type[Measure]) -> None:
     if not re.fullmatch(_NAME, name):
         raise ValueError(f"a measure's name has no spaces, brackets or '@', got {name!r}")
     spelling = _FOLDED.get(_key(name), name)
-    there = MEASURES.get(spelling)
+    there = MEASURES.get(spelling) or LABEL_FREE.get(spelling)
     if there is not None and (there.__module__, there.__qualname__) != (kind.__module__, kind.__qualname__):
         raise ValueError(f"{name!r} is the name of {there.__module__}.{there.__qualname__} already; choose another")
     MEASURES[spelling], _FOLDED[_key(name)] = kind, spelling
@@ -372,9 +380,9 @@ def _parsed(text: str) -> Measure:
             "One of your own is known where its recipe, or --measures, comes with --trust; in Python, pass the object."
         )
         hint = own if ":" in match["name"] else "Write it as NAME@k, e.g. alpha_nDCG@10."
-        raise unknown("measure", match["name"], MEASURES, hint)
+        raise unknown("measure", match["name"], (*MEASURES, *LABEL_FREE), hint)
     name = _FOLDED[key]
-    kind = MEASURES[name]
+    kind = MEASURES.get(name) or LABEL_FREE[name]
     given = _parameters(text, kind, match["parameters"] or "")
     if name != kind.name:
         given["known_as"] = name

@@ -14,11 +14,12 @@ from srd_gym.dtypes import IntArray
 from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, tell_irrelevant
 from srd_gym.measures.catalogue import measure
+from srd_gym.measures.label_free import LabelFree, Sources, label_free_values
 from srd_gym.measures.risk import VRisk
 from srd_gym.reading import few, shown, with_type
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray, Topic, TopicSet, as_topic_set
-from srd_gym.trec_files import Qrels
+from srd_gym.trec_files import Qrels, Run
 
 _CELLS = 1 << 26
 """Judgments that are scored together at most: topics x longest ranking x most subtopics."""
@@ -79,19 +80,23 @@ def evaluate(
     rankings: Mapping[str, NDArray[np.integer[Any]] | Sequence[int]],
     measures: Iterable[str | Measure],
     normalizer: Normalizer | None = None,
+    *,
+    sources: Sources | None = None,
 ) -> Evaluation:
     """Score rankings of candidates.
 
     Args:
-        topics: the topic set, or topics in a list; unlabelled topics are not judged and left out.
+        topics: the topic set, or topics in a list; unlabelled topics are not judged and left out, unless every measure
+            is label-free.
         rankings: query id -> candidate indices, best first; -1 is a rank left empty.
         measures: measures or their notation; "alpha_nDCG" and all others that need a cutoff must have one.
         normalizer: "pool" or "candidates"; None means "pool" where every topic has one, else "candidates". A measure
             with a normalizer of its own keeps it.
+        sources: document id -> its source, for `sources` and `top_source`.
 
     Raises:
         ValueError: an unknown query id, a candidate that does not exist or comes twice, a measure without a cutoff,
-            no measure, or "pool" where a topic has none.
+            no measure, "pool" where a topic has none, or what label-free measures need is missing.
     """
     topics = as_topic_set(topics)
     if not isinstance(rankings, Mapping):
@@ -100,6 +105,21 @@ def evaluate(
     wanted = _wanted(measures)
     for query_id in rankings:
         topics.position(query_id)
+    by_judgments = {name: each for name, each in wanted.items() if not isinstance(each, LabelFree)}
+    scored = _by_candidates(topics, rankings, by_judgments, chosen) if by_judgments else None
+    if scored is not None and len(by_judgments) == len(wanted):
+        return scored
+    rows = {query_id: _checked(ranking, topics[query_id]) for query_id, ranking in rankings.items()}
+    return _with_label_free(scored, topics, rows, wanted, sources)
+
+
+def _by_candidates(
+    topics: TopicSet,
+    rankings: Mapping[str, NDArray[np.integer[Any]] | Sequence[int]],
+    wanted: Mapping[str, Measure],
+    chosen: Normalizer,
+) -> Evaluation:
+    """`evaluate` by judgments."""
     judged = [topic for topic in topics if topic.judgments is not None]
     levels = [each.rel for each in wanted.values()]
     grades = ((topic.query_id, topic.judgments) for topic in judged if topic.judgments is not None)
@@ -113,7 +133,13 @@ def evaluate(
     return _scored(wanted, rows, _references(judged, wanted, chosen), chosen, unjudged)
 
 
-def evaluate_run(qrels: QrelsSource | TopicSet, run: RunSource, measures: Iterable[str | Measure]) -> Evaluation:
+def evaluate_run(
+    qrels: QrelsSource | TopicSet,
+    run: RunSource,
+    measures: Iterable[str | Measure],
+    *,
+    sources: Sources | None = None,
+) -> Evaluation:
     """Score a run against diversity qrels (no candidates or vectors needed), or a topic set's labels.
 
     Documents that are not judged are not relevant. Every judged topic counts. The ideal is that of ndeval, over the
@@ -123,15 +149,35 @@ def evaluate_run(qrels: QrelsSource | TopicSet, run: RunSource, measures: Iterab
         qrels: a topic set; or qrels in any form that `srd_gym.data.as_qrels` takes: from `srd_gym.data.read_qrels`, a
             path, records of ir_measures or ir_datasets, a data frame, dictionaries, "ir-datasets:ID".
         run: from `srd_gym.data.read_run`, or another form that `srd_gym.data.as_run` takes; its order is scored.
-        measures: measures or their notation; all but NRBP, nNRBP and MAP_IA must have a cutoff.
+        measures: measures or their notation; all but NRBP, nNRBP and MAP_IA must have a cutoff. Label-free ones
+            (`srd_gym.measures.label_free`) need a topic set; if all are, topics need no labels.
+        sources: document id -> its source, for `sources` and `top_source`.
 
     Raises:
         TypeError, ImportError: as of `as_qrels` and `as_run`.
         ValueError: no measure, a measure without a cutoff, one with a normalizer that qrels or topics do not have, no
-            topic in common, or what `as_qrels` and `as_run` refuse.
+            topic in common, or what `as_qrels` and `as_run` refuse; for label-free measures no topic set, or
+            what they need is missing, or a document that is not among the candidates.
     """
     wanted = _wanted(measures)
     run = as_run(run)
+    by_judgments = {name: each for name, each in wanted.items() if not isinstance(each, LabelFree)}
+    if len(by_judgments) == len(wanted):
+        return _by_labels(qrels, run, wanted)
+    if not isinstance(qrels, TopicSet):
+        name = next(name for name in wanted if name not in by_judgments)
+        raise ValueError(
+            f"{name} needs the documents' vectors or sources, which qrels lack; give topics (--topics FILE) in their "
+            "place"
+        )
+    scored = _by_labels(qrels, run, by_judgments) if by_judgments else None
+    ranked = {topic.query_id: topic for topic in qrels if topic.query_id in run.rankings}
+    rows = {query_id: _places(topic, run.rankings[query_id]) for query_id, topic in ranked.items()}
+    return _with_label_free(scored, qrels, rows, wanted, sources, tuple(run.rankings.keys() - ranked.keys()))
+
+
+def _by_labels(qrels: QrelsSource | TopicSet, run: Run, wanted: Mapping[str, Measure]) -> Evaluation:
+    """`evaluate_run` by judgments."""
     if not isinstance(qrels, TopicSet):
         qrels = as_qrels(qrels)
     read = _by_topics(qrels, wanted) if isinstance(qrels, TopicSet) else _by_qrels(qrels, wanted)
@@ -160,7 +206,7 @@ def evaluate_run(qrels: QrelsSource | TopicSet, run: RunSource, measures: Iterab
         warnings.warn(
             f"no ranked document is judged (query {shown(first)}: the run has {few(run.rankings[first][:1])}, the "
             f"{what} {few(judged[first][0][:1])}): are columns swapped, or is the run of another collection?",
-            stacklevel=2,
+            stacklevel=3,
         )
     return _scored(wanted, rows, references, normalizer, unjudged)
 
@@ -263,6 +309,66 @@ def _wanted(measures: Iterable[str | Measure]) -> dict[str, Measure]:
         if each.cutoff is None and not each.whole_list:
             raise ValueError(f"measure {name!r} has no cutoff; write {name}@10, for instance")
     return wanted
+
+
+def _with_label_free(
+    scored: Evaluation | None,
+    topics: TopicSet,
+    ranked: Mapping[str, IntArray],
+    wanted: Mapping[str, Measure],
+    sources: Sources | None,
+    strangers: tuple[str, ...] = (),
+) -> Evaluation:
+    """Scores by judgments, of the judged topics, with label-free values; without any, these of all topics.
+
+    Args:
+        scored: by judgments, if any measure is.
+        topics: the topics.
+        ranked: query id -> candidates, best first.
+        wanted: all measures.
+        sources: of the documents.
+        strangers: query ids of rankings of other topics.
+
+    Raises:
+        ValueError: no topic is ranked, or what `label_free_values` refuses.
+    """
+    query_ids = list(topics.query_ids if scored is None else scored.per_topic)
+    chosen = [query_id for query_id in query_ids if query_id in ranked]
+    if not chosen and strangers:
+        raise ValueError(
+            f"no query of the run is among the topics (the run has {shown(strangers[0])}, ...; the topics have "
+            f"{few(query_ids[:1])}, ...); check that run and topics belong together"
+        )
+    label_free = {name: each for name, each in wanted.items() if isinstance(each, LabelFree)}
+    ranked_topics, rankings = [topics[query_id] for query_id in chosen], [ranked[query_id] for query_id in chosen]
+    values = label_free_values(ranked_topics, rankings, label_free, sources)
+    per_topic = {one: {} if scored is None else dict(scored.per_topic[one]) for one in query_ids}
+    for name, column in values.items():
+        of_ranked = dict(zip(chosen, column.tolist(), strict=True))
+        for query_id, row in per_topic.items():
+            row[name] = of_ranked.get(query_id, 0.0)
+    return Evaluation(
+        per_topic={query_id: {name: row[name] for name in wanted} for query_id, row in per_topic.items()},
+        missing_topics=tuple(query_id for query_id in query_ids if query_id not in ranked),
+        unjudged=strangers if scored is None else scored.unjudged,
+        names=tuple(wanted),
+        normalizer=default_normalizer(topics) if scored is None else scored.normalizer,
+    )
+
+
+def _places(topic: Topic, doc_ids: Sequence[str]) -> IntArray:
+    """[L] int64, these documents among the candidates.
+
+    Raises:
+        ValueError: one that is none of them.
+    """
+    place = {doc_id: i for i, doc_id in enumerate(topic.doc_ids)}
+    if foreign := next((doc_id for doc_id in doc_ids if doc_id not in place), None):
+        raise ValueError(
+            f"document {shown(foreign)} of query {shown(topic.query_id)} is not among the topic's candidates, so that "
+            "it has no vector; give topics that hold all documents of the run"
+        )
+    return np.array([place[doc_id] for doc_id in doc_ids], dtype=np.int64)
 
 
 def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:

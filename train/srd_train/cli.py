@@ -77,6 +77,7 @@ TREE = Group(
         "mcp": _leaf("mcp", "Serve a tool for assistants (Model Context Protocol).", "Mcp"),
         "evaluate": _leaf("evaluate", "Score a TREC run by diversity qrels or a topic file.", "Evaluate"),
         "compare": _leaf("compare", "Compare TREC runs, with intervals and tests.", "Compare"),
+        "audit": _leaf("audit", "Audit result lists: crowding, what diversifying changes, advice.", "AuditLists"),
         "ope": _leaf("ope", "Estimate rankers' clicks from the log of another one.", "Ope"),
         "benchmark": _leaf("benchmark", "Train and compare rankers by a configuration file."),
         "report": _leaf("report", "Write a benchmark's results as an HTML page and tables.", "Report"),

@@ -18,6 +18,7 @@ TREE = Group(
         "small_model": Leaf(
             "studies.language_models.run", "a real language model on real texts, supervised and by GRPO", "SmallModel"
         ),
+        "audit": Leaf("studies.audit", "what numbers of a list without judgments predict", "Audits"),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers", "Speed"),
     },
 )

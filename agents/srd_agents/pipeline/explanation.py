@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from srd_agents.pipeline.safe import ROUNDING
 from srd_gym.checks import array_from, is_missing
 from srd_gym.dtypes import IntArray
+from srd_gym.measures.label_free import mean_cosines, vendi_scores
 from srd_gym.topic import Topic
 
 if TYPE_CHECKING:
@@ -181,11 +182,9 @@ def explained(why: Kept | Explanation) -> Explanation:
     )
     if not reasons:
         return Explanation(why.note, (), None, 0.0)
-    pairs = cosines[np.tril_indices(len(cosines), -1)]
-    shares = np.linalg.eigvalsh(cosines / len(cosines))
-    shares = shares[shares > 0]
-    vendi = float(np.exp(-np.sum(shares * np.log(shares))))
-    return Explanation(why.note, reasons, float(pairs.mean()) if len(pairs) else None, vendi)
+    count = np.array([len(cosines)])
+    mean = float(mean_cosines(cosines[None], count)[0]) if len(cosines) > 1 else None
+    return Explanation(why.note, reasons, mean, float(vendi_scores(cosines[None], count)[0]))
 
 
 def _taken(part: Any, positions: IntArray) -> Any:

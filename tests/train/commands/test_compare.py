@@ -20,10 +20,11 @@ from pdflatex import compiled
 from run_srd import Feed, Srd
 from scipy import stats
 
-from srd_gym.data.parquet import write_topics
+from srd_gym.data import generate, write_topics
 from srd_gym.data.trec import load_trec
 from srd_gym.measures import Evaluation, evaluate_run
-from srd_gym.trec_files import read_qrels, read_run
+from srd_gym.topic import TopicSet
+from srd_gym.trec_files import read_qrels, read_run, write_run
 from srd_train.report.comparison import compare
 from srd_train.report.markup import topics_csv
 from srd_train.report.significance import holm, wins_ties_losses
@@ -410,3 +411,18 @@ def test_of_a_measure_where_lower_is_better_the_lowest_is_bold(srd: Srd, made: d
     assert rf"\textbf{{{min(risks):.4f}}}" in text
     assert rf"\textbf{{{max(recalls):.4f}}}" in text
     assert "Lower is better: VRisk@5." in text
+
+
+def test_runs_are_compared_by_crowding_without_labels(srd: Srd, tmp_path: Path) -> None:
+    topics = [dataclasses.replace(t, judgments=None) for t in generate("tiny", n_topics=6, seed=0)]
+    topics = [dataclasses.replace(t, subtopic_ids=(), subtopic_vectors=None, pool=None, pool_ids=None) for t in topics]
+    write_topics(tmp_path / "t.parquet", TopicSet(topics, name="bare"))
+    for name, step in (("forth", 1), ("back", -1)):
+        write_run(tmp_path / name, {topic.query_id: topic.doc_ids[::step] for topic in topics}, tag="t")
+    found = ("compare", tmp_path / "forth", tmp_path / "back", "--topics", tmp_path / "t.parquet", "--measures")
+    made = srd.works(*found, "Vendi@3", "ILS@3", "--json", "--out", tmp_path / "page.html").json
+    assert {each["measure"] for each in made["differences"]} == {"Vendi@3", "ILS@3"}
+    shown = srd.works(*found, "ILS@3").out
+    assert "2 runs: 6 topics  " in shown
+    assert "Lower is better: ILS@3." in shown
+    assert "no topic of 'bare' is judged" in srd.fails(*found, "StRecall@3", "ILS@3")

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 from run_srd import Feed, Srd
+from small_topics import alone, bare_topic
+
+from srd_gym.data import write_topics
 
 QRELS = "1 1 a 1\n1 2 b 1\n1 1 c 0\n2 1 x 1\n2 2 x -2\n3 1 z 1\n"
 RUN = "1 Q0 a 1 3 t\n1 Q0 c 2 2 t\n1 Q0 b 3 1 t\n2 Q0 y 1 2 t\n2 Q0 x 2 1 t\n"
@@ -142,3 +145,21 @@ def test_packed_files_score_as_plain_ones(
         path.with_name(f"{path.name}.{ending}").write_bytes(pack(path.read_bytes()))
     packed = [path.with_name(f"{path.name}.{ending}") for path in files]
     assert srd.works("evaluate", "--qrels", packed[0], "--run", packed[1], "--json").json == plain
+
+
+def test_crowding_needs_topics_and_no_labels(srd: Srd, tmp_path: Path) -> None:
+    texts = ["the big cat of the forest", "the big cat of the forest", "an old car"]
+    topics, run, sites = tmp_path / "t.parquet", tmp_path / "t.run", tmp_path / "sites"
+    write_topics(topics, alone(bare_topic(3, doc_texts=texts)))
+    run.write_text("1 Q0 a 1 3 t\n1 Q0 b 2 2 t\n1 Q0 c 3 1 t\n")
+    sites.write_text("a\tx.org\nb\tx.org\nc\ty.org\n")
+    words = ("evaluate", "--topics", topics, "--run", run, "--measures", "duplicates@3", "Vendi@2", "sources@3")
+    found = srd.works(*words, "--sources", sites, "--json").json
+    assert found["measures"] == {"duplicates@3": 1.0, "Vendi@2": pytest.approx(1.0), "sources@3": 2.0}
+    assert "1 topics, 0 missing; means over all topics" in srd.works(*words, "--sources", sites).out
+    assert "sources@3 needs the source of each document" in srd.fails(*words)
+    sites.write_text("a\tx.org\na\ty.org\n")
+    assert "sites:2: expected document<TAB>source" in srd.fails(*words, "--sources", sites)
+    qrels = tmp_path / "qrels"
+    qrels.write_text(QRELS)
+    assert "give topics (--topics FILE)" in srd.fails("evaluate", "--qrels", qrels, "--run", run, "--measures", "ILS@3")

@@ -18,7 +18,7 @@ from srd_gym.topic import TopicSet
 from srd_gym.trec_files import Order, Qrels, read_run
 from srd_train.commands.console import Output
 from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures, SomeFile
-from srd_train.commands.runs import NamedRun, inputs, named_run, qrels_of, trec_lines
+from srd_train.commands.runs import NamedRun, inputs, named_run, qrels_of, sources_of, trec_lines, with_vectors
 from srd_train.commands.tables import print_table
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ class Compare:
     adjust: Adjust = "all"
     """Family of the tests: Holm's adjustment over all that are shown, or by measure; none; or Tukey's HSD (--pairs)."""
     measures: Measures = DEFAULT_MEASURES
-    """Measures to compute. The first one orders the rows."""
+    """Measures to compute. The first one orders the rows. Label-free ones (srd evaluate --help) need --topics."""
+    sources: SomeFile = None
+    """Source of documents, for sources@k and top_source@k: lines "document<TAB>source"."""
     present_only: bool = False
     """Count only the topics that every run ranks."""
     per_topic: bool = False
@@ -111,6 +113,8 @@ class Compare:
                 "runs are compared by --qrels FILE, which --weights and topics XML need too, or by the labels of a "
                 "topic file, --topics FILE; expected one of the two"
             )
+        if isinstance(judged, TopicSet):
+            judged = with_vectors(judged, self.measures)
         made = compare(
             judged,
             {name: read_run(files, order=self.order) for name, files in zip(named, runs, strict=True)},
@@ -121,6 +125,7 @@ class Compare:
             adjust=self.adjust,
             topics=texts,
             present_only=self.present_only,
+            sources=sources_of(self.sources),
         )
         written, problems = made.write(html=self.out, markdown=self.markdown, latex=self.latex, csv=self.csv)
         if self.json:

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_gym.measures import Evaluation, evaluate_run
+from srd_gym.measures.catalogue import only_label_free
 from srd_gym.trec_files import Order, read_run
 from srd_train.commands.console import Output
 from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures
-from srd_train.commands.runs import inputs, named_run, qrels_of, trec_lines
+from srd_train.commands.runs import inputs, named_run, qrels_of, sources_of, trec_lines, with_vectors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,10 @@ class Evaluate:
     """In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal ranking is
     that of the pool where every judged topic has one, else that of the candidates."""
     measures: Measures = DEFAULT_MEASURES
-    """Measures to compute, e.g. "alpha_nDCG(alpha=0.5)@10". The result names each as typed here."""
+    """Measures to compute, e.g. "alpha_nDCG(alpha=0.5)@10". The result names each as typed here. Label-free ones
+    need --topics: ILS, Vendi, duplicates, sources, top_source, score, moved (@k)."""
+    sources: Annotated[str, tyro.conf.arg(metavar="FILE")] = ""
+    """Source (site, author, ...) of documents, for sources@k and top_source@k: lines "document<TAB>source"."""
     per_topic: bool = False
     """Also show the values of every topic."""
     present_only: bool = False
@@ -80,11 +84,13 @@ class Evaluate:
         if self.format == "trec":
             output.text(trec_lines(evaluation.per_topic if self.per_topic else {}, means, name).removesuffix("\n"))
             return 0
-        over = "ranked topics only" if self.present_only else "all judged topics, a missing ranking counts as empty"
+        judged = "" if only_label_free(self.measures) else "judged "
+        over = f"all {judged}topics, a missing ranking counts as empty"
+        over = "ranked topics only" if self.present_only else over
         left_out = f"; {len(evaluation.unjudged)} rankings of unjudged topics left out" if evaluation.unjudged else ""
+        ideal = f"; ideal of the {evaluation.normalizer}" if judged else ""
         caption = (
-            f"{evaluation.topics} judged topics, {evaluation.missing} missing; means over {over}; ideal of the "
-            f"{evaluation.normalizer}{left_out}"
+            f"{evaluation.topics} {judged}topics, {evaluation.missing} missing; means over {over}{ideal}{left_out}"
         )
         scores_of = f"Scores of {name}" if name else "Scores"
         if self.per_topic:
@@ -115,4 +121,6 @@ class Evaluate:
             return name, evaluate_run(qrels_of(qrels, self.weights), read_run(run, order=self.order), self.measures)
         from srd_gym.data import load_topics  # imported here: pyarrow is slow to import
 
-        return name, evaluate_run(load_topics(self.topics), read_run(run, order=self.order), self.measures)
+        topics = with_vectors(load_topics(self.topics), self.measures)
+        ranked, sources = read_run(run, order=self.order), sources_of(self.sources)
+        return name, evaluate_run(topics, ranked, self.measures, sources=sources)

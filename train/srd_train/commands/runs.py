@@ -7,15 +7,21 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from srd_gym.files import PathLike
 from srd_gym.in_memory import as_qrels
+from srd_gym.measures import measure
+from srd_gym.measures.label_free import LabelFree
+from srd_gym.reading import numbered_lines, shown
+from srd_gym.topic import TopicSet
 from srd_gym.trec_files import Qrels, read_weights
 
 STANDARD_INPUT = "-"
+_WIDTH = 256
+"""Dimensions of vectors made of words."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,42 @@ def qrels_of(words: Sequence[PathLike], weights: Sequence[PathLike] = ()) -> Qre
     """The qrels that words of the command line stand for, files or a dataset of ir_datasets; with weights of files."""
     qrels = as_qrels(words[0] if len(words) == 1 and isinstance(words[0], str) else words)
     return qrels.weighted(read_weights(weights)) if weights else qrels
+
+
+def sources_of(file: PathLike | None) -> dict[str, str] | None:
+    """Sources of documents, from a file of lines "document<TAB>source"; None without a file.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a malformed line, or a document twice; the message gives file and line.
+    """
+    if not file:
+        return None
+    sources: dict[str, str] = {}
+    for number, line in numbered_lines(file, "sources"):
+        doc_id, _, source = (part.strip() for part in line.partition("\t"))
+        if not (doc_id and source) or doc_id in sources:
+            why = f"document {shown(doc_id)} comes twice" if doc_id in sources else f"got {shown(line)}"
+            raise ValueError(f"sources: {file}:{number}: expected document<TAB>source, each document once; {why}")
+        sources[doc_id] = source
+    return sources
+
+
+def with_vectors(topics: TopicSet, measures: Iterable[str]) -> TopicSet:
+    """The topics, their texts made vectors by their words where a measure needs vectors and there are none.
+
+    Raises:
+        ImportError: scikit-learn is not installed.
+    """
+    asked = [measure(name) for name in measures]
+    needed = any(isinstance(each, LabelFree) and each.needs == "vectors" for each in asked)
+    without = topics.vector_width is None and all(topic.doc_texts is not None for topic in topics)
+    if not (needed and without and len(topics)):
+        return topics
+    from srd_gym.data import LsaVectorizer
+
+    width = min(_WIDTH, sum(topic.n_candidates for topic in topics))
+    return LsaVectorizer(width).fit_topics(topics).apply(topics, transductive=True)
 
 
 def inputs(*groups: Sequence[str]) -> list[list[PathLike]]:

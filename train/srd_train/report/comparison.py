@@ -12,9 +12,11 @@ from srd_agents.training.machine import versions
 from srd_gym.checks import unknown
 from srd_gym.data.trec import TopicText, judged_fields, topic_qrels
 from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
+from srd_gym.measures.catalogue import only_label_free
+from srd_gym.measures.label_free import Sources
 from srd_gym.reading import few
 from srd_gym.topic import Topic, TopicSet
-from srd_gym.trec_files import Qrels, Run
+from srd_gym.trec_files import Qrels, Run, TopicQrels
 from srd_train.experiment.provenance import commit
 from srd_train.report.differences import TESTS, Adjust, Difference, Test, differences
 from srd_train.report.markup import SIGNS, as_markdown, differences_markdown
@@ -59,13 +61,15 @@ def compare(
     adjust: Adjust = "all",
     topics: TopicSet | Mapping[str, TopicText] | None = None,
     present_only: bool = False,
+    sources: Sources | None = None,
 ) -> Comparison:
     """Score several runs against diversity qrels, and test their differences by every measure.
 
     Scores are those of `srd_gym.measures.evaluate_run`. Every topic of the qrels counts, a missing ranking 0.
 
     Args:
-        qrels: from `srd_gym.data.read_qrels`, or judged topics, whose texts the page shows then.
+        qrels: from `srd_gym.data.read_qrels`, or judged topics, whose texts the page shows then; if all measures are
+            label-free, topics need no labels.
         runs: name -> run, from `srd_gym.data.read_run`.
         measures: measures or their notation; the table is ordered by the first.
         reference: the run to test against, by its name (the baseline); None: the first.
@@ -76,6 +80,7 @@ def compare(
         topics: where the page takes texts from, by query, subtopic and document id: a topic set, or what
             `srd_gym.data.read_topics_xml` read.
         present_only: count only the topics that every run ranks.
+        sources: document id -> its source, for `sources` and `top_source`.
 
     Returns:
         One table (`.tables[0]`: a row for each run, by falling mean; scores by topic), the differences
@@ -91,10 +96,10 @@ def compare(
     if reference is not None and reference not in runs:
         raise unknown("run to test against,", reference, runs, "The reference is one of the runs that are compared.")
     wanted = [measures] if isinstance(measures, str | Measure) else list(measures)
-    judged = topic_qrels(qrels) if isinstance(qrels, TopicSet) else qrels
-    scored = {name: _scored(name, qrels, run, wanted) for name, run in runs.items()}
+    judged = _judged(qrels, wanted)
+    scored = {name: _scored(name, qrels, run, wanted, sources) for name, run in runs.items()}
     unranked = {query_id for each in scored.values() for query_id in each.missing_topics} if present_only else set()
-    if len(unranked) == len(judged.topics):
+    if len(unranked) == len(judged):
         raise ValueError("no judged topic is ranked by every run, so that none is left to compare them on")
     shared = {
         "topic_set": {
@@ -134,10 +139,19 @@ def _tested_with(table: ResultTable, compared: Sequence[Difference]) -> ResultTa
     return dataclasses.replace(table, rows=tuple(map(tested, table.rows)))
 
 
-def _scored(name: str, qrels: Qrels | TopicSet, run: Run, measures: Iterable[str | Measure]) -> Evaluation:
+def _judged(qrels: Qrels | TopicSet, measures: Iterable[str | Measure]) -> Mapping[str, TopicQrels | None]:
+    """Judgments of each topic that counts; None where no measure reads any."""
+    if not isinstance(qrels, TopicSet):
+        return qrels.topics
+    return dict.fromkeys(qrels.query_ids) if only_label_free(measures) else topic_qrels(qrels).topics
+
+
+def _scored(
+    name: str, qrels: Qrels | TopicSet, run: Run, measures: Iterable[str | Measure], sources: Sources | None
+) -> Evaluation:
     """The scores of a run; that it has none is an error that names it."""
     try:
-        return evaluate_run(qrels, run, measures)
+        return evaluate_run(qrels, run, measures, sources=sources)
     except ValueError as error:
         if run.rankings.keys() & (qrels.query_ids if isinstance(qrels, TopicSet) else qrels.topics):
             raise
@@ -178,11 +192,13 @@ def _problems(runs: Mapping[str, Run], scored: Mapping[str, Evaluation], unranke
     return [Problem(kind="input", what=", ".join(dict.fromkeys(names)), why=why) for why, names in said.items()]
 
 
-def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[str, TopicText]) -> TopicSet:
+def _topics(
+    judged: Mapping[str, TopicQrels | None], runs: Mapping[str, Run], topics: TopicSet | Mapping[str, TopicText]
+) -> TopicSet:
     """The judged topics, what any run ranks as their candidates, with the texts that are known."""
     judged_topics = []
     texts = {topic.query_id: topic for topic in topics} if isinstance(topics, TopicSet) else topics
-    for query_id, judged in qrels.topics.items():
+    for query_id, own in judged.items():
         doc_ids = tuple(dict.fromkeys(doc for run in runs.values() for doc in run.rankings.get(query_id, ())))
         if not doc_ids:
             continue
@@ -194,8 +210,8 @@ def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[st
                 query_text=None if about_topic is None else about_topic.query_text,
                 doc_ids=doc_ids,
                 doc_texts=tuple(documents.get(doc_id, "") for doc_id in doc_ids) if documents else None,
-                subtopic_texts=tuple(about.get(name) or name for name in judged.subtopic_ids),
-                **judged_fields(judged, doc_ids),
+                subtopic_texts=None if own is None else tuple(about.get(name) or name for name in own.subtopic_ids),
+                **judged_fields(own, doc_ids),
             )
         )
     return TopicSet(judged_topics, name="runs")

@@ -45,6 +45,8 @@ class Report:
     """The recipe of the results, where it is known."""
     title: str = "Benchmark results"
     """Heads the page of a report without a recipe."""
+    about: str = ""
+    """Said below it."""
     tables: tuple[ResultTable, ...]
     problems: tuple[Problem, ...]
     topics: TopicSet | None = None
@@ -105,7 +107,7 @@ class Report:
         environment.lstrip_blocks = True
         return environment.from_string(_file("page.html")).render(
             title=self.title if self.recipe is None else self.recipe.title,
-            about="" if self.recipe is None else " ".join(self.recipe.about.split()),
+            about=self.about if self.recipe is None else " ".join(self.recipe.about.split()),
             policy=_policy(script, style),
             style=style,
             script=script,
@@ -117,6 +119,7 @@ class Report:
             problems=problems,
             records=records,
             software=sorted({f"{name} {number}" for record in records for name, number in record["versions"].items()}),
+            judged=any(table.judged for table in self.tables),
             timed=any(table.timed for table in self.tables),
             version=versions().get("srd-gym", ""),
             learned=any(each["curves"] for each in sets),

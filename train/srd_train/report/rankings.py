@@ -16,7 +16,8 @@ import numpy as np
 
 from srd_gym.measures import measure
 from srd_gym.measures.base import Reference
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.measures.label_free import LabelFree
+from srd_gym.topic import GradeArray, Topic, TopicSet
 from srd_gym.trec_files import Run, read_run
 from srd_train.experiment.records import Record
 from srd_train.report.tables import Problem, ResultTable
@@ -64,8 +65,8 @@ def _entry(query_id: str, lists: Sequence[Ranked], topics: TopicSet | None, tabl
     """One topic with its rankings.
 
     Returns:
-        `id`, `query`, `candidates`, `subtopics` (pairs of id or text, and candidates that cover it), `docs` (triples of
-        id, text, covered subtopics), `lists` (ranker -> seed -> `docs` by index and `gains` in ten-thousandths).
+        `id`, `query`, `candidates`, if judged `subtopics` (pairs of id or text, and candidates that cover it), `docs`
+        (id, text, covered subtopics), `lists` (ranker -> seed -> `docs` by index and `gains` in ten-thousandths).
     """
     ids = list(dict.fromkeys(doc_id for *_, ranking in lists for doc_id in ranking))
     index = {doc_id: i for i, doc_id in enumerate(ids)}
@@ -73,7 +74,8 @@ def _entry(query_id: str, lists: Sequence[Ranked], topics: TopicSet | None, tabl
     place = {} if topic is None else {doc_id: i for i, doc_id in enumerate(topic.doc_ids)}
     entry: dict[str, Any] = {"id": query_id, "docs": [_document(doc_id, topic, place) for doc_id in ids], "lists": {}}
     if topic is not None:
-        entry |= {"query": topic.query_text, "candidates": topic.n_candidates, "subtopics": _subtopics(topic)}
+        entry |= {"query": topic.query_text, "candidates": topic.n_candidates}
+        entry |= {} if topic.judgments is None else {"subtopics": _subtopics(topic, topic.judgments)}
     gains = _gains([ranking for *_, ranking in lists], topic, place, table)
     for (ranker, seed, ranking), row in zip(lists, gains, strict=True):
         listed = {"docs": [index[doc_id] for doc_id in ranking]}
@@ -87,10 +89,10 @@ def _gains(
     lists: Sequence[Sequence[str]], topic: Topic | None, place: Mapping[str, int], table: ResultTable
 ) -> Iterable[Any]:
     """Gain in the first measure by the document at each rank, for every ranking; None without judgments."""
-    if topic is None or topic.judgments is None:
+    wanted = measure(table.measures[0])
+    if topic is None or topic.judgments is None or isinstance(wanted, LabelFree):  # no gains
         return [None] * len(lists)
     judged, depth = topic.judgments, max(record["depth"] for record in table.records)
-    wanted = measure(table.measures[0])
     normalizer = wanted.normalizer or table.normalizer
     reference = Reference.of(topic, normalizer)
     bound = dataclasses.replace(wanted, normalizer=normalizer).bind([reference], depth, judged.shape[1])
@@ -103,19 +105,18 @@ def _gains(
 
 
 def _document(doc_id: str, topic: Topic | None, place: Mapping[str, int]) -> list[Any]:
-    """Id, text and covered subtopics of a document; the id alone where nothing else is known."""
+    """Id, text and, if judged, covered subtopics of a document; the id alone where nothing else is known."""
     if topic is None or doc_id not in place:
         return [doc_id]
     i = place[doc_id]
     text = "" if topic.doc_texts is None else _short(topic.doc_texts[i])
-    covered = [] if topic.judgments is None else np.flatnonzero(topic.judgments[i] >= 1).tolist()
-    return [doc_id, text, covered]
+    return [doc_id, text, *([] if topic.judgments is None else [np.flatnonzero(topic.judgments[i] >= 1).tolist()])]
 
 
-def _subtopics(topic: Topic) -> list[list[Any]]:
+def _subtopics(topic: Topic, judgments: GradeArray) -> list[list[Any]]:
     """Name and number of covering candidates of each subtopic."""
     names = topic.subtopic_texts or topic.subtopic_ids
-    counts = [0] * len(names) if topic.judgments is None else (topic.judgments >= 1).sum(axis=0).tolist()
+    counts = (judgments >= 1).sum(axis=0).tolist()
     return [[_short(name), count] for name, count in zip(names, counts, strict=True)]
 
 

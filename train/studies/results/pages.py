@@ -27,6 +27,7 @@ OTHER_PARTS = (
     "coverage",
     "facts",
     "language_models",
+    "small_model",
     "without-scores",
 )
 """Marks of the parts that other commands write."""

@@ -78,13 +78,14 @@ _PREFIX = "synthetic:"
 _NAME = re.compile(rf"{_PREFIX}([^:]*)(?::([0-9]+)(?::([0-9]+))?)?")
 
 
-def load_topics(source: TopicSet | Iterable[Topic] | PathLike) -> TopicSet:
+def load_topics(source: TopicSet | Iterable[Topic] | PathLike, *, vectors: bool = True) -> TopicSet:
     """Topic set of a name, a path or a set; read or generated once while somebody holds it and a file stays as it is.
 
     Args:
         source: a topic set (returned as it is); topics in a list; the path of a Parquet file; "words", the collection
             to read that comes with the package; or "synthetic:PRESET[:TOPICS[:SEED]]", the generator's topics (1,000
             topics and seed 0 unless given).
+        vectors: False reads no vectors of a file, which hold most of it: judgments and texts need none.
 
     Raises:
         FileNotFoundError: no such file.
@@ -109,14 +110,14 @@ def load_topics(source: TopicSet | Iterable[Topic] | PathLike) -> TopicSet:
             "rl4srd|du-div DIR --out FILE`, or load it in Python with srd_gym.data.load_ambient and its like"
         )
     state = path.stat()
-    key = (str(path.resolve()), state.st_mtime_ns, state.st_size)
+    key = (str(path.resolve()), state.st_mtime_ns, state.st_size, vectors)
     topics = _FILES.get(key)
     if topics is None:
-        topics = _FILES[key] = read_topics(path)
+        topics = _FILES[key] = read_topics(path, vectors=vectors)
     return topics
 
 
-_FILES: WeakValueDictionary[tuple[str, int, int], TopicSet] = WeakValueDictionary()
+_FILES: WeakValueDictionary[tuple[str, int, int, bool], TopicSet] = WeakValueDictionary()
 
 
 @lru_cache(maxsize=4)

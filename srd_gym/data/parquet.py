@@ -152,8 +152,12 @@ def _row_groups(topics: Iterable[Topic]) -> Iterator[list[Topic]]:
         yield waiting
 
 
-def read_topics(path: PathLike) -> TopicSet:
+def read_topics(path: PathLike, *, vectors: bool = True) -> TopicSet:
     """Read a whole topic set; the vectors of one larger than `IN_MEMORY` go into a temporary file, with a notice.
+
+    Args:
+        path: the Parquet file.
+        vectors: False leaves out columns of vectors, which hold most of a file: judgments need none.
 
     Raises:
         FileNotFoundError: no such file.
@@ -166,17 +170,17 @@ def read_topics(path: PathLike) -> TopicSet:
     with contextlib.ExitStack() as stack:
         stack.enter_context(reading(path, _WHAT, "one topic set", "write it again"))
         aside = None
-        if size > IN_MEMORY:
+        if vectors and size > IN_MEMORY:
             aside = stack.enter_context(contextlib.closing(MappedFile()))
             notice(
                 f"{_WHAT}: {path}: the vectors of {size / 1e9:.1f} GB of topics go into a temporary file in "
                 f"{aside.folder}, so that they need not fit into memory; TMPDIR names another folder"
             )
-        return TopicSet(iter_topics(path, aside=aside), **header)
+        return TopicSet(iter_topics(path, aside=aside, vectors=vectors), **header)
 
 
 def iter_topics(
-    path: PathLike, groups: Iterable[int] | None = None, *, aside: MappedFile | None = None
+    path: PathLike, groups: Iterable[int] | None = None, *, aside: MappedFile | None = None, vectors: bool = True
 ) -> Iterator[Topic]:
     """The topics of a file one after the other, holding one row group (about 32 MB) in memory.
 
@@ -184,13 +188,17 @@ def iter_topics(
         path: the Parquet file.
         groups: numbers of the row groups to read, from 0; None: all of them.
         aside: where vectors are moved to, so that topics that are kept do not hold them in memory.
+        vectors: as of `read_topics`.
 
     Raises:
         FileNotFoundError, ValueError: as `read_topics`; a fault inside a row is raised when the row is reached.
     """
     with _opened(path) as (file, place):
         _header_of(file, place)
-        for row, columns in read_rows(file, place, _columns(file, path), _READ_ROWS, groups):
+        table = _columns(file, path)
+        if not vectors:
+            table = {field: law for field, law in table.items() if field.name not in _VECTORS}
+        for row, columns in read_rows(file, place, table, _READ_ROWS, groups):
             yield from _topics_of(columns, place, row, aside)
 
 

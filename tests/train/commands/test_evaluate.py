@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from run_srd import Feed, Srd
 from small_topics import alone, bare_topic
 
-from srd_gym.data import write_topics
+from srd_gym.data import generate, write_run, write_topics
 
 QRELS = "1 1 a 1\n1 2 b 1\n1 1 c 0\n2 1 x 1\n2 2 x -2\n3 1 z 1\n"
 RUN = "1 Q0 a 1 3 t\n1 Q0 c 2 2 t\n1 Q0 b 3 1 t\n2 Q0 y 1 2 t\n2 Q0 x 2 1 t\n"
@@ -163,3 +165,18 @@ def test_crowding_needs_topics_and_no_labels(srd: Srd, tmp_path: Path) -> None:
     qrels = tmp_path / "qrels"
     qrels.write_text(QRELS)
     assert "give topics (--topics FILE)" in srd.fails("evaluate", "--qrels", qrels, "--run", run, "--measures", "ILS@3")
+
+
+def test_runs_are_scored_and_judgments_written_without_a_look_at_vectors(srd: Srd, tmp_path: Path) -> None:
+    """The vectors of this file cannot be read at all."""
+    topics, run = tmp_path / "t.parquet", tmp_path / "t.run"
+    whole = generate("tiny", n_topics=3, seed=0)
+    write_topics(topics, whole)
+    table = pq.read_table(topics)
+    place = table.schema.get_field_index("doc_vectors")
+    pq.write_table(table.set_column(place, "doc_vectors", pa.array([[1.0]] * 3)), topics)
+    write_run(run, {topic.query_id: topic.doc_ids[:3] for topic in whole}, tag="t")
+    words = ("evaluate", "--topics", topics, "--run", run, "--measures")
+    assert srd.works(*words, "StRecall@3", "--json").json["topics"] == 3
+    assert srd.works("data", "qrels", topics, "--out", tmp_path / "qrels")
+    assert "doc_vectors holds 1 numbers" in srd.fails(*words, "ILS@3")

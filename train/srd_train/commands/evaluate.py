@@ -12,7 +12,7 @@ from srd_gym.measures.catalogue import only_label_free
 from srd_gym.trec_files import Order, read_run
 from srd_train.commands.console import Output
 from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures
-from srd_train.commands.runs import inputs, named_run, qrels_of, sources_of, trec_lines, with_vectors
+from srd_train.commands.runs import inputs, named_run, needs_vectors, qrels_of, sources_of, trec_lines, with_vectors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +121,7 @@ class Evaluate:
             return name, evaluate_run(qrels_of(qrels, self.weights), read_run(run, order=self.order), self.measures)
         from srd_gym.data import load_topics  # imported here: pyarrow is slow to import
 
-        topics = with_vectors(load_topics(self.topics), self.measures)
+        needed = needs_vectors(self.measures)
+        topics = with_vectors(load_topics(self.topics, vectors=needed), self.measures)
         ranked, sources = read_run(run, order=self.order), sources_of(self.sources)
         return name, evaluate_run(topics, ranked, self.measures, sources=sources)

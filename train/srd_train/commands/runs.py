@@ -104,16 +104,20 @@ def sources_of(file: PathLike | None) -> dict[str, str] | None:
     return sources
 
 
+def needs_vectors(measures: Iterable[str]) -> bool:
+    """Whether one of the measures compares documents."""
+    asked = [measure(name) for name in measures]
+    return any(isinstance(each, LabelFree) and each.needs == "vectors" for each in asked)
+
+
 def with_vectors(topics: TopicSet, measures: Iterable[str]) -> TopicSet:
     """The topics, their texts made vectors by their words where a measure needs vectors and there are none.
 
     Raises:
         ImportError: scikit-learn is not installed.
     """
-    asked = [measure(name) for name in measures]
-    needed = any(isinstance(each, LabelFree) and each.needs == "vectors" for each in asked)
     without = topics.vector_width is None and all(topic.doc_texts is not None for topic in topics)
-    if not (needed and without and len(topics)):
+    if not (without and len(topics) and needs_vectors(measures)):
         return topics
     from srd_gym.data import LsaVectorizer
 

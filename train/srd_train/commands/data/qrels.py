@@ -35,7 +35,7 @@ class Qrels:
         Raises:
             FileNotFoundError, ValueError: topics that cannot be read, or labels that qrels cannot carry.
         """
-        topics = load_topics(self.file)
+        topics = load_topics(self.file, vectors=False)
         write_qrels(self.out, topics)
         judged = sum(topic.labelled for topic in topics)
         documents = "pool" if topics.has_pool else "candidates"

@@ -23,11 +23,12 @@ from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.notices import DataNotice
 from srd_gym.data.nuggets import load_nuggets
 from srd_gym.data.parquet import iter_topics, read_topics, write_topics
+from srd_gym.data.queries import read_queries, read_subtopics, read_topics_xml
 from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.splits import read_folds
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.texts import load_texts
-from srd_gym.data.trec import load_trec, read_topics_xml, topic_qrels, write_qrels
+from srd_gym.data.trec import load_trec, topic_qrels, write_qrels
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.files import PathLike
 from srd_gym.in_memory import as_qrels, as_run
@@ -56,7 +57,9 @@ __all__ = [
     "load_trec",
     "read_folds",
     "read_qrels",
+    "read_queries",
     "read_run",
+    "read_subtopics",
     "read_topics",
     "read_topics_xml",
     "read_vectors",

@@ -155,15 +155,18 @@ class Ambient(FolderBuild):
 
 @dataclass(frozen=True, kw_only=True)
 class Texts(FolderBuild):
-    """Make a topic file from a collection of texts; a first stage finds the candidates in the whole corpus.
+    """Make a topic file from a collection of texts; candidates come from a first stage or a run.
 
     The folder holds corpus.jsonl and queries.jsonl, and optionally subtopics.jsonl and diversity.qrels (plain or .gz).
 
     Examples:
       srd data build texts my-texts --vectors lsa --out mine.parquet
       srd data build texts my-texts --retrieve bm25 --out texts.parquet
+      srd data build texts my-texts --run my.run --out reranked.parquet
     """
 
+    run: Files = ()
+    """A TREC run, in place of the first stage: candidates and their scores."""
     retrieve: Retrieve = "cosine"
     """The first stage. cosine: needs --vectors, of documents and queries. bm25: needs the package bm25s. hybrid: both,
     fused by reciprocal ranks. none: the candidates are the judged documents of each query, in a fixed shuffle."""
@@ -312,7 +315,10 @@ class Trec(Build):
     qrels: Files = ()
     """Diversity judgments, plain or gzip. Topics without judgments can be ranked, not trained on."""
     topics: Files = ()
-    """Topic descriptions (TREC XML) with query and subtopic texts."""
+    """Queries: lines id<TAB>text or id:text, JSON lines (BEIR, MS MARCO), TREC <top> or Web Track XML."""
+    subtopics: Files = ()
+    """Named subtopics, in place of those of Web Track XML: lines query<TAB>subtopic<TAB>text or query<TAB>text, or JSON
+    lines {"query_id": ..., "subtopics": [...]}."""
     texts: Files = ()
     """The documents' texts: JSON lines in BEIR's format (corpus.jsonl), plain or gzip; --vectors lsa needs them."""
 

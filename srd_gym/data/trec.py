@@ -19,7 +19,7 @@ from srd_gym.data.folders import entries, text_of
 from srd_gym.data.notices import tell
 from srd_gym.data.queries import TopicText, read_queries, read_subtopics
 from srd_gym.files import PathLike, written_atomically
-from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
+from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run, called
 from srd_gym.reading import few, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run, TopicQrels
@@ -73,7 +73,9 @@ def load_trec(
     if subtopics is not None:
         if topics is None:
             raise ValueError("subtopics belong to queries: give topics, the file of their texts, as well")
-        queries = with_subtopics(queries, read_subtopics(subtopics), name)
+        queries = _with_subtopics(queries, read_subtopics(subtopics), few(path_list(subtopics, "subtopics")), name)
+    if qrels is not None:
+        _check_judged(rankings, judged, called(qrels))
     loaded = topics_of_run(rankings, judged, queries, name)
     if texts is not None:
         loaded = with_texts(loaded, texts)
@@ -88,35 +90,22 @@ def topics_of_run(run: Run, judged: Mapping[str, TopicQrels], queries: Mapping[s
         judged: judgments by query id, as far as there are any.
         queries: texts by query id, as far as there are any.
         name: the set's.
-
-    Raises:
-        ValueError: judgments of other queries, or of other documents, alone.
     """
-    _check_judged(run, judged)
     unranked = [query_id for query_id in {**queries, **judged} if query_id not in run.rankings]
     tell(name, "topics have no candidates, as the run ranks nothing for them, and are left out", unranked)
     topics = (_trec_topic(query_id, run, judged.get(query_id), queries.get(query_id)) for query_id in run.rankings)
     return TopicSet(topics, name=name)
 
 
-def with_subtopics(
-    queries: Mapping[str, TopicText], named: Mapping[str, Mapping[str, str]], name: str
+def _with_subtopics(
+    queries: Mapping[str, TopicText], named: Mapping[str, Mapping[str, str]], files: str, name: str
 ) -> dict[str, TopicText]:
-    """The queries with named subtopics in place of their own.
-
-    Args:
-        queries: texts by query id.
-        named: query id -> subtopic id -> text; a `DataNotice` counts queries that are not in one of the two.
-        name: the set's.
-
-    Raises:
-        ValueError: no query is in both.
-    """
+    """The queries with named subtopics in place of their own; notices count queries that one of the two lacks."""
     other = [query_id for query_id in named if query_id not in queries]
     if len(other) == len(named):
         raise ValueError(
-            f"subtopics: none of their {len(named):,} queries is in the topics (the subtopics have {shown(other[0])}, "
-            f"the topics {shown(next(iter(queries), None))}); ids must be equal as text"
+            f"subtopics: none of {len(named):,} queries of {files} is in the topics (the subtopics have "
+            f"{shown(other[0])}, the topics {shown(next(iter(queries), None))}); ids must be equal as text"
         )
     tell(name, "queries of the subtopics are in no topics and are left out", other)
     tell(name, "queries have no named subtopics", [query_id for query_id in queries if query_id not in named])
@@ -138,24 +127,22 @@ def _check_queries(run: Run, queries: Mapping[str, TopicText], files: str) -> No
     )
 
 
-def _check_judged(run: Run, judged: Mapping[str, TopicQrels]) -> None:
+def _check_judged(run: Run, judged: Mapping[str, TopicQrels], files: str) -> None:
     """Refuse judgments of another collection, of which none is of a ranked document."""
-    if not judged:
-        return
     shared = [query_id for query_id in run.rankings if query_id in judged]
     advice = "give the qrels of the collection that the run is of"
     if not shared:
         first, other = (shown(next(iter(ids))) for ids in (judged, run.rankings))
         raise ValueError(
-            f"qrels: none of {len(judged):,} judged queries is among the {len(run.rankings):,} of the run (the qrels "
-            f"have {first}, the run {other}); {advice}"
+            f"qrels: {files}: none of {len(judged):,} judged queries is among the {len(run.rankings):,} of the run "
+            f"(the qrels have {first}, the run {other}); {advice}"
         )
     if all(set(judged[query_id].doc_ids).isdisjoint(run.rankings[query_id]) for query_id in shared):
         first = shared[0]
         ids = [shown(ids[0]) for ids in (run.rankings[first], judged[first].doc_ids)]
         raise ValueError(
-            f"qrels: no document that the run ranks is judged (query {shown(first)}: the run has {ids[0]}, the qrels "
-            f"{ids[1]}); {advice}"
+            f"qrels: {files}: no document that the run ranks is judged (query {shown(first)}: the run has {ids[0]}, "
+            f"the qrels {ids[1]}); {advice}"
         )
 
 

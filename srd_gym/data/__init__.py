@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 from srd_gym.checks import near
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.attach import attach_vectors, embed_topics
+from srd_gym.data.fusion import fuse_runs
 from srd_gym.data.ir_datasets import load_ir_datasets
 from srd_gym.data.label_files import load_du_div, load_rl4srd
 from srd_gym.data.lsa import LsaVectorizer
@@ -45,6 +46,7 @@ __all__ = [
     "attach_vectors",
     "embed_texts",
     "embed_topics",
+    "fuse_runs",
     "generate",
     "iter_topics",
     "load_ambient",

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_option
 from srd_gym.data.attach import Embedding, Missing, attach_vectors
+from srd_gym.data.fusion import RECIPROCAL_OFFSET
 from srd_gym.data.label_files import label_free_order
 from srd_gym.data.lsa import LsaVectorizer, unit_rows
 from srd_gym.data.notices import tell
@@ -28,10 +29,6 @@ from srd_gym.installing import how_to_install
 from srd_gym.reading import few, shown
 from srd_gym.topic import FloatArray, Topic, TopicSet
 from srd_gym.trec_files import Run, TopicQrels
-
-_FUSION = 60
-"""Number that Cormack et al. add to a rank."""
-
 
 FirstStage = Callable[[str, FloatArray | None], FloatArray]
 """Scores every document of a corpus for the text and the vector ([F], or None) of a query: [M] float32, higher is
@@ -99,7 +96,7 @@ def fused(stages: Sequence[FirstStage]) -> FirstStage:
         total = np.zeros_like(given[0])
         for own in given:
             best, _ = best_of(own, own.size)
-            total[best] += 1 / (_FUSION + np.arange(1, best.size + 1, dtype=np.float32))
+            total[best] += 1 / (RECIPROCAL_OFFSET + np.arange(1, best.size + 1, dtype=np.float32))
         return np.where(total > 0, total, np.float32(-np.inf))
 
     return scores

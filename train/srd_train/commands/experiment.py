@@ -15,6 +15,7 @@ import tyro
 
 from srd_gym.checks import check_integer
 from srd_gym.data import read_topics
+from srd_gym.data.fusion import Fusion
 from srd_gym.files import written_atomically
 from srd_gym.measures import measure
 from srd_gym.reading import few
@@ -47,10 +48,14 @@ class Experiment:
       srd experiment --run my.run --topics queries.tsv --qrels my.qrels \
           --vectors docs.npz --subtopics named.jsonl --rankers xquad,pm2 \
           --out mine
+      srd experiment --run bm25.run dense.run --fuse rrf --topics q.tsv \
+          --qrels my.qrels --corpus corpus.jsonl --out fused
     """
 
     run: Files
     """The retrieval run: candidates and their scores. Several files are parts of one run."""
+    fuse: Fusion | None = None
+    """Take the files of --run as several runs, and fuse them: by reciprocal ranks, CombSUM or CombMNZ."""
     topics: Files
     """Queries: lines id<TAB>text or id:text, JSON lines (BEIR, MS MARCO), TREC <top> or Web Track XML."""
     qrels: Files
@@ -124,21 +129,22 @@ class Experiment:
         vectors = {"lsa": None, "minilm": MINILM}.get(self.vectors, self.vectors)
         if vectors is None and not self.corpus:
             raise ValueError("--vectors lsa is fitted on texts: give --corpus FILE, or --vectors FILE")
-        own: Any = {name: getattr(self, name) for name in ("run", "topics", "qrels", "subtopics")}
+        own: Any = {name: getattr(self, name) for name in ("run", "fuse", "topics", "qrels", "subtopics")}
         return Trec(**own, texts=self.corpus, vectors=vectors, out=file)
 
     def _recipe(self, rows: Sequence[RankerEntry], file: Path) -> Iterator[str]:
         """The lines of the recipe."""
         names = [row.name for row in rows]
+        runs = few([Path(run).name for run in self.run]) + (f" ({self.fuse})" if self.fuse else "")
         yield f"# Written by srd experiment; srd benchmark {file.with_name('recipe.toml')} --out FOLDER runs it again."
-        yield f"title = {_toml(f'Rankers on {few([Path(run).name for run in self.run])}')}"
+        yield f"title = {_toml(f'Rankers on {runs}')}"
         yield f'about = "The candidates of a run, {self.folds}-fold cross-validation by query."'
         yield f"reference = {_toml(ORDER)}"
         yield from ('second_reference = "mmr"',) if "mmr" in names else ()
         yield f"measures = {_toml(self.measures)}"
         yield f"select_by = {_toml(self.measures[0])}"
         yield f"seeds = {_toml(range(self.folds if self.seeds == 1 else self.seeds))}"
-        yield from ("", "[[topics]]", f"name = {_toml(Path(self.run[0]).name)}", f"source = {_toml(file.as_posix())}")
+        yield from ("", "[[topics]]", f"name = {_toml(runs)}", f"source = {_toml(file.as_posix())}")
         if self.vectors == "lsa":
             yield 'vectors = "lsa"  # fitted on the training queries of each fold'
         yield f"folds = {self.folds}"

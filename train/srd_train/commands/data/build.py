@@ -14,7 +14,9 @@ from srd_gym import data
 from srd_gym.data.ambient import Order
 from srd_gym.data.attach import Embedding
 from srd_gym.data.collection import Retrieve
+from srd_gym.data.fusion import Fusion
 from srd_gym.data.synthetic import PRESETS
+from srd_gym.in_memory import RunSource
 from srd_gym.topic import TopicSet
 from srd_train.commands.console import Output
 from srd_train.commands.options import File, Files, SomeFile
@@ -153,6 +155,11 @@ class Ambient(FolderBuild):
         return data.load_ambient(self.folder, vectors=self.vector_file, missing=self.missing, **self.own)
 
 
+def candidates(files: Files, fuse: Fusion | None) -> RunSource | None:
+    """The run of these files: parts of one, or several fused into one; None without files."""
+    return data.fuse_runs([data.read_run(file) for file in files], fuse) if fuse else files or None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Texts(FolderBuild):
     """Make a topic file from a collection of texts; candidates come from a first stage or a run.
@@ -166,7 +173,9 @@ class Texts(FolderBuild):
     """
 
     run: Files = ()
-    """A TREC run, in place of the first stage: candidates and their scores."""
+    """A TREC run, in place of the first stage: candidates and their scores. Several files are parts of one run."""
+    fuse: Fusion | None = None
+    """Take the files of --run as several runs, and fuse them: by reciprocal ranks, CombSUM or CombMNZ."""
     retrieve: Retrieve = "cosine"
     """The first stage. cosine: needs --vectors, of documents and queries. bm25: needs the package bm25s. hybrid: both,
     fused by reciprocal ranks. none: the candidates are the judged documents of each query, in a fixed shuffle."""
@@ -176,8 +185,9 @@ class Texts(FolderBuild):
     def load(self, output: Output) -> TopicSet:
         """The folder's topics."""
         with output.progress("retrieve") as advance:
-            vectors = self.any_vectors
-            return data.load_texts(self.folder, vectors=vectors, missing=self.missing, advance=advance, **self.own)
+            own = {name: value for name, value in self.own.items() if name != "fuse"}
+            own |= {"vectors": self.any_vectors, "run": candidates(self.run, self.fuse), "missing": self.missing}
+            return data.load_texts(self.folder, advance=advance, **own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,7 +321,9 @@ class Trec(Build):
     """
 
     run: Files
-    """The retrieval run: candidates and their scores."""
+    """The retrieval run: candidates and their scores. Several files are parts of one run."""
+    fuse: Fusion | None = None
+    """Take the files of --run as several runs, and fuse them: by reciprocal ranks, CombSUM or CombMNZ."""
     qrels: Files = ()
     """Diversity judgments, plain or gzip. Topics without judgments can be ranked, not trained on."""
     topics: Files = ()
@@ -324,4 +336,6 @@ class Trec(Build):
 
     def load(self, output: Output) -> TopicSet:
         """TREC's topics."""
-        return data.load_trec(vectors=self.vector_file, missing=self.missing, **self.own)
+        own = {name: value for name, value in self.own.items() if name != "fuse"}
+        own |= {"vectors": self.vector_file, "run": candidates(self.run, self.fuse), "missing": self.missing}
+        return data.load_trec(**own)

@@ -75,7 +75,7 @@ def test_what_is_wrong_is_said_before_anything_runs(srd: Srd, words: list[object
     by_file = [*command, *named(words), "--vectors", vectors, "--rankers", "xquad"]
     assert "xquad: expected embeddings of every named subtopic, and 9 of 9 queries lack some" in srd.fails(*by_file)
     without = [word for word in command if word != "--corpus" and "corpus.jsonl" not in str(word)]
-    assert "--vectors lsa is fitted on texts: give --corpus" in srd.fails(*without)
+    assert "--vectors lsa are of texts: give --topics and --corpus" in srd.fails(*without)
     assert not (tmp_path / "out" / "results").exists()
 
 

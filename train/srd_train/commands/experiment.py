@@ -23,7 +23,7 @@ from srd_gym.topic import TopicSet
 from srd_train.commands.benchmark import Benchmark
 from srd_train.commands.console import Output
 from srd_train.commands.data.build import Trec
-from srd_train.commands.options import Files, Folder
+from srd_train.commands.options import Files, Folder, SomeFile
 from srd_train.commands.report import Report
 from srd_train.experiment.recipe import RankerEntry
 
@@ -56,12 +56,13 @@ class Experiment:
     """The retrieval run: candidates and their scores. Several files are parts of one run."""
     fuse: Fusion | None = None
     """Take the files of --run as several runs, and fuse them: by reciprocal ranks, CombSUM or CombMNZ."""
-    topics: Files
-    """Queries: lines id<TAB>text or id:text, JSON lines (BEIR, MS MARCO), TREC <top> or Web Track XML."""
     qrels: Files
     """Diversity judgments: lines "topic subtopic document judgment"."""
     out: Folder
     """Folder to write: topics.parquet, recipe.toml, results, table.md, table.tex and report.html."""
+    topics: Files = ()
+    """Queries, which --vectors of texts need: lines id<TAB>text or id:text, JSON lines (BEIR, MS MARCO), TREC <top> or
+    Web Track XML."""
     corpus: Files = ()
     """Texts of the documents: JSON lines in BEIR's format. A document that is in none has an empty text."""
     subtopics: Files = ()
@@ -70,6 +71,8 @@ class Experiment:
     vectors: Annotated[str, tyro.conf.arg(metavar="lsa|minilm|model:NAME|FILE")] = "lsa"
     """Embeddings. lsa: fitted on the texts of each fold's training queries. minilm, model:NAME: of a
     sentence-transformers model. FILE: by document id; an .npz may hold those of queries and subtopics, too."""
+    query_vectors: SomeFile = None
+    """Embeddings by query id or query text, beside --vectors FILE."""
     rankers: Annotated[str, tyro.conf.arg(metavar="NAME[,NAME]...")] = "mmr,safe"
     """Rankers to compare with the run, by their names in the registry."""
     measures: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = (
@@ -127,9 +130,10 @@ class Experiment:
     def _build(self, file: Path) -> Trec:
         """The command that makes the topic file."""
         vectors = {"lsa": None, "minilm": MINILM}.get(self.vectors, self.vectors)
-        if vectors is None and not self.corpus:
-            raise ValueError("--vectors lsa is fitted on texts: give --corpus FILE, or --vectors FILE")
-        own: Any = {name: getattr(self, name) for name in ("run", "fuse", "topics", "qrels", "subtopics")}
+        if (vectors is None or vectors.startswith("model:")) and not (self.corpus and self.topics):
+            raise ValueError(f"--vectors {self.vectors} are of texts: give --topics and --corpus, or --vectors FILE")
+        names = ("run", "fuse", "topics", "qrels", "subtopics", "query_vectors")
+        own: Any = {name: getattr(self, name) for name in names}
         return Trec(**own, texts=self.corpus, vectors=vectors, out=file)
 
     def _recipe(self, rows: Sequence[RankerEntry], file: Path) -> Iterator[str]:

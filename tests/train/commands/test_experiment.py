@@ -84,12 +84,16 @@ def test_a_recipe_can_be_written_and_not_run(srd: Srd, words: list[object], tmp_
     run = Path(str(words[2]))
     other = run.with_name("other.run")
     other.write_text("".join(f"{t.query_id} Q0 {t.doc_ids[-1]} 1 1 x\n" for t in load_topics("words")[:9]))
-    fused = [*words[:3], other, *words[3:], "--fuse", "rrf"]
-    srd.works(*fused, "--rankers", "mmr,r-ltr", "--seeds", 2, "--write-only", "--out", out)
+    first_id = load_topics("words")[0].query_id
+    judged = [line for line in Path(str(words[4])).read_text().splitlines() if not line.startswith(f"{first_id} ")]
+    (tmp_path / "part.qrels").write_text("\n".join(judged) + "\n")
+    fused = [*words[:3], other, "--qrels", tmp_path / "part.qrels", *words[5:], "--fuse", "rrf"]
+    done = srd.works(*fused, "--rankers", "mmr,r-ltr", "--seeds", 2, "--write-only", "--out", out)
+    assert f"notice: 1 queries of the run are not judged and are left out: {first_id}" in done.err
     recipe = (out / "recipe.toml").read_text()
     assert 'title = "Rankers on my.run, other.run (rrf)"' in recipe
     first = read_topics(out / "topics.parquet")[0]
-    assert first.doc_ids[0] == load_topics("words")[0].doc_ids[-1], "both runs have it"
+    assert first.doc_ids[0] == load_topics("words")[1].doc_ids[-1], "both runs have it"
     assert {file.name for file in out.iterdir()} == {"topics.parquet", "recipe.toml"}
     assert "one_seed_a_fold" not in recipe
     assert recipe.count("seeds = [0]\n") == 2, "what does not learn has one seed"

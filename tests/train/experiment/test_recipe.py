@@ -227,12 +227,7 @@ def test_years_choose_topics(data_dir: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_relevance_is_a_column_and_no_choice() -> None:
     pytest.importorskip("ir_measures")
-    values: dict[str, Any] = {
-        "topics": [{"name": "t", "source": "words"}],
-        "rankers": [{"ranker": "mmr"}],
-        "title": "t",
-    }
-    values |= {"reference": "mmr", "measures": ["alpha_nDCG@10", "nDCG@10"]}
+    values = SMALL | {"measures": ["alpha_nDCG@10", "nDCG@10"]}
     check_recipe(recipe_from(values, "t", "t.toml"))
     with pytest.raises(ValueError, match="select_by 'nDCG@10': options are chosen by a measure such as alpha_nDCG@10"):
         recipe_from(values | {"select_by": "nDCG@10"}, "t", "t.toml")

@@ -9,12 +9,12 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
 from srd_gym.checks import check_integer
-from srd_gym.data import read_topics
+from srd_gym.data import read_topics, write_topics
 from srd_gym.data.fusion import Fusion
 from srd_gym.files import written_atomically
 from srd_gym.measures import measure
@@ -73,6 +73,8 @@ class Experiment:
     sentence-transformers model. FILE: by document id; an .npz may hold those of queries and subtopics, too."""
     query_vectors: SomeFile = None
     """Embeddings by query id or query text, beside --vectors FILE."""
+    missing: Literal["error", "drop"] = "error"
+    """Treatment of documents without an embedding: stop, or drop them, and queries that are left without any."""
     rankers: Annotated[str, tyro.conf.arg(metavar="NAME[,NAME]...")] = "mmr,safe"
     """Rankers to compare with the run, by their names in the registry."""
     measures: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = (
@@ -107,7 +109,14 @@ class Experiment:
                 f"{results}, or give another folder as --out"
             )
         self._build(file).execute(output)
-        _check_subtopics(rows, read_topics(file), made=self.vectors == "lsa")
+        topics = read_topics(file)
+        if unjudged := [topic.query_id for topic in topics if not topic.labelled]:
+            output.notice(
+                f"notice: {len(unjudged)} queries of the run are not judged and are left out: {few(unjudged)}"
+            )
+            topics = topics.replace(topic for topic in topics if topic.labelled)
+            write_topics(file, topics)
+        _check_subtopics(rows, topics, made=self.vectors == "lsa")
         with written_atomically(recipe) as temporary:
             temporary.write_text(content, encoding="utf-8")
         output.notice(f"{recipe}: run it again by srd benchmark {recipe} --out {results}")
@@ -132,7 +141,7 @@ class Experiment:
         vectors = {"lsa": None, "minilm": MINILM}.get(self.vectors, self.vectors)
         if (vectors is None or vectors.startswith("model:")) and not (self.corpus and self.topics):
             raise ValueError(f"--vectors {self.vectors} are of texts: give --topics and --corpus, or --vectors FILE")
-        names = ("run", "fuse", "topics", "qrels", "subtopics", "query_vectors")
+        names = ("run", "fuse", "topics", "qrels", "subtopics", "query_vectors", "missing")
         own: Any = {name: getattr(self, name) for name in names}
         return Trec(**own, texts=self.corpus, vectors=vectors, out=file)
 

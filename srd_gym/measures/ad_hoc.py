@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+from srd_gym.installing import how_to_install
 from srd_gym.measures.base import Measure, Statistics
 from srd_gym.measures.bound import Term
 from srd_gym.topic import GradeArray
@@ -58,7 +59,7 @@ class AdHoc(Measure):
             import ir_measures
         except ImportError as error:
             raise ImportError(
-                f'measure {str(self)!r} is computed by ir_measures, which is not installed: pip install "srd-gym[ir]"'
+                f"measure {str(self)!r} is computed by ir_measures, which is not installed: {how_to_install('ir')}"
             ) from error
         try:
             known: Any = ir_measures.parse_measure(str(self))

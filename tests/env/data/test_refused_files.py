@@ -62,7 +62,7 @@ REFUSED: dict[tuple[str, str], list[tuple[str | bytes, str]]] = {
         (XML.replace(b'subtopic number="2"', b'subtopic number="1"'), "topic '1' has subtopic '1' twice"),
         ('<a><topic number="1"><query/></topic><topic number="1"><query/></topic></a>', "topic '1' comes twice"),
     ],
-    ("queries-tsv", "q.tsv"): [
+    ("queries", "q.tsv"): [
         ("spider bites\n", r"q.tsv:1: expected id<TAB>text, id:text, .* or Web Track XML; got 'spider bites'"),
         ("+3 lynx\n", r"q.tsv:3: expected id<TAB>text, as the first line has it; got '3 lynx'"),
         ("+3\tlynx\tcat\n", ":3: expected id<TAB>text"),
@@ -77,14 +77,14 @@ REFUSED: dict[tuple[str, str], list[tuple[str | bytes, str]]] = {
         (" \n\n", "holds only blank lines"),
         (b"1\t\xff\n", "not UTF-8 text"),
     ],
-    ("queries-top", "q.txt"): [
+    ("queries", "q.txt"): [
         ("+<top><num>302<title>x", r"q.txt:8: expected </top> at the end of this <top>, got none"),
         ("+<top><num>302</top>", r":8: expected <title> with a text in this <top>, got '<num>302'"),
         ("+<top><num>301<title>x</top>", ":8: topic '301' comes twice"),
         ("<html></html>", r"no <topic number=\.\.\.> in <html>"),
         ("<html>", "not well-formed XML"),
     ],
-    ("subtopics", "s.tsv"): [
+    ("queries", "s.tsv"): [
         ("car and cat\n", r"s.tsv:1: expected query<TAB>subtopic<TAB>text, .*; got 'car and cat'"),
         ("+1\t2\tcars\n", r"s.tsv:3: subtopic '2' of query '1' comes twice"),
         ("+1\t2\tcars\tmore\n", ":3: expected query<TAB>text"),

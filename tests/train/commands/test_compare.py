@@ -124,6 +124,10 @@ def test_a_topic_file_gives_texts(srd: Srd, made: dict[str, Path], tmp_path: Pat
     xml.write_text(f"<webtrack>{''.join(topic.format(i, i) for i in range(1, 30))}</webtrack>")
     srd.works(*words(made), "--topics", xml, "--out", tmp_path / "a.html")
     assert "words of 29" in (tmp_path / "a.html").read_text()
+    tsv = tmp_path / "topics.tsv"
+    tsv.write_text("".join(f"{i}\tother words of {i}\n" for i in range(1, 30)))
+    srd.works(*words(made), "--topics", tsv, "--out", tmp_path / "a.html")
+    assert "other words of 29" in (tmp_path / "a.html").read_text()
     loaded = load_trec(run=made["first"], qrels=made["qrels"])
     parquet = tmp_path / "topics.parquet"
     texts = ((topic, tuple(f"text of {doc_id}" for doc_id in topic.doc_ids)) for topic in loaded)

@@ -46,10 +46,10 @@ def named(words: list[object]) -> list[object]:
 
 def test_plain_files_become_a_table_a_page_and_a_recipe(srd: Srd, words: list[object], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    command = [*words, *named(words), "--rankers", "mmr,xquad", "--out", out]
+    command = [*words, *named(words), "--rankers", "mmr,safe", "--out", out]
     shown = srd.works(*command)
     assert "my.run: 9 test topics, folds 1 to 3" in shown.out
-    assert all(f"\n  {row} " in shown.out for row in ("retrieval-order", "mmr", "xquad"))
+    assert all(f"\n  {row} " in shown.out for row in ("retrieval-order", "mmr", "safe"))
     files = {"topics.parquet", "recipe.toml", "results", "table.md", "table.tex", "report.html"}
     assert {file.name for file in out.iterdir()} == files
     assert read_topics(out / "topics.parquet").query_ids == load_topics("words")[:9].query_ids

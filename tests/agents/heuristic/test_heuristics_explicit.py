@@ -171,7 +171,7 @@ def test_rated_documents_need_no_vectors(name: str) -> None:
     refused(lambda: make_ranker(name).rank(unrated, 2), r"no subtopic vectors.* or subtopic_scores=, ")
 
 
-@pytest.mark.parametrize("name", [*EXPLICIT, "safe"])
+@pytest.mark.parametrize("name", [*EXPLICIT, "safe", "query-expansion"])
 def test_subtopics_that_only_the_judges_know_change_nothing(name: str) -> None:
     named = [replace(drawn(9, 3, seed), subtopic_texts=("a", "b", "c")) for seed in range(4)]
     weights = [np.append(topic.subtopic_weights, [1.0, 2.0]) for topic in named]

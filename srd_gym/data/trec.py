@@ -280,12 +280,14 @@ def _trec_topic(query_id: str, run: Run, qrels: TopicQrels | None, text: TopicTe
     """One topic of `load_trec`."""
     doc_ids = run.rankings[query_id]
     scores: Any = run.scores[query_id]  # a topic makes float32 of them
-    judged = judged_fields(qrels, doc_ids, () if text is None else text.subtopics)
+    named = {} if text is None else text.subtopics
+    judged = judged_fields(qrels, doc_ids, named)
+    subtopic_texts = tuple(named.get(subtopic_id, "") for subtopic_id in judged["subtopic_ids"])
     return Topic(
         query_id=query_id,
         query_text=None if text is None else text.query_text,
         doc_ids=doc_ids,
         retrieval_scores=scores,
-        subtopic_texts=None if text is None else tuple(text.subtopics.get(s, "") for s in judged["subtopic_ids"]),
+        subtopic_texts=subtopic_texts if any(subtopic_texts) else None,
         **judged,
     )

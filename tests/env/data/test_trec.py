@@ -234,7 +234,7 @@ def test_topics_of_another_run_are_counted_both_ways(files: dict[str, Path]) -> 
     put(files["run"], "1 Q0 b 1 3 x\n07 Q0 a 1 3 x\n")
     put(files["topics"], "1\tjaguar\n7\tpuma\n8\tlynx\n")
     message = (
-        r"topics: 1 of 2 queries of the run are in .*topics.xml \(not '07'\); of its 3 queries 2 are not in the run "
+        r"topics: 1 of 2 queries of the run are in .* \(not '07'\); of its 3 queries 2 are not in the run "
         r"\('7', '8'\); ids are text, and '051' is not '51'"
     )
     refused(lambda: load_trec(**files), message)
@@ -242,6 +242,7 @@ def test_topics_of_another_run_are_counted_both_ways(files: dict[str, Path]) -> 
     with pytest.warns(DataNotice, match="1 topics have no candidates.*: '8'"):
         topics = load_trec(**files)
     assert {t.query_id: t.query_text for t in topics} == {"1": "jaguar", "07": "puma"}, "in any order"
+    assert topics[0].subtopic_texts is None, "queries alone name none"
 
 
 def test_qrels_of_another_collection_are_refused(files: dict[str, Path]) -> None:
@@ -260,6 +261,7 @@ def test_qrels_of_another_collection_are_refused(files: dict[str, Path]) -> None
 def test_named_subtopics_come_beside_the_queries(files: dict[str, Path], tmp_path: Path) -> None:
     named = put(tmp_path / "named.jsonl", '{"query_id": 1, "subtopics": ["the animal", "the car"]}\n')
     topic = load_trec(**files, subtopics=named)[0]
+    assert topic.subtopic_names == ("the animal", "the car", "1", "2", "3")
     assert topic.subtopic_ids == ("named-1", "named-2", "1", "2", "3"), "named ones take the place of the topics' own"
     assert topic.subtopic_texts == ("the animal", "the car", "", "", "")
     np.testing.assert_array_equal(topic.judgments, [[0, 0, 0, -2, 0], [0, 0, 2, 0, 0], [0, 0, 0, 0, 1]])
@@ -269,7 +271,7 @@ def test_named_subtopics_come_beside_the_queries(files: dict[str, Path], tmp_pat
     put(named, "2\t1\tother\n")
     refused(
         lambda: load_trec(**files, subtopics=named),
-        "subtopics: none of 1 queries of .*named.jsonl is in the topics .*'2'",
+        "subtopics: none of 1 queries of .* is in the topics .*'2'",
     )
     refused(lambda: load_trec(run=files["run"], subtopics=named), "subtopics belong to queries: give topics")
 

@@ -72,10 +72,10 @@ def as_qrels(source: QrelsSource, *, twice: Literal["error", "highest"] = "error
     if files := _files(given):
         return read_qrels(files, twice=twice)
     columns = _transposed(_nested(given), "qrels") if isinstance(given, Mapping) else _columns(given, "qrels", _QRELS)
-    what = f"qrels: {_called(source)}"
+    what = f"qrels: {called(source)}"
     ids = [_ids(values, what, part) for values, part in zip(columns[:3], _QRELS, strict=False)]
     judgments = [_grade(value, what, number) for number, value in enumerate(columns[3], start=1)]
-    return qrels_of(_blocks(source, *ids, judgments), _called(source), twice)
+    return qrels_of(_blocks(source, *ids, judgments), called(source), twice)
 
 
 def as_run(source: RunSource, *, order: Order = "score") -> Run:
@@ -97,17 +97,17 @@ def as_run(source: RunSource, *, order: Order = "score") -> Run:
     if files := _files(given):
         return read_run(files, order=order)
     columns = _transposed(_ranked(given), "run") if isinstance(given, Mapping) else _columns(given, "run", _RUN)
-    what = f"run: {_called(source)}"
+    what = f"run: {called(source)}"
     queries, documents = (_ids(values, what, part) for values, part in zip(columns[:2], _RUN, strict=False))
     rows = enumerate(columns[2], start=1)
     scores = [0.0 if order == "rank" else _score(value, what, row) for row, value in rows]
     ranks = columns[3] if len(columns) > 3 else [None] * len(scores)
-    return run_of(_blocks(source, queries, documents, ranks, scores), _called(source), order)
+    return run_of(_blocks(source, queries, documents, ranks, scores), called(source), order)
 
 
 def _blocks(source: object, *columns: Sequence[Any]) -> Iterator[Block]:
     """The records of a source as lines of a file."""
-    return neighbours(_called(source), range(1, len(columns[0]) + 1), columns)
+    return neighbours(called(source), range(1, len(columns[0]) + 1), columns)
 
 
 def ir_dataset(name: str) -> Any:
@@ -153,9 +153,9 @@ def _files(given: object) -> list[Any]:
     return []
 
 
-def _called(source: object) -> str:
+def called(source: object) -> str:
     """Name of a source in errors."""
-    return source if isinstance(source, str) else kind_of(source)
+    return str(source) if isinstance(source, str | os.PathLike) else few(_files(source)) or kind_of(source)
 
 
 def _columns(given: Any, what: str, parts: Sequence[str]) -> list[list[Any]]:

@@ -100,7 +100,7 @@ class Topic:
         if self.doc_texts is not None:
             columns["text"] = self.doc_texts
         if self.judgments is not None:
-            names = self.subtopic_texts or self.subtopic_ids
+            names = self.subtopic_names
             columns["covers"] = [few([names[s] for s in np.flatnonzero(row >= 1)], 3) for row in self.judgments[:ROWS]]
         return html_table(repr(self), columns, self.n_candidates)
 
@@ -113,6 +113,12 @@ class Topic:
     def n_subtopics(self) -> int:
         """S."""
         return len(self.subtopic_ids)
+
+    @property
+    def subtopic_names(self) -> tuple[str, ...]:
+        """The text of each of the S subtopics, its id where it has none."""
+        texts = self.subtopic_texts or self.subtopic_ids
+        return tuple(text or name for text, name in zip(texts, self.subtopic_ids, strict=True))
 
     @property
     def vector_width(self) -> int | None:

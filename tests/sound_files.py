@@ -21,7 +21,9 @@ from srd_gym.data import (
     load_trec,
     read_folds,
     read_qrels,
+    read_queries,
     read_run,
+    read_subtopics,
     read_topics,
     read_topics_xml,
     read_vectors,
@@ -44,6 +46,8 @@ XML = b"""<?xml version="1.0" encoding="utf-8"?>
 <web><topic number="1" type="faceted"><query>jaguar &lt;b&gt;</query><description> A
  car, \xc3\xa9t\xc3\xa9? </description><subtopic number="2" type="inf">the
   car</subtopic><subtopic number="1">the cat</subtopic></topic></web>"""
+TOP = "<top>\n<num> Number: 301 \n<title> International crime\n\n<desc> Description:\nx\n</top>\n"
+QUERIES = {"q.tsv": "1\tspider bites\n2\tjaguar: the car\n", "q.txt": TOP, "s.tsv": "1\t2\tcar\n1\t3\tcat\n"}
 TREC = {
     "topics.xml": XML,
     "run": "1 Q0 a 1 3 x\n1 Q0 b 2 2 x\n1 Q0 c 3 1 x\n",
@@ -151,10 +155,15 @@ def _read_trec(folder: Path) -> object:
     return load_trec(run=run, qrels=qrels, topics=topics, vectors=vectors)
 
 
+def _read_queries(folder: Path) -> object:
+    return read_queries([folder / "q.tsv", folder / "q.txt"]), read_subtopics(folder / "s.tsv")
+
+
 READERS: dict[str, tuple[Sound, Callable[[Path], object]]] = {
     "qrels": (QRELS, lambda folder: read_qrels(folder / "qrels")),
     "run": (RUN, lambda folder: read_run(folder / "run")),
     "topics-xml": ({"topics.xml": XML}, lambda folder: read_topics_xml(folder / "topics.xml")),
+    "queries": (QUERIES, _read_queries),
     "trec": (TREC, _read_trec),
     "ambient": (AMBIENT, load_ambient),
     "texts": (TEXTS, lambda folder: load_texts(folder, retrieve="none")),

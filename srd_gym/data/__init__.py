@@ -17,17 +17,19 @@ from weakref import WeakValueDictionary
 from srd_gym.checks import near
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.attach import attach_vectors, embed_topics
+from srd_gym.data.fusion import fuse_runs
 from srd_gym.data.ir_datasets import load_ir_datasets
 from srd_gym.data.label_files import load_du_div, load_rl4srd
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.notices import DataNotice
 from srd_gym.data.nuggets import load_nuggets
 from srd_gym.data.parquet import iter_topics, read_topics, write_topics
+from srd_gym.data.queries import read_queries, read_subtopics, read_topics_xml
 from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.splits import read_folds
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.texts import load_texts
-from srd_gym.data.trec import load_trec, read_topics_xml, topic_qrels, write_qrels
+from srd_gym.data.trec import load_trec, topic_qrels, write_qrels
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.files import PathLike
 from srd_gym.in_memory import as_qrels, as_run
@@ -44,6 +46,7 @@ __all__ = [
     "attach_vectors",
     "embed_texts",
     "embed_topics",
+    "fuse_runs",
     "generate",
     "iter_topics",
     "load_ambient",
@@ -56,7 +59,9 @@ __all__ = [
     "load_trec",
     "read_folds",
     "read_qrels",
+    "read_queries",
     "read_run",
+    "read_subtopics",
     "read_topics",
     "read_topics_xml",
     "read_vectors",

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+import numpy as np
+
 from srd_gym.checks import check_option
 from srd_gym.data.notices import notice
-from srd_gym.data.vectors import VectorTable, read_vectors
+from srd_gym.data.vectors import VectorTable, by_point, parts_of, read_vectors
 from srd_gym.files import PathLike
 from srd_gym.reading import few, shown
 from srd_gym.topic import FloatArray, Topic, TopicSet, as_topic_set
@@ -77,6 +79,8 @@ def embed_topics(
 ) -> TopicSet:
     """The topics with vectors of their texts: documents, and queries and subtopics where they have texts.
 
+    An empty text (a document that is not in the corpus, a subtopic that only the judges know) has a vector of zeros.
+
     Args:
         topics: topics with `doc_texts`.
         embed: turns texts into vectors, e.g. `LsaVectorizer.transform`.
@@ -91,7 +95,7 @@ def embed_topics(
     def embedded(topic: Topic) -> Topic:
         query = () if topic.query_text is None else (topic.query_text,)
         subtopics = topic.subtopic_texts or ()
-        vectors = embed([*doc_texts(topic, topics), *query, *subtopics])
+        vectors = _embedded(embed, [*doc_texts(topic, topics), *query, *subtopics])
         n, q = topic.n_candidates, len(query)
         return replace(
             topic,
@@ -103,6 +107,17 @@ def embed_topics(
     mark = topics.transductive if transductive is None else transductive
     made = [embedded(topic) for topic in topics]
     return topics.replace(made, transductive=mark, simulated=False, encoder=encoder)
+
+
+def _embedded(embed: Embedding, texts: Sequence[str]) -> FloatArray:
+    """Vectors of texts, zeros of those that are empty: [len(texts), F]."""
+    filled = [row for row, text in enumerate(texts) if text.strip()]
+    if len(filled) in (0, len(texts)):
+        return embed(texts)
+    some = embed([texts[row] for row in filled])
+    vectors = np.zeros((len(texts), some.shape[1]), dtype=some.dtype)
+    vectors[filled] = some
+    return vectors
 
 
 def doc_texts(topic: Topic, topics: TopicSet) -> tuple[str, ...]:
@@ -198,7 +213,8 @@ def attach_files(topics: TopicSet, documents: PathLike | None, queries: PathLike
 
     Args:
         topics: the topics.
-        documents: vectors by document id, in any format of `read_vectors`.
+        documents: vectors by document id, in any format of `read_vectors`. An .npz may hold those of queries, taken
+            where no other file is given, and of subtopics; a subtopic without a text has a vector of zeros then.
         queries: vectors by query id or by query text, likewise.
         missing: as for `attach_vectors`.
 
@@ -207,9 +223,25 @@ def attach_files(topics: TopicSet, documents: PathLike | None, queries: PathLike
     """
     wanted = {doc_id for topic in topics for doc_id in topic.doc_ids}
     asked = {*topics.query_ids, *(topic.query_text for topic in topics if topic.query_text is not None)}
-    return attach_vectors(
+    parts = () if documents is None else parts_of(documents)
+    queries = documents if queries is None and "query" in parts else queries
+    attached = attach_vectors(
         topics,
         None if documents is None else read_vectors(documents, only=wanted),
         queries=None if queries is None else read_vectors(queries, only=asked, part="query"),
         missing=missing,
     )
+    if documents is None or "subtopic" not in parts or not any(topic.subtopic_texts for topic in attached):
+        return attached
+    return attach_vectors(attached, subtopics=_named_only(documents, attached), missing="drop")
+
+
+def _named_only(path: PathLike, topics: TopicSet) -> VectorTable:
+    """Vectors of subtopics by "query id.subtopic id", zeros for those without a text."""
+    table = by_point(read_vectors(path, part="subtopic"))
+    texts = ((topic.query_id, zip(topic.subtopic_ids, topic.subtopic_texts or (), strict=False)) for topic in topics)
+    blank = [f"{query_id}.{name}" for query_id, own in texts for name, text in own if not text]
+    blank = [name for name in blank if name not in table]
+    zeros = np.zeros((len(blank), table.width), dtype=np.float32)
+    vectors = np.concatenate([table.vectors, zeros])
+    return VectorTable([*table.ids, *blank], vectors, source=table.source, encoder=table.encoder)

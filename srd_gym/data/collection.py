@@ -18,20 +18,17 @@ from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_option
 from srd_gym.data.attach import Embedding, Missing, attach_vectors
+from srd_gym.data.fusion import RECIPROCAL_OFFSET
 from srd_gym.data.label_files import label_free_order
 from srd_gym.data.lsa import LsaVectorizer, unit_rows
 from srd_gym.data.notices import tell
 from srd_gym.data.trec import judged_fields
-from srd_gym.data.vectors import Part, VectorTable, read_vector_parts
+from srd_gym.data.vectors import Part, VectorTable, by_point, read_vector_parts
 from srd_gym.files import PathLike
 from srd_gym.installing import how_to_install
 from srd_gym.reading import few, shown
 from srd_gym.topic import FloatArray, Topic, TopicSet
-from srd_gym.trec_files import TopicQrels
-
-_FUSION = 60
-"""Number that Cormack et al. add to a rank."""
-
+from srd_gym.trec_files import Run, TopicQrels
 
 FirstStage = Callable[[str, FloatArray | None], FloatArray]
 """Scores every document of a corpus for the text and the vector ([F], or None) of a query: [M] float32, higher is
@@ -99,7 +96,7 @@ def fused(stages: Sequence[FirstStage]) -> FirstStage:
         total = np.zeros_like(given[0])
         for own in given:
             best, _ = best_of(own, own.size)
-            total[best] += 1 / (_FUSION + np.arange(1, best.size + 1, dtype=np.float32))
+            total[best] += 1 / (RECIPROCAL_OFFSET + np.arange(1, best.size + 1, dtype=np.float32))
         return np.where(total > 0, total, np.float32(-np.inf))
 
     return scores
@@ -151,28 +148,31 @@ def topics_of(
     collection: Collection,
     *,
     vectors: PathLike | LsaVectorizer | Embedding | None,
-    retrieve: Retrieve,
+    source: Retrieve | Run,
     depth: int,
     missing: Missing,
     advance: Callable[[int], None] | None = None,
 ) -> TopicSet:
-    """The topics of a collection; `load_texts` says what the arguments are.
+    """The topics of a collection; candidates come from a first stage or a run. `load_texts` says what the others are.
 
     Raises:
         ImportError: bm25s or scikit-learn is not installed.
         ValueError: what the first stage needs is not there, or vectors are missing.
     """
-    if retrieve == "none" and not collection.judged:
+    if source == "none" and not collection.judged:
         raise ValueError(
             f"{WHAT}: {collection.folder} has no judged query in its diversity.qrels, so there are no judged documents "
             "to stand for candidates; retrieve by cosine or bm25"
         )
-    if retrieve == "none":
-        candidates: Candidates = partial(_judged, collection)
-        tables: Tables = {}
+    candidates: Candidates
+    tables: Tables = {}
+    if isinstance(source, Run):
+        candidates = _ranked(collection, source, int(depth))
+    elif source == "none":
+        candidates = partial(_judged, collection)
     else:
-        tables = _tables(collection, vectors, collection.documents) if retrieve in _BY_VECTORS else {}
-        candidates = _retrieved(collection, tables, retrieve, int(depth), missing)
+        tables = _tables(collection, vectors, collection.documents) if source in _BY_VECTORS else {}
+        candidates = _retrieved(collection, tables, source, int(depth), missing)
     topics = TopicSet(_topics(collection, candidates, advance), name=collection.name)
     return with_vectors(topics, collection, vectors, missing, tables)
 
@@ -216,9 +216,7 @@ def _tables(
     if not isinstance(vectors, LsaVectorizer) and not callable(vectors):
         tables = read_vector_parts(vectors, number_twice=True)
         if "subtopic" in tables:
-            table = tables["subtopic"]
-            ids = [name.replace("\t", ".", 1) for name in table.ids]
-            tables["subtopic"] = VectorTable(ids, table.vectors, source=table.source, encoder=table.encoder)
+            tables["subtopic"] = by_point(tables["subtopic"])
         return tables
     if isinstance(vectors, LsaVectorizer) and not vectors.fitted:
         vectors.fit(collection.documents.values())
@@ -243,6 +241,36 @@ def _judged(collection: Collection, query_id: str) -> tuple[Sequence[str], None]
     """Without a first stage: the judged documents that are in the corpus, in a fixed shuffle."""
     names = collection.judged[query_id].doc_ids if query_id in collection.judged else ()
     return label_free_order(query_id, (name for name in names if name in collection.documents)), None
+
+
+def _ranked(collection: Collection, run: Run, depth: int) -> Candidates:
+    """The first documents of a run that are in the corpus.
+
+    Raises:
+        ValueError: no query of the run is known, or no document of those that are.
+    """
+    unknown = [query_id for query_id in run.rankings if query_id not in collection.queries]
+    if len(unknown) == len(run.rankings):
+        raise ValueError(
+            f"{WHAT}: none of {len(run.rankings):,} queries of the run is among the {len(collection.queries):,} of "
+            f"{collection.folder} (the run has {shown(unknown[0])}, the folder {shown(next(iter(collection.queries)))})"
+        )
+    ranked = dict.fromkeys(name for query_id in collection.queries for name in run.rankings.get(query_id, ()))
+    absent = [name for name in ranked if name not in collection.documents]
+    if len(absent) == len(ranked):
+        raise ValueError(
+            f"{WHAT}: none of {len(ranked):,} documents of the run is in the corpus of {collection.folder} (the run "
+            f"has {shown(absent[0])}); give the corpus that the run was made of"
+        )
+    tell(collection.folder, "queries of the run are unknown and are left out", unknown)
+    tell(collection.folder, f"of {len(ranked)} documents of the run are not in the corpus and are left out", absent)
+
+    def candidates(query_id: str) -> tuple[Sequence[str], FloatArray | None]:
+        doc_ids, scores = run.rankings.get(query_id, ()), run.scores.get(query_id, np.zeros(0))
+        rows = [row for row, name in enumerate(doc_ids) if name in collection.documents][:depth]
+        return [doc_ids[row] for row in rows], scores[rows].astype(np.float32)
+
+    return candidates
 
 
 def _retrieved(collection: Collection, tables: Tables, retrieve: str, depth: int, missing: Missing) -> Candidates:

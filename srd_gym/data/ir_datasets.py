@@ -8,7 +8,8 @@ from typing import Any
 
 from srd_gym.data.attach import Missing, attach_files
 from srd_gym.data.notices import tell
-from srd_gym.data.trec import TopicText, topics_of_run
+from srd_gym.data.queries import TopicText
+from srd_gym.data.trec import topics_of_run
 from srd_gym.files import PathLike
 from srd_gym.in_memory import RunSource, as_qrels, as_run, ir_dataset
 from srd_gym.reading import shown

@@ -30,20 +30,22 @@ from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.notices import tell
 from srd_gym.data.vectors import numbered_ids
 from srd_gym.files import PathLike
+from srd_gym.in_memory import RunSource, as_run
 from srd_gym.topic import TopicSet
-from srd_gym.trec_files import TopicQrels, read_qrels
+from srd_gym.trec_files import Run, TopicQrels, read_qrels
 
 
 def load_texts(
     folder: PathLike,
     *,
     vectors: PathLike | LsaVectorizer | Embedding | None = None,
+    run: RunSource | None = None,
     retrieve: Retrieve = "cosine",
     depth: int = 100,
     missing: Missing = "error",
     advance: Callable[[int], None] | None = None,
 ) -> TopicSet:
-    """The topics of a folder of texts, candidates found by a first stage.
+    """The topics of a folder of texts, candidates found by a first stage or given by a run.
 
     Queries without candidates, documents without text, ids used twice and judged documents that are not in the corpus
     are reported in a `DataNotice` each. Judged documents that are not in the corpus stay in the pool.
@@ -53,6 +55,8 @@ def load_texts(
         vectors: vectors by document id (any format of `srd_gym.data.vectors`; an .npz may hold those of queries and of
             subtopics, named "query<TAB>subtopic", as well); or a `LsaVectorizer`, which is fitted on the whole corpus
             unless it is (the set is then marked transductive); or a function from texts to vectors; or None.
+        run: the candidates and their scores, as `srd_gym.data.as_run` takes them, in place of a first stage; those that
+            are not in the corpus are left out, with a `DataNotice`.
         retrieve: the first stage. "cosine" needs vectors of documents and queries; "bm25" their texts; "hybrid" fuses
             both by reciprocal ranks; "none" takes a query's judged documents in a fixed shuffle.
         depth: candidates of a query, at most.
@@ -63,12 +67,14 @@ def load_texts(
     Raises:
         FileNotFoundError: no such folder, or a file is not in it.
         ImportError: bm25s or scikit-learn is not installed.
-        ValueError: a malformed line (file and line are named), what the first stage needs is not there, or vectors are
-            missing.
+        ValueError: a malformed line (file and line are named), what the first stage needs is not there, vectors are
+            missing, or a run of other queries or documents.
     """
-    check_first_stage(retrieve, depth, vectors=vectors is not None)
+    if run is None:
+        check_first_stage(retrieve, depth, vectors=vectors is not None)
     collection = _read(existing_folder(folder, WHAT))
-    return topics_of(collection, vectors=vectors, retrieve=retrieve, depth=depth, missing=missing, advance=advance)
+    source: Retrieve | Run = retrieve if run is None else as_run(run)
+    return topics_of(collection, vectors=vectors, source=source, depth=depth, missing=missing, advance=advance)
 
 
 def _read(folder: Path) -> Collection:

@@ -1,4 +1,4 @@
-"""Topic sets from TREC files: diversity qrels, runs, topics XML and vectors.
+"""Topic sets from TREC files: diversity qrels, runs, topics and vectors.
 
 All readers take one path or several, plain or packed by gzip, xz or bz2. Several files are parts of one whole, so a
 query in two of them is an error. Ids are text and kept as they stand.
@@ -8,112 +8,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any
 
 import numpy as np
-from defusedxml import ElementTree as SafeElementTree
-from defusedxml.common import DefusedXmlException
 
 from srd_gym.data.attach import Missing, attach_files
 from srd_gym.data.folders import entries, text_of
 from srd_gym.data.notices import tell
+from srd_gym.data.queries import TopicText, read_queries, read_subtopics
 from srd_gym.files import PathLike, written_atomically
-from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
-from srd_gym.reading import open_binary, shown
+from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run, called
+from srd_gym.reading import few, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run, TopicQrels
-from srd_gym.trec_lines import Paths, check_query_id, check_word, claim_query, path_list
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
-_WHAT = "topics XML"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TopicText:
-    """One topic of a topics file."""
-
-    query_text: str
-    """The query as typed."""
-    subtopics: dict[str, str]
-    """Text by subtopic id, in the file's order."""
-
-
-def read_topics_xml(paths: Paths) -> dict[str, TopicText]:
-    """Queries and subtopic texts from topics files: `<topic number=...>` with `<query>` and `<subtopic number=...>`.
-
-    The files come with a DOCTYPE that lists their elements, which is accepted; entities, which could blow a small file
-    up to gigabytes or read other files, are refused. White space is folded; everything else is kept as data.
-
-    Args:
-        paths: one file or several parts; XML, plain or gzip.
-
-    Returns:
-        Texts by query id.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: not XML, an entity declaration or an external reference, a topic without number or query, a number
-            that comes twice, or a topic in two files.
-    """
-    texts: dict[str, TopicText] = {}
-    owner: dict[str, PathLike] = {}
-    for path in path_list(paths, _WHAT):
-        with open_binary(path, _WHAT, "well-formed XML") as stream:
-            root = _root(stream, path)
-            for element in root.iter("topic"):
-                query_id = _number(element, path, "topic")
-                if owner.get(query_id) == path:
-                    raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} comes twice; keep one of them")
-                claim_query(_WHAT, owner, query_id, path)
-                texts[query_id] = _topic_text(element, path, query_id)
-        if path not in owner.values():
-            raise ValueError(
-                f"{_WHAT}: {path}: no <topic number=...> in <{root.tag}>; expected a TREC Web Track topics file"
-            )
-    return texts
-
-
-def _root(stream: BinaryIO, path: PathLike) -> Element:
-    """The root of the document, which may declare its elements, but no entities."""
-    try:
-        root: Element = SafeElementTree.parse(stream, forbid_dtd=False, forbid_entities=True).getroot()
-    except DefusedXmlException as error:
-        raise ValueError(
-            f"{_WHAT}: {path} declares an entity or refers to another file, which is refused because it can "
-            f"exhaust memory or read files ({error}); write the text out in place and remove the declaration"
-        ) from error
-    return root
-
-
-def _topic_text(element: Element, path: PathLike, query_id: str) -> TopicText:
-    """One topic's texts."""
-    query = element.find("query")
-    if query is None:
-        raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} has no <query>; expected one")
-    subtopics: dict[str, str] = {}
-    for subtopic in element.findall("subtopic"):
-        number = _number(subtopic, path, f"subtopic of topic {shown(query_id)}")
-        if number in subtopics:
-            raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} has subtopic {shown(number)} twice; keep one")
-        subtopics[number] = _text(subtopic)
-    return TopicText(query_text=_text(query), subtopics=subtopics)
-
-
-def _number(element: Element, path: PathLike, what: str) -> str:
-    """The attribute `number`."""
-    number = element.get("number", "").strip()
-    if not number:
-        raise ValueError(f'{_WHAT}: {path}: a {what} has no number; expected <{element.tag} number="...">')
-    return number
-
-
-def _text(element: Element) -> str:
-    """All text inside, white space folded."""
-    return " ".join("".join(element.itertext()).split())
+from srd_gym.trec_lines import Paths, check_query_id, check_word, path_list
 
 
 def load_trec(
@@ -121,6 +31,7 @@ def load_trec(
     run: RunSource,
     qrels: QrelsSource | None = None,
     topics: Paths | None = None,
+    subtopics: Paths | None = None,
     vectors: PathLike | None = None,
     query_vectors: PathLike | None = None,
     texts: Paths | None = None,
@@ -130,15 +41,18 @@ def load_trec(
     """A topic set from TREC files.
 
     Candidates are the run's documents in its order. Judgments and pool come from the qrels; the pool is all
-    judged documents, relevant or not. A topic without a qrels line is unlabelled; a topic of the XML or the qrels
-    without a ranking has no candidates and is left out, with a `DataNotice`. Subtopics are those of the XML, in its
-    order, then those that only the qrels name (their text is empty); without XML, those of the qrels.
+    judged documents, relevant or not. A topic without a qrels line is unlabelled; a topic of the topics or the qrels
+    without a ranking has no candidates and is left out, with a `DataNotice`. Subtopics are those that are named, in
+    their order, then those that only the qrels have (their text is empty); without names, those of the qrels.
 
     Args:
         run: the rankings: files, or what else `srd_gym.data.as_run` takes.
         qrels: diversity judgments: files, or what else `srd_gym.data.as_qrels` takes; None: nothing is labelled.
-        topics: topics XML with query and subtopic texts; None: no texts.
-        vectors: vectors by document id (`srd_gym.data.vectors`).
+        topics: queries in any form of `srd_gym.data.queries`; Web Track XML names subtopics, too. None: no texts.
+        subtopics: named subtopics, in any form of `srd_gym.data.queries`, in place of those of the topics; a query that
+            is not in them has none.
+        vectors: vectors by document id (`srd_gym.data.vectors`); an .npz may hold those of queries and of subtopics,
+            named "query<TAB>subtopic", as well.
         query_vectors: vectors by query id or by query text.
         texts: documents' texts, JSON lines in BEIR's format (`{"_id": ..., "title": ..., "text": ...}`). A document
             that is in none has an empty text, with a `DataNotice`.
@@ -147,18 +61,21 @@ def load_trec(
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: as the readers; a query of the run that is in no topics file; missing vectors.
+        ValueError: as the readers; a query of the run that is in no topics file (the message counts matches both ways);
+            subtopics of other queries; qrels that judge nothing that the run ranks; subtopics without topics; missing
+            vectors.
     """
     rankings = as_run(run)
     judged = {} if qrels is None else as_qrels(qrels).topics
-    queries = {} if topics is None else read_topics_xml(topics)
-    unknown_id = next((query_id for query_id in rankings.rankings if query_id not in queries), None)
-    if queries and unknown_id is not None:
-        raise ValueError(
-            f"{_WHAT}: query {shown(unknown_id)} of the run is in none of the topics files "
-            f"({', '.join(map(str, path_list(topics or (), _WHAT)))}); give the file that holds it as well, or "
-            "no topics file at all"
-        )
+    queries = {} if topics is None else read_queries(topics)
+    if topics is not None:
+        _check_queries(rankings, queries, few(path_list(topics, "topics")))
+    if subtopics is not None:
+        if topics is None:
+            raise ValueError("subtopics belong to queries: give topics, the file of their texts, as well")
+        queries = _with_subtopics(queries, read_subtopics(subtopics), few(path_list(subtopics, "subtopics")), name)
+    if qrels is not None:
+        _check_judged(rankings, judged, called(qrels))
     loaded = topics_of_run(rankings, judged, queries, name)
     if texts is not None:
         loaded = with_texts(loaded, texts)
@@ -178,6 +95,55 @@ def topics_of_run(run: Run, judged: Mapping[str, TopicQrels], queries: Mapping[s
     tell(name, "topics have no candidates, as the run ranks nothing for them, and are left out", unranked)
     topics = (_trec_topic(query_id, run, judged.get(query_id), queries.get(query_id)) for query_id in run.rankings)
     return TopicSet(topics, name=name)
+
+
+def _with_subtopics(
+    queries: Mapping[str, TopicText], named: Mapping[str, Mapping[str, str]], files: str, name: str
+) -> dict[str, TopicText]:
+    """The queries with named subtopics in place of their own; notices count queries that one of the two lacks."""
+    other = [query_id for query_id in named if query_id not in queries]
+    if len(other) == len(named):
+        raise ValueError(
+            f"subtopics: none of {len(named):,} queries of {files} is in the topics (the subtopics have "
+            f"{shown(other[0])}, the topics {shown(next(iter(queries), None))}); ids must be equal as text"
+        )
+    tell(name, "queries of the subtopics are in no topics and are left out", other)
+    tell(name, "queries have no named subtopics", [query_id for query_id in queries if query_id not in named])
+    return {query_id: replace(text, subtopics=dict(named.get(query_id, {}))) for query_id, text in queries.items()}
+
+
+def _check_queries(run: Run, queries: Mapping[str, TopicText], files: str) -> None:
+    """Refuse topics that lack a query of the run, with the matches counted both ways."""
+    lacking = [query_id for query_id in run.rankings if query_id not in queries]
+    if not lacking:
+        return
+    others = [query_id for query_id in queries if query_id not in run.rankings]
+    bare = {query_id.lstrip("0") for query_id in others}
+    zeros = "; ids are text, and '051' is not '51'" if any(one.lstrip("0") in bare for one in lacking) else ""
+    raise ValueError(
+        f"topics: {len(run.rankings) - len(lacking):,} of {len(run.rankings):,} queries of the run are in {files} (not "
+        f"{few([shown(one) for one in lacking])}); of its {len(queries):,} queries {len(others):,} are not in the run "
+        f"({few([shown(one) for one in others]) or 'none'}){zeros}; give the topics of this run, or leave them out"
+    )
+
+
+def _check_judged(run: Run, judged: Mapping[str, TopicQrels], files: str) -> None:
+    """Refuse judgments of another collection, of which none is of a ranked document."""
+    shared = [query_id for query_id in run.rankings if query_id in judged]
+    advice = "give the qrels of the collection that the run is of"
+    if not shared:
+        first, other = (shown(next(iter(ids))) for ids in (judged, run.rankings))
+        raise ValueError(
+            f"qrels: {files}: none of {len(judged):,} judged queries is among the {len(run.rankings):,} of the run "
+            f"(the qrels have {first}, the run {other}); {advice}"
+        )
+    if all(set(judged[query_id].doc_ids).isdisjoint(run.rankings[query_id]) for query_id in shared):
+        first = shared[0]
+        ids = [shown(ids[0]) for ids in (run.rankings[first], judged[first].doc_ids)]
+        raise ValueError(
+            f"qrels: {files}: no document that the run ranks is judged (query {shown(first)}: the run has {ids[0]}, "
+            f"the qrels {ids[1]}); {advice}"
+        )
 
 
 def judgment_rows(qrels: TopicQrels, doc_ids: Sequence[str], subtopic_ids: Sequence[str]) -> GradeArray:
@@ -314,12 +280,14 @@ def _trec_topic(query_id: str, run: Run, qrels: TopicQrels | None, text: TopicTe
     """One topic of `load_trec`."""
     doc_ids = run.rankings[query_id]
     scores: Any = run.scores[query_id]  # a topic makes float32 of them
-    judged = judged_fields(qrels, doc_ids, () if text is None else text.subtopics)
+    named = {} if text is None else text.subtopics
+    judged = judged_fields(qrels, doc_ids, named)
+    subtopic_texts = tuple(named.get(subtopic_id, "") for subtopic_id in judged["subtopic_ids"])
     return Topic(
         query_id=query_id,
         query_text=None if text is None else text.query_text,
         doc_ids=doc_ids,
         retrieval_scores=scores,
-        subtopic_texts=None if text is None else tuple(text.subtopics.get(s, "") for s in judged["subtopic_ids"]),
+        subtopic_texts=subtopic_texts if any(subtopic_texts) else None,
         **judged,
     )

@@ -198,12 +198,27 @@ def read_vector_parts(path: PathLike, *, number_twice: bool = False) -> dict[Par
     Raises:
         FileNotFoundError, ValueError: as `read_vectors`.
     """
+    return {part: read_vectors(path, part=part, number_twice=number_twice) for part in parts_of(path)}
+
+
+def parts_of(path: PathLike) -> list[Part]:
+    """The kinds of vectors that a file holds, documents first.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_vectors`.
+    """
     parts: list[Part] = ["document"]
     if first_bytes(path, _WHAT)[:4] == b"PK\x03\x04":
         others: tuple[Part, ...] = ("query", "subtopic")
         with open_npz(path, _WHAT, _ADVICE) as arrays:
             parts += [part for part in others if f"{part}_ids" in arrays]
-    return {part: read_vectors(path, part=part, number_twice=number_twice) for part in parts}
+    return parts
+
+
+def by_point(table: VectorTable) -> VectorTable:
+    """The vectors of subtopics by "query.subtopic", as topics look them up; files name them "query<TAB>subtopic"."""
+    ids = [name.replace("\t", ".", 1) for name in table.ids]
+    return VectorTable(ids, table.vectors, source=table.source, encoder=table.encoder)
 
 
 def embed_texts(model: PathLike, texts: Sequence[str]) -> FloatArray:

@@ -18,6 +18,7 @@ import numpy as np
 
 from srd_gym.checks import check_number, check_option, refuse_class, unknown
 from srd_gym.dtypes import ScoreArray
+from srd_gym.measures.ad_hoc import AD_HOC, AD_HOC_ALIASES, AdHoc
 from srd_gym.measures.base import (
     Cascade,
     CollectionIndependent,
@@ -299,6 +300,7 @@ _ALIASES = {
     "subtopicrecall": "StRecall",
     "irec": "StRecall",
     "d#ndcg": "Dsharp_nDCG",
+    "apia": "MAP_IA",
 }
 
 
@@ -308,16 +310,18 @@ def _key(name: str) -> str:
 
 
 _FOLDED = {_key(name): name for name in (*MEASURES, *LABEL_FREE)} | _ALIASES
+_RELEVANCE = {_key(name): name for name in AD_HOC} | AD_HOC_ALIASES
 
 
 def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Measure:
     """A measure from its notation, NAME, NAME@k or NAME(parameter=value, ...)@k.
 
     Names ignore case, "-" and "_", and common spellings are understood (strec, S-recall, D#-nDCG). Measures without
-    judgments (`srd_gym.measures.label_free.LABEL_FREE`) have names, too.
+    judgments (`srd_gym.measures.label_free.LABEL_FREE`) have names, too. nDCG, AP, P, R, RR, Judged and others of
+    relevance are those of ir_measures, which computes them (`srd_gym.measures.ad_hoc`).
 
     Args:
-        what: the notation, or a measure, which is returned as it is (but for the argument below).
+        what: the notation; a measure, which is returned as it is (but for the argument below); or one of ir_measures.
         normalizer: "pool" or "candidates", if given in place of the measure's own.
 
     Raises:
@@ -331,6 +335,8 @@ def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Mea
         True
     """
     refuse_class("measure", what)
+    if _of_ir_measures(what):
+        what = str(what)
     if isinstance(what, str):
         chosen = _parsed(what)
     elif isinstance(what, Measure):
@@ -369,18 +375,26 @@ def add_measure(name: str, kind: type[Measure]) -> None:
     MEASURES[spelling], _FOLDED[_key(name)] = kind, spelling
 
 
+def _of_ir_measures(what: object) -> bool:
+    """Whether an object is a measure of ir_measures, which writes it as notation."""
+    return type(what).__module__.partition(".")[0] == "ir_measures"
+
+
 def _parsed(text: str) -> Measure:
     """The measure that a text stands for."""
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise ValueError(f"cannot read measure {shown(text)}; expected NAME@k or NAME(parameter=value, ...)@k, k whole")
     key = _key(match["name"])
+    if key in _RELEVANCE and key not in _FOLDED:
+        cutoff = None if match["cutoff"] is None else int(match["cutoff"])
+        return AdHoc(title=_RELEVANCE[key], given=(match["parameters"] or "").strip(), cutoff=cutoff)
     if key not in _FOLDED:
         own = (
             "One of your own is known where its recipe, or --measures, comes with --trust; in Python, pass the object."
         )
         hint = own if ":" in match["name"] else "Write it as NAME@k, e.g. alpha_nDCG@10."
-        raise unknown("measure", match["name"], (*MEASURES, *LABEL_FREE), hint)
+        raise unknown("measure", match["name"], (*MEASURES, *LABEL_FREE, *AD_HOC), hint)
     name = _FOLDED[key]
     kind = MEASURES.get(name) or LABEL_FREE[name]
     given = _parameters(text, kind, match["parameters"] or "")

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.dtypes import IntArray
 from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
-from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, tell_irrelevant
+from srd_gym.measures.ad_hoc import AdHoc, ad_hoc_scores, grades_of
+from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, judged, tell_irrelevant
 from srd_gym.measures.catalogue import measure
 from srd_gym.measures.label_free import LabelFree, Sources, label_free_values
 from srd_gym.measures.risk import VRisk
@@ -130,7 +131,13 @@ def _by_candidates(
         if topic.judgments is not None and topic.query_id in rankings
     }
     unjudged = tuple(query_id for query_id in rankings if query_id not in rows)
-    return _scored(wanted, rows, _references(judged, wanted, chosen), chosen, unjudged)
+    additive, relevance = _by_kind(wanted)
+    scored = _scored(additive, rows, _references(judged, additive, chosen), chosen, unjudged)
+    if not relevance:
+        return scored
+    views = {topic.query_id: _grades_of_topic(topic, chosen) for topic in judged}
+    ids = {topic.query_id: _ids(rankings[topic.query_id], topic) for topic in judged if topic.query_id in rankings}
+    return _with_relevance(scored, wanted, ad_hoc_scores(relevance, views, ids))
 
 
 def evaluate_run(
@@ -176,8 +183,9 @@ def evaluate_run(
     return _with_label_free(scored, qrels, rows, wanted, sources, tuple(run.rankings.keys() - ranked.keys()))
 
 
-def _by_labels(qrels: QrelsSource | TopicSet, run: Run, wanted: Mapping[str, Measure]) -> Evaluation:
+def _by_labels(qrels: QrelsSource | TopicSet, run: Run, asked: Mapping[str, Measure]) -> Evaluation:
     """`evaluate_run` by judgments."""
+    wanted, relevance = _by_kind(asked)
     if not isinstance(qrels, TopicSet):
         qrels = as_qrels(qrels)
     read = _by_topics(qrels, wanted) if isinstance(qrels, TopicSet) else _by_qrels(qrels, wanted)
@@ -191,7 +199,7 @@ def _by_labels(qrels: QrelsSource | TopicSet, run: Run, wanted: Mapping[str, Mea
             f"...); check that run and {what} belong together"
         )
     rows: dict[str, _Ranked] = {}
-    cutoffs = [each.cutoff for each in wanted.values()]
+    cutoffs = [each.cutoff for each in asked.values()]
     longest = None if None in cutoffs else max(filter(None, cutoffs))  # ranks that some measure looks at; None: all
     for query_id, (doc_ids, judgments) in judged.items():
         if query_id in run.rankings:
@@ -200,7 +208,7 @@ def _by_labels(qrels: QrelsSource | TopicSet, run: Run, wanted: Mapping[str, Mea
             rows[query_id] = judgments, np.array(ranking, dtype=np.int64)
     grades = ((query_id, judgments) for query_id, (_, judgments) in judged.items())
     what = f"topic set {shown(qrels.name)}" if isinstance(qrels, TopicSet) else "qrels"
-    tell_irrelevant(what, grades, [each.rel for each in wanted.values()], "judgment of")
+    tell_irrelevant(what, grades, [each.rel for each in asked.values()], "judgment of")
     if not any((ranking >= 0).any() for _, ranking in rows.values()):
         first = next(iter(rows))
         warnings.warn(
@@ -208,7 +216,14 @@ def _by_labels(qrels: QrelsSource | TopicSet, run: Run, wanted: Mapping[str, Mea
             f"{what} {few(judged[first][0][:1])}): are columns swapped, or is the run of another collection?",
             stacklevel=3,
         )
-    return _scored(wanted, rows, references, normalizer, unjudged)
+    scored = _scored(wanted, rows, references, normalizer, unjudged)
+    if not relevance:
+        return scored
+    if isinstance(qrels, TopicSet):
+        views = {topic.query_id: _grades_of_topic(topic, normalizer) for topic in qrels if topic.labelled}
+    else:
+        views = {query_id: grades_of(*pair) for query_id, pair in judged.items()}
+    return _with_relevance(scored, asked, ad_hoc_scores(relevance, views, run.rankings))
 
 
 def risk_against(
@@ -294,13 +309,13 @@ def _references(
     judged: Sequence[Topic], wanted: Mapping[str, Measure], normalizer: Normalizer
 ) -> dict[Normalizer, dict[str, Reference]]:
     """The references of judged topics, for each normalizer that a measure asks for."""
-    asked = {each.normalizer or normalizer for each in wanted.values()}
+    asked = {each.normalizer or normalizer for each in wanted.values()} or {normalizer}
     return {each: {topic.query_id: Reference.of(topic, each) for topic in judged} for each in asked}
 
 
 def _wanted(measures: Iterable[str | Measure]) -> dict[str, Measure]:
     """The measures by the name they were asked for."""
-    if isinstance(measures, str | Measure):
+    if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
         measures = [measures]
     wanted = {str(each).strip(): measure(each) for each in measures}
     if not wanted:
@@ -369,6 +384,34 @@ def _places(topic: Topic, doc_ids: Sequence[str]) -> IntArray:
             "it has no vector; give topics that hold all documents of the run"
         )
     return np.array([place[doc_id] for doc_id in doc_ids], dtype=np.int64)
+
+
+def _by_kind(wanted: Mapping[str, Measure]) -> tuple[dict[str, Measure], dict[str, AdHoc]]:
+    """The measures that are computed here, and those of relevance, which ir_measures computes."""
+    relevance = {name: each for name, each in wanted.items() if isinstance(each, AdHoc)}
+    return {name: each for name, each in wanted.items() if name not in relevance}, relevance
+
+
+def _grades_of_topic(topic: Topic, normalizer: Normalizer) -> dict[str, int]:
+    """The ad-hoc view of a judged topic: of its pool, or of its candidates."""
+    if normalizer == "pool" and topic.pool is not None and topic.pool_ids is not None:
+        return grades_of(topic.pool_ids, topic.pool)
+    return grades_of(topic.doc_ids, judged(topic))
+
+
+def _ids(ranking: ArrayLike, topic: Topic) -> list[str]:
+    """Document ids of a ranking of candidates; a rank left empty holds an id that nobody has judged."""
+    places = np.asarray(ranking).tolist()
+    return [f" empty rank {rank}" if place == -1 else topic.doc_ids[place] for rank, place in enumerate(places)]
+
+
+def _with_relevance(
+    scored: Evaluation, wanted: Mapping[str, Measure], relevance: Mapping[str, Mapping[str, float]]
+) -> Evaluation:
+    """The scores with those of relevance among them, in the order in which they were asked for."""
+    rows = {query_id: {**own, **relevance[query_id]} for query_id, own in scored.per_topic.items()}
+    per_topic = {query_id: {name: row[name] for name in wanted} for query_id, row in rows.items()}
+    return replace(scored, per_topic=per_topic, names=tuple(wanted))
 
 
 def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:

@@ -116,7 +116,7 @@ def _grid(axes: Any, scene: Scene, first: int, rows: int) -> None:
     for row, column in np.argwhere(counts):
         ink = "#ffffff" if counts[row, column] == 1 else "#0b2545"
         _text(axes, column + 0.5, row + 0.5, str(counts[row, column]), color=ink, ha="center", fontsize=size)
-    for column, name in enumerate((topic.subtopic_texts or topic.subtopic_ids)[:columns]):
+    for column, name in enumerate(topic.subtopic_names[:columns]):
         axes.text(column + 0.6, -0.1, _line(name, 15), rotation=50, fontsize=size, color=_GREY, parse_math=False)
     axes.set_xlabel(f"{columns} of {topic.n_subtopics} subtopics shown; 1: new, 2 and more: covered before", loc="left")
 

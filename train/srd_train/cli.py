@@ -79,6 +79,7 @@ TREE = Group(
         "compare": _leaf("compare", "Compare TREC runs, with intervals and tests.", "Compare"),
         "audit": _leaf("audit", "Audit result lists: crowding, what diversifying changes, advice.", "AuditLists"),
         "ope": _leaf("ope", "Estimate rankers' clicks from the log of another one.", "Ope"),
+        "experiment": _leaf("experiment", "Compare rankers on a run of yours, from plain files.", "Experiment"),
         "benchmark": _leaf("benchmark", "Train and compare rankers by a configuration file."),
         "report": _leaf("report", "Write a benchmark's results as an HTML page and tables.", "Report"),
         "doctor": _leaf("doctor", "Say what is installed, whether it works, and what to install.", "Doctor"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from srd_agents.heuristic.explicit import subtopics_of
+from srd_agents.heuristic.explicit import named_only, subtopics_of
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import relevance_of
 from srd_agents.heuristic.stepwise import OneByOne, falling_order
@@ -50,7 +50,11 @@ class QueryExpansion(OneByOne):
         check_integer("k", k, 1)
         who, query = f"ranker {self.name!r}", topic.query_vector
         # Scores of subtopics say nothing of a wider query.
-        names = rows_of(subtopics_of(replace(topic, subtopic_scores=None), self.name)).unit(slice(None)).mean(axis=0)
+        names = (
+            rows_of(subtopics_of(named_only(replace(topic, subtopic_scores=None)), self.name))
+            .unit(slice(None))
+            .mean(axis=0)
+        )
         if query is not None:
             query = rows_of(query[None]).unit(0) + self.config.weight * names
         near = relevance_of(replace(topic, query_vector=query, retrieval_scores=None), "cosine", who)

@@ -75,6 +75,7 @@ class Explicit(Greedy):
 
     def _told(self, topic: Topic, rows: Rows | None) -> Told:
         """The estimates for a topic; without document vectors from its scores of subtopics alone."""
+        topic = named_only(topic)
         config, units = self.config, rows_of(subtopics_of(topic, self.name)).unit(slice(None))
         if config.coverage != "named":
             weights = np.ones(len(units)) if topic.subtopic_weights is None else topic.subtopic_weights
@@ -99,7 +100,7 @@ class Explicit(Greedy):
         return Told(coverage, estimated.weights, estimated.order, novelty)
 
     def _shape(self, topic: Topic) -> tuple[int, ...]:
-        return len(subtopics_of(topic, self.name)), topic.n_candidates
+        return len(subtopics_of(named_only(topic), self.name)), topic.n_candidates
 
     def _choice(self, topics: Sequence[Topic], most: int) -> _Choice:
         return _Choice(self, topics)
@@ -130,6 +131,30 @@ def subtopics_of(topic: Topic, ranker: str) -> FloatArray:
         "documents: give `diversify` subtopics= (vectors, or texts with embed=) or subtopic_scores=, and a topic "
         "subtopic_ids with vectors (`srd data build --vectors lsa` makes them of texts) or with scores; or take "
         "mmr, msd or dpp, which need none"
+    )
+
+
+def named_only(topic: Topic) -> Topic:
+    """The topic without the subtopics that only the judges know: those with an empty text, zeros as vector, no score.
+
+    A topic without any other is returned as it is.
+    """
+    texts, vectors = topic.subtopic_texts, topic.subtopic_vectors
+    if texts is None or vectors is None or topic.subtopic_scores is not None or all(texts):
+        return topic
+    named = [row for row, text in enumerate(texts) if text or vectors[row].any()]
+    if len(named) in (0, len(texts)):
+        return topic
+    weights = topic.subtopic_weights
+    return replace(
+        topic,
+        subtopic_ids=tuple(topic.subtopic_ids[row] for row in named),
+        subtopic_texts=tuple(texts[row] for row in named),
+        subtopic_vectors=vectors[named],
+        subtopic_weights=None if weights is None else weights[named],
+        judgments=None,
+        pool=None,
+        pool_ids=None,
     )
 
 

@@ -169,3 +169,22 @@ def test_rated_documents_need_no_vectors(name: str) -> None:
     np.testing.assert_array_equal(make_ranker(name).rank(bare, 4), make_ranker(name).rank(rated(scores), 4))
     unrated = rated(scores, subtopic_scores=None)
     refused(lambda: make_ranker(name).rank(unrated, 2), r"no subtopic vectors.* or subtopic_scores=, ")
+
+
+@pytest.mark.parametrize("name", [*EXPLICIT, "safe", "query-expansion"])
+def test_subtopics_that_only_the_judges_know_change_nothing(name: str) -> None:
+    named = [replace(drawn(9, 3, seed), subtopic_texts=("a", "b", "c")) for seed in range(4)]
+    weights = [np.append(topic.subtopic_weights, [1.0, 2.0]) for topic in named]
+    more = [
+        replace(
+            topic,
+            subtopic_ids=(*topic.subtopic_ids, "x", "y"),
+            subtopic_texts=(*topic.subtopic_texts, "", ""),
+            subtopic_vectors=np.vstack([topic.subtopic_vectors, np.zeros((2, 5))]),
+            subtopic_weights=own,
+        )
+        for topic, own in zip(named, weights, strict=True)
+    ]
+    ranker = make_ranker(name)
+    np.testing.assert_array_equal(ranker.rank_batch(more, 9), ranker.rank_batch(named, 9))
+    np.testing.assert_array_equal(ranker.rank(more[0], 5), ranker.rank(named[0], 5))

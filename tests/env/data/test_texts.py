@@ -148,6 +148,23 @@ def test_a_function_embeds_the_candidates_alone_where_the_first_stage_needs_no_v
     assert seen == ["tea with milk", "milk"]
 
 
+def test_a_run_gives_the_candidates(tmp_path: Path) -> None:
+    folder = collection(tmp_path / "mine")
+    run = {"q1": {"os": 2.0, "gone": 1.5, "cat": 1.0, "tea": 0.5}, "q9": {"cat": 1.0}}
+    with pytest.warns(DataNotice, match="1 queries of the run are unknown and are left out: 'q9'"):
+        topics = load_texts(folder, run=run, depth=2, vectors=vectors(folder))
+    assert (topics.query_ids, topics[0].doc_ids, topics[0].retrieval_scores.tolist()) == (
+        ("q1",),
+        ("os", "cat"),
+        [2, 1],
+    )
+    assert topics[0].query_vector is not None
+    with pytest.warns(DataNotice, match="1 of 4 documents of the run are not in the corpus and are left out: 'gone'"):
+        load_texts(folder, run=run)
+    refused(lambda: load_texts(folder, run={"q9": ["cat"]}), "none of 1 queries of the run is among the 2 of .*'q9'")
+    refused(lambda: load_texts(folder, run={"q1": ["x"]}), "none of 1 documents of the run is in the corpus .*'x'")
+
+
 def test_what_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, unjudged = collection(tmp_path / "mine"), collection(tmp_path / "unjudged", qrels=[])
     foreign = collection(tmp_path / "foreign", qrels=["q1 s elsewhere 1"])

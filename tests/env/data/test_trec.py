@@ -219,15 +219,76 @@ def test_run_qrels_and_texts_meet_in_a_topic(files: dict[str, Path]) -> None:
 
 
 def test_a_topic_without_judgments_is_unlabelled(files: dict[str, Path]) -> None:
-    put(files["qrels"], "9 1 a 1\n")
+    put(files["run"], "1 Q0 a 1 3 x\n2 Q0 a 1 3 x\n")
+    put(files["qrels"], "9 1 a 1\n2 1 a 1\n")
+    put(files["topics"], "1\tjaguar\n2\tpuma\n")
     said = "1 topics have no candidates, as the run ranks nothing for them, and are left out: '9'"
     with pytest.warns(DataNotice, match=said):
         topics = load_trec(**files)
     assert topics[0].judgments is topics[0].pool is None
-    assert not topics.has_pool
+    assert (topics[0].labelled, topics[1].labelled) == (False, True)
     assert load_trec(run=files["run"])[0].n_subtopics == 0
-    put(files["run"], "7 Q0 a 1 3 x\n")
-    refused(lambda: load_trec(**files), "query '7' of the run is in none of the topics files")
+
+
+def test_topics_of_another_run_are_counted_both_ways(files: dict[str, Path]) -> None:
+    put(files["run"], "1 Q0 b 1 3 x\n07 Q0 a 1 3 x\n")
+    put(files["topics"], "1\tjaguar\n7\tpuma\n8\tlynx\n")
+    message = (
+        r"topics: 1 of 2 queries of the run are in .* \(not '07'\); of its 3 queries 2 are not in the run "
+        r"\('7', '8'\); ids are text, and '051' is not '51'"
+    )
+    refused(lambda: load_trec(**files), message)
+    put(files["topics"], "8\tlynx\n1\tjaguar\n07\tpuma\n")
+    with pytest.warns(DataNotice, match="1 topics have no candidates.*: '8'"):
+        topics = load_trec(**files)
+    assert {t.query_id: t.query_text for t in topics} == {"1": "jaguar", "07": "puma"}, "in any order"
+    assert topics[0].subtopic_texts is None, "queries alone name none"
+
+
+def test_qrels_of_another_collection_are_refused(files: dict[str, Path]) -> None:
+    put(files["qrels"], "9 1 a 1\n")
+    refused(
+        lambda: load_trec(**files),
+        r"qrels: .*qrels: none of 1 judged queries is among the 1 of the run .*'9', the run '1'",
+    )
+    put(files["qrels"], "1 1 z 1\n1 2 z 0\n")
+    refused(
+        lambda: load_trec(**files),
+        r"qrels: .*qrels: no document that the run ranks is judged \(query '1': the run has 'a'",
+    )
+
+
+def test_named_subtopics_come_beside_the_queries(files: dict[str, Path], tmp_path: Path) -> None:
+    named = put(tmp_path / "named.jsonl", '{"query_id": 1, "subtopics": ["the animal", "the car"]}\n')
+    topic = load_trec(**files, subtopics=named)[0]
+    assert topic.subtopic_names == ("the animal", "the car", "1", "2", "3")
+    assert topic.subtopic_ids == ("named-1", "named-2", "1", "2", "3"), "named ones take the place of the topics' own"
+    assert topic.subtopic_texts == ("the animal", "the car", "", "", "")
+    np.testing.assert_array_equal(topic.judgments, [[0, 0, 0, -2, 0], [0, 0, 2, 0, 0], [0, 0, 0, 0, 1]])
+    put(named, "1\t3\tthe car\n2\t1\tother\n")
+    with pytest.warns(DataNotice, match="1 queries of the subtopics are in no topics and are left out: '2'"):
+        assert load_trec(**files, subtopics=named)[0].subtopic_texts == ("the car", "", "")
+    put(named, "2\t1\tother\n")
+    refused(
+        lambda: load_trec(**files, subtopics=named),
+        "subtopics: none of 1 queries of .* is in the topics .*'2'",
+    )
+    refused(lambda: load_trec(run=files["run"], subtopics=named), "subtopics belong to queries: give topics")
+
+
+def test_vectors_of_subtopics_come_with_those_of_documents(files: dict[str, Path], tmp_path: Path) -> None:
+    named = put(tmp_path / "named.tsv", "1\t3\tthe car\n")
+    arrays = {f"{part}_ids": ids for part, ids in (("document", list("abc")), ("query", ["1"]), ("subtopic", ["1\t3"]))}
+    np.savez(
+        tmp_path / "v.npz",
+        **arrays,
+        document_vectors=np.eye(3),
+        query_vectors=[[1, 1, 0]],
+        subtopic_vectors=[[0, 1, 1]],
+    )
+    topic = load_trec(**files, subtopics=named, vectors=tmp_path / "v.npz")[0]
+    assert topic.query_vector.tolist() == [1, 1, 0]
+    np.testing.assert_array_equal(topic.subtopic_vectors, [[0, 1, 1], [0, 0, 0], [0, 0, 0]])
 
 
 def test_texts_come_from_a_corpus(files: dict[str, Path], tmp_path: Path) -> None:

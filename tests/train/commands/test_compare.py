@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from made_results import made_runs
 from pdflatex import compiled
 from run_srd import Feed, Srd
@@ -26,7 +28,8 @@ from srd_gym.measures import Evaluation, evaluate_run
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_qrels, read_run, write_run
 from srd_train.report.comparison import compare
-from srd_train.report.markup import topics_csv
+from srd_train.report.differences import Difference, letters
+from srd_train.report.markup import SIGNS, topics_csv
 from srd_train.report.significance import holm, wins_ties_losses
 from srd_train.report.tables import ResultTable
 
@@ -121,6 +124,10 @@ def test_a_topic_file_gives_texts(srd: Srd, made: dict[str, Path], tmp_path: Pat
     xml.write_text(f"<webtrack>{''.join(topic.format(i, i) for i in range(1, 30))}</webtrack>")
     srd.works(*words(made), "--topics", xml, "--out", tmp_path / "a.html")
     assert "words of 29" in (tmp_path / "a.html").read_text()
+    tsv = tmp_path / "topics.tsv"
+    tsv.write_text("".join(f"{i}\tother words of {i}\n" for i in range(1, 30)))
+    srd.works(*words(made), "--topics", tsv, "--out", tmp_path / "a.html")
+    assert "other words of 29" in (tmp_path / "a.html").read_text()
     loaded = load_trec(run=made["first"], qrels=made["qrels"])
     parquet = tmp_path / "topics.parquet"
     texts = ((topic, tuple(f"text of {doc_id}" for doc_id in topic.doc_ids)) for topic in loaded)
@@ -426,3 +433,33 @@ def test_runs_are_compared_by_crowding_without_labels(srd: Srd, tmp_path: Path) 
     assert "2 runs: 6 topics  " in shown
     assert "Lower is better: ILS@3." in shown
     assert "no topic of 'bare' is judged" in srd.fails(*found, "StRecall@3", "ILS@3")
+
+
+def difference(one: str, other: str, verdict: str) -> Difference:
+    p, mean = (1.0, 0.0) if verdict == "level" else (0.0, 1.0 if verdict == "above" else -1.0)
+    values = {"measure": "m", "interval": (0.0, 0.0), "raw_p_value": p, "p_value": p, "family": ""}
+    return Difference(ranker=one, baseline=other, mean=mean, wins_ties_losses=(0, 0, 0), **values)  # type: ignore[arg-type]
+
+
+@settings(max_examples=50)
+@given(count=st.integers(2, 7), data=st.data())
+def test_rankers_share_a_letter_if_and_only_if_they_do_not_differ(count: int, data: st.DataObject) -> None:
+    names = "pqrstuv"[:count]
+    apart = {pair: data.draw(st.sampled_from(["above", "below", "level"])) for pair in itertools.combinations(names, 2)}
+    found = letters(names, [difference(*pair, verdict) for pair, verdict in apart.items()])
+    for (one, other), verdict in apart.items():
+        assert bool(set(found[one]) & set(found[other])) == (verdict == "level")
+    assert found["p"].startswith("a"), "the first has the first letter"
+
+
+def test_the_page_shows_all_pairs(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
+    page = tmp_path / "pairs.html"
+    told = srd.works(*words(made), "--pairs", "--out", page, "--json").json
+    text = page.read_text()
+    for each in told["differences"]:
+        assert f"<bdi>{each['ranker']} less {each['baseline']}</bdi>" in text
+        sign = SIGNS[each["verdict"]]
+        assert f">{each['mean']:+.4f} {sign}</td>" in text or each["measure"] != MEASURES[0]
+    assert "share a letter" in text
+    srd.works(*words(made), "--out", page)
+    assert "share a letter" not in page.read_text()

@@ -223,3 +223,13 @@ def test_years_choose_topics(data_dir: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len(two) > len(one) + 40
     with pytest.raises(FileNotFoundError, match=r"2008.indri.run"):
         load_entry(TopicsEntry(name="none", source="trec-indri", years=(2008,)))
+
+
+def test_relevance_is_a_column_and_no_choice() -> None:
+    pytest.importorskip("ir_measures")
+    values = SMALL | {"measures": ["alpha_nDCG@10", "nDCG@10"]}
+    check_recipe(recipe_from(values, "t", "t.toml"))
+    with pytest.raises(ValueError, match="select_by 'nDCG@10': options are chosen by a measure such as alpha_nDCG@10"):
+        recipe_from(values | {"select_by": "nDCG@10"}, "t", "t.toml")
+    with pytest.raises(ValueError, match="measure 'P': ir_measures refuses it"):
+        check_recipe(recipe_from(values | {"measures": ["P"]}, "t", "t.toml"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from made_results import HOSTILE, made_runs, record, write_records
 
-from srd_gym.data.trec import TopicText
+from srd_gym.data.queries import TopicText
 from srd_gym.trec_files import read_qrels, read_run
 from srd_train.report.comparison import compare
 from srd_train.report.markup import write_text

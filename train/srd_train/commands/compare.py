@@ -13,7 +13,7 @@ import tyro
 
 from srd_agents.own_code import import_own
 from srd_gym.data import load_topics
-from srd_gym.data.trec import TopicText, read_topics_xml
+from srd_gym.data.queries import TopicText, read_queries
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import Order, Qrels, read_run
 from srd_train.commands.console import Output
@@ -78,8 +78,8 @@ class Compare:
     format: Literal["table", "markdown", "csv", "latex", "trec"] = "table"
     """Format of the output: tables to read, Markdown, CSV, LaTeX (booktabs), or trec: lines "measure topic value"."""
     topics: Annotated[Files, tyro.conf.arg(metavar="FILE|NAME...")] = ()
-    """Texts for the page: topics XML (several files are parts of one), or a topic file: Parquet, "words" or
-    "synthetic:PRESET[:TOPICS[:SEED]]". Without --qrels, its labels score the runs."""
+    """Texts for the page: queries (id<TAB>text, id:text, JSON lines, TREC or Web Track topics), or a topic file:
+    Parquet, "words" or "synthetic:PRESET[:TOPICS[:SEED]]". Without --qrels, its labels score the runs."""
     out: SomeFile = None
     """Also write one HTML page with the tables, all topics and the rankings."""
     markdown: SomeFile = None
@@ -110,7 +110,7 @@ class Compare:
         judged = qrels_of(qrels, self.weights) if qrels else None if self.weights else texts
         if not isinstance(judged, Qrels | TopicSet):
             raise ValueError(
-                "runs are compared by --qrels FILE, which --weights and topics XML need too, or by the labels of a "
+                "runs are compared by --qrels FILE, which --weights and query texts need too, or by the labels of a "
                 "topic file, --topics FILE; expected one of the two"
             )
         if isinstance(judged, TopicSet):
@@ -219,4 +219,4 @@ def _texts(paths: Sequence[str]) -> TopicSet | Mapping[str, TopicText] | None:
     """The topics or texts of the topic files, if any are given."""
     if len(paths) == 1 and (Path(paths[0]).suffix == ".parquet" or re.match("words$|synthetic:", paths[0])):
         return load_topics(paths[0])
-    return read_topics_xml(paths) if paths else None
+    return read_queries(paths) if paths else None

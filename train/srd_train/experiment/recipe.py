@@ -18,6 +18,7 @@ from srd_agents.own_code import import_own
 from srd_agents.training.options import Config, Count, at_least, config_from
 from srd_gym.checks import unknown
 from srd_gym.measures import measure
+from srd_gym.measures.ad_hoc import AdHoc
 from srd_gym.reading import existing_file, read_json_object, reading
 from srd_train.experiment.selection import ResolvedRanker
 from srd_train.experiment.sources import TopicsEntry
@@ -173,6 +174,9 @@ class Recipe(Config):
             self._check_seeds(entry)
         if not self.seeds or not self.measures:
             raise ValueError("expected seeds and measures")
+        chosen = (self.select_by, *(entry.select_by for entry in self.rankers))
+        if relevance := [name for name in chosen if name and isinstance(measure(name), AdHoc)]:
+            raise ValueError(f"select_by {relevance[0]!r}: options are chosen by a measure such as alpha_nDCG@10")
         for name in (*self.measures, self.select_by, *(entry.select_by for entry in self.rankers if entry.select_by)):
             measure(name)
 
@@ -198,15 +202,19 @@ def _names_a_folder(name: str) -> bool:
 
 
 def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:
-    """Refuse what may run other people's code.
+    """Refuse what may run other people's code, and measures that cannot be computed here.
 
     Args:
         recipe: the product.
         trust: let rankers do so; the recipe itself cannot say so.
 
     Raises:
-        ValueError: a ranker that is not trusted.
+        ImportError: a measure's library is not installed.
+        ValueError: a ranker that is not trusted, or parameters that a measure does not have.
     """
+    for name in recipe.measures:
+        if isinstance(chosen := measure(name), AdHoc):
+            chosen.parsed()
     for row in recipe.rankers:
         if row.resolved.spec.foreign_code and not trust:
             raise ValueError(

@@ -10,7 +10,8 @@ from typing import Any
 
 from srd_agents.training.machine import versions
 from srd_gym.checks import unknown
-from srd_gym.data.trec import TopicText, judged_fields, topic_qrels
+from srd_gym.data.queries import TopicText
+from srd_gym.data.trec import judged_fields, topic_qrels
 from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
 from srd_gym.measures.catalogue import only_label_free
 from srd_gym.measures.label_free import Sources
@@ -78,7 +79,7 @@ def compare(
         adjust: "all" (Holm over every measure and every pair that is compared), "measure" (Holm, measure by measure),
             "none", or "tukey" (Tukey's HSD of all pairs).
         topics: where the page takes texts from, by query, subtopic and document id: a topic set, or what
-            `srd_gym.data.read_topics_xml` read.
+            `srd_gym.data.read_queries` read.
         present_only: count only the topics that every run ranks.
         sources: document id -> its source, for `sources` and `top_source`.
 

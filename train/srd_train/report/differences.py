@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from string import ascii_lowercase
 from typing import Literal
 
 import numpy as np
@@ -127,6 +128,32 @@ def differences(
             chosen, scores, raw, p_values, strict=True
         )
     )
+
+
+def letters(rankers: Sequence[str], compared: Iterable[Difference]) -> dict[str, str]:
+    """Letters of rankers, the fewest that insert-and-absorb finds: those that share one do not differ significantly.
+
+    Piepho, "An algorithm for a letter-based representation of all-pairwise comparisons", J. Comput. Graph. Stat. 2004.
+
+    Args:
+        rankers: by name, in the order in which letters are given.
+        compared: all pairs, by one measure.
+
+    Returns:
+        Ranker -> its letters; a number in brackets stands for a letter beyond z.
+    """
+    groups = [frozenset(rankers)]
+    for each in compared:
+        if each.verdict in ("above", "below"):
+            pair = {each.ranker, each.baseline}
+            halves = [group - {one} if pair <= group else group for group in groups for one in pair]
+            distinct = dict.fromkeys(halves)
+            groups = [group for group in distinct if not any(group < other for other in distinct)]
+    groups.sort(key=lambda group: [rankers.index(name) for name in rankers if name in group])
+    named = [ascii_lowercase[i] if i < len(ascii_lowercase) else f"({i + 1})" for i in range(len(groups))]
+    return {
+        name: "".join(letter for letter, group in zip(named, groups, strict=True) if name in group) for name in rankers
+    }
 
 
 def _tukey(scores: Sequence[Scores]) -> list[float]:

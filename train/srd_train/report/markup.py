@@ -240,6 +240,16 @@ def difference_cells(compared: Sequence[Difference]) -> tuple[list[str], list[li
     return heads, rows
 
 
+def pair_cells(rankers: Sequence[str], compared: Sequence[Difference]) -> dict[str, list[str]]:
+    """Differences of all pairs by one measure as a matrix: a row for each ranker, its mean less that of each column."""
+    cells = {(one, other): "" for one in rankers for other in rankers}
+    opposite = {"above": "below", "below": "above", "level": "level"}
+    for each in compared:
+        cells[each.ranker, each.baseline] = f"{signed(each.mean)} {SIGNS[each.verdict]}"
+        cells[each.baseline, each.ranker] = f"{signed(-each.mean)} {SIGNS[opposite[each.verdict]]}"
+    return {one: [cells[one, other] for other in rankers] for one in rankers}
+
+
 def differences_markdown(compared: Sequence[Difference]) -> str:
     """The differences as a Markdown table."""
     heads, rows = difference_cells(compared)

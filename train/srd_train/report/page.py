@@ -23,9 +23,18 @@ from srd_gym.installing import how_to_install
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import RECIPE_FILE, Recipe, saved_recipe
 from srd_train.report.curves import panels
-from srd_train.report.differences import Adjust, Difference, Test, differences
+from srd_train.report.differences import Adjust, Difference, Test, differences, letters
 from srd_train.report.latex import as_latex
-from srd_train.report.markup import as_csv, as_markdown, columns, legend_of, notes, write_text
+from srd_train.report.markup import (
+    as_csv,
+    as_markdown,
+    columns,
+    difference_cells,
+    legend_of,
+    notes,
+    pair_cells,
+    write_text,
+)
 from srd_train.report.rankings import rankings_of
 from srd_train.report.results import read_results, topics_of
 from srd_train.report.significance import Scores, by_topic
@@ -114,7 +123,7 @@ class Report:
             data=embedded({"styles": styles, "sets": sets}),
             lists=lists,
             styles=styles,
-            tables=[_shown(table) for table in self.tables],
+            tables=[_shown(table) | {"pairs": self._pairs(index)} for index, table in enumerate(self.tables)],
             legend=self.legend,
             problems=problems,
             records=records,
@@ -124,6 +133,23 @@ class Report:
             version=versions().get("srd-gym", ""),
             learned=any(each["curves"] for each in sets),
         )
+
+    def _pairs(self, index: int) -> dict[str, Any] | None:
+        """All pairs of a table for the template, where they are compared: a matrix by the first measure, and a list."""
+        compared, first = self.differences[index], self.tables[index].measures[0]
+        if not self.pairs or not compared:
+            return None
+        own = [each for each in compared if each.measure == first]
+        names = [name for each in own for name in (each.ranker, each.baseline)]
+        rankers = [row.ranker for row in self.tables[index].rows if row.ranker in names]
+        heads, rows = difference_cells(compared)
+        return {
+            "measure": first,
+            "matrix": pair_cells(rankers, own),
+            "letters": letters(rankers, own),
+            "heads": heads,
+            "rows": rows,
+        }
 
     def markdown(self) -> str:
         """The tables as Markdown."""

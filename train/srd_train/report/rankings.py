@@ -115,7 +115,7 @@ def _document(doc_id: str, topic: Topic | None, place: Mapping[str, int]) -> lis
 
 def _subtopics(topic: Topic, judgments: GradeArray) -> list[list[Any]]:
     """Name and number of covering candidates of each subtopic."""
-    names = topic.subtopic_texts or topic.subtopic_ids
+    names = topic.subtopic_names
     counts = (judgments >= 1).sum(axis=0).tolist()
     return [[_short(name), count] for name, count in zip(names, counts, strict=True)]
 

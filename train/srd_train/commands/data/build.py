@@ -14,7 +14,9 @@ from srd_gym import data
 from srd_gym.data.ambient import Order
 from srd_gym.data.attach import Embedding
 from srd_gym.data.collection import Retrieve
+from srd_gym.data.fusion import Fusion
 from srd_gym.data.synthetic import PRESETS
+from srd_gym.in_memory import RunSource
 from srd_gym.topic import TopicSet
 from srd_train.commands.console import Output
 from srd_train.commands.options import File, Files, SomeFile
@@ -153,17 +155,27 @@ class Ambient(FolderBuild):
         return data.load_ambient(self.folder, vectors=self.vector_file, missing=self.missing, **self.own)
 
 
+def candidates(files: Files, fuse: Fusion | None) -> RunSource | None:
+    """The run of these files: parts of one, or several fused into one; None without files."""
+    return data.fuse_runs([data.read_run(file) for file in files], fuse) if fuse else files or None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Texts(FolderBuild):
-    """Make a topic file from a collection of texts; a first stage finds the candidates in the whole corpus.
+    """Make a topic file from a collection of texts; candidates come from a first stage or a run.
 
     The folder holds corpus.jsonl and queries.jsonl, and optionally subtopics.jsonl and diversity.qrels (plain or .gz).
 
     Examples:
       srd data build texts my-texts --vectors lsa --out mine.parquet
       srd data build texts my-texts --retrieve bm25 --out texts.parquet
+      srd data build texts my-texts --run my.run --out reranked.parquet
     """
 
+    run: Files = ()
+    """A TREC run, in place of the first stage: candidates and their scores. Several files are parts of one run."""
+    fuse: Fusion | None = None
+    """Take the files of --run as several runs, and fuse them: by reciprocal ranks, CombSUM or CombMNZ."""
     retrieve: Retrieve = "cosine"
     """The first stage. cosine: needs --vectors, of documents and queries. bm25: needs the package bm25s. hybrid: both,
     fused by reciprocal ranks. none: the candidates are the judged documents of each query, in a fixed shuffle."""
@@ -173,8 +185,9 @@ class Texts(FolderBuild):
     def load(self, output: Output) -> TopicSet:
         """The folder's topics."""
         with output.progress("retrieve") as advance:
-            vectors = self.any_vectors
-            return data.load_texts(self.folder, vectors=vectors, missing=self.missing, advance=advance, **self.own)
+            own = {name: value for name, value in self.own.items() if name != "fuse"}
+            own |= {"vectors": self.any_vectors, "run": candidates(self.run, self.fuse), "missing": self.missing}
+            return data.load_texts(self.folder, advance=advance, **own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,14 +321,21 @@ class Trec(Build):
     """
 
     run: Files
-    """The retrieval run: candidates and their scores."""
+    """The retrieval run: candidates and their scores. Several files are parts of one run."""
+    fuse: Fusion | None = None
+    """Take the files of --run as several runs, and fuse them: by reciprocal ranks, CombSUM or CombMNZ."""
     qrels: Files = ()
     """Diversity judgments, plain or gzip. Topics without judgments can be ranked, not trained on."""
     topics: Files = ()
-    """Topic descriptions (TREC XML) with query and subtopic texts."""
+    """Queries: lines id<TAB>text or id:text, JSON lines (BEIR, MS MARCO), TREC <top> or Web Track XML."""
+    subtopics: Files = ()
+    """Named subtopics, in place of those of Web Track XML: lines query<TAB>subtopic<TAB>text or query<TAB>text, or JSON
+    lines {"query_id": ..., "subtopics": [...]}."""
     texts: Files = ()
     """The documents' texts: JSON lines in BEIR's format (corpus.jsonl), plain or gzip; --vectors lsa needs them."""
 
     def load(self, output: Output) -> TopicSet:
         """TREC's topics."""
-        return data.load_trec(vectors=self.vector_file, missing=self.missing, **self.own)
+        own = {name: value for name, value in self.own.items() if name != "fuse"}
+        own |= {"vectors": self.vector_file, "run": candidates(self.run, self.fuse), "missing": self.missing}
+        return data.load_trec(**own)

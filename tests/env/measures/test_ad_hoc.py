@@ -1,0 +1,126 @@
+"""Measures of relevance: every value is that of ir_measures, on the ad-hoc view of diversity judgments."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import warnings
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_topics import judged_topic, refused
+
+from srd_gym.data import read_qrels, read_run
+from srd_gym.measures import evaluate, evaluate_run, measure
+from srd_gym.measures.ad_hoc import AdHoc
+from srd_gym.topic import TopicSet
+
+NAMES = (
+    "nDCG@10",
+    "nDCG",
+    "AP",
+    "AP(rel=2)@20",
+    "P@5",
+    "R@100",
+    "RR",
+    "RR@10",
+    "Rprec",
+    "Bpref",
+    "Success@1",
+    "Judged@10",
+)
+QRELS: dict[str, Any] = {"1": {"a": {"x": 2, "y": -2, "z": 0}, "b": {"x": 0, "y": -2, "v": 1}}, "2": {"a": {"x": 1}}}
+
+
+def test_notation_is_that_of_ir_measures() -> None:
+    assert [str(measure(name)) for name in NAMES] == list(NAMES)
+    assert str(measure("ndcg@10")) == "nDCG@10"
+    assert [str(measure(name)) for name in ("MAP", "mrr", "Recall@5")] == ["AP", "RR", "R@5"]
+    assert str(measure("AP_IA")) == "MAP_IA", "its name for what is computed here"
+    assert str(measure("nDCG(dcg='log2',gains={1:5})@3")) == "nDCG(dcg='log2',gains={1:5})@3"
+    refused(lambda: measure("nDCF@10"), "Did you mean nDCG")
+    refused(lambda: measure("P@0"), "cutoff")
+
+
+def test_it_is_no_reward_and_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = judged_topic(4, 0, 3, 2)
+    refused(
+        lambda: measure("nDCG@3").bind([], 3), r"measure 'nDCG@3' is of relevance, .* take another, such as alpha_nD"
+    )
+    monkeypatch.setitem(sys.modules, "ir_measures", None)
+    advice = r"'P@2' is computed by ir_measures, which is not installed: pip install .*\[ir\]"
+    refused(lambda: evaluate([topic], {topic.query_id: [0]}, ["P@2"]), advice, ImportError)
+
+
+def test_what_the_library_refuses_is_said() -> None:
+    pytest.importorskip("ir_measures")
+    for name in ("P", "P(x=1)@3", "nDCG(gains=)@3"):
+        refused(lambda name=name: evaluate_run(QRELS, {"1": ["x"]}, [name]), "ir_measures refuses it")
+    refused(lambda: evaluate_run(QRELS, {"1": ["x"]}, ["RR(judged_only=True)@3"]), "ir_measures cannot compute it")
+
+
+def test_diversity_and_relevance_come_in_the_order_they_were_asked_for() -> None:
+    library = pytest.importorskip("ir_measures")
+    run = {"1": ["w", "x", "y"], "9": ["x"]}
+    asked = ["P@2", "alpha_nDCG@5", "nDCG@5", library.AP, library.alpha_nDCG(alpha=0.25) @ 3, "Judged@3"]
+    found = evaluate_run(QRELS, run, asked)
+    assert list(found.measures) == ["P@2", "alpha_nDCG@5", "nDCG@5", "AP", "alpha_nDCG(alpha=0.25)@3", "Judged@3"]
+    assert [*found.per_topic["1"]] == [*found.measures]
+    assert found.per_topic["1"]["P@2"] == 0.5, "the highest grade of a document counts, and at least 0"
+    assert found.per_topic["1"]["Judged@3"] == 2 / 3
+    assert set(found.per_topic["2"].values()) == {0.0}, "a missing ranking"
+    assert evaluate_run(QRELS, run, library.P @ 2).measures == {"P@2": 0.25}
+    assert found.unjudged == ("9",)
+
+
+def test_topics_score_as_their_files_do() -> None:
+    pytest.importorskip("ir_measures")
+    topics = TopicSet([judged_topic(8, seed, 3, 2, query_id=str(seed)) for seed in range(5)], name="five")
+    rankings = {topic.query_id: np.random.default_rng(i).permutation(8) for i, topic in enumerate(topics)}
+    run = {topic.query_id: [topic.doc_ids[i] for i in rankings[topic.query_id]] for topic in topics}
+    by_index, by_id = evaluate(topics, rankings, NAMES), evaluate_run(topics, run, NAMES)
+    assert by_index.per_topic == by_id.per_topic
+    relevant = [int((topics[0].judgments[i] >= 1).any()) for i in rankings["0"][:5]]
+    assert by_index.per_topic["0"]["P@5"] == sum(relevant) / 5
+    later = evaluate(topics[:1], {"0": [-1, *rankings["0"][:4]]}, ["P@5"])
+    assert later.per_topic["0"]["P@5"] == sum(relevant[:4]) / 5, "an empty rank stays one"
+
+
+@pytest.mark.data
+def test_twenty_runs_score_as_by_ir_measures(data_dir: Path, tmp_path: Path) -> None:
+    """Four runs of Indri and sixteen full of ties: equal to the last bit, ties as trec_eval has them."""
+    library = pytest.importorskip("ir_measures")
+    runs: defaultdict[str, list[str]] = defaultdict(list)
+    for line in gzip.decompress((data_dir / "ndeval-ties" / "runs.txt.gz").read_bytes()).decode().splitlines():
+        if (tag := line.split()[5]).rpartition("-")[2] in ("0", "1", "2", "3"):
+            runs[tag].append(line)
+    for year in ("2009", "2010", "2011", "2012"):
+        text = gzip.decompress((data_dir / "trec-web" / f"{year}.indri.run.gz").read_bytes()).decode()
+        runs[f"indri{year}"] = text.splitlines()
+    assert len(runs) == 20
+    measures = [library.parse_measure(name) for name in NAMES]
+    for tag, lines in runs.items():
+        year = next(year for year in ("2009", "2010", "2011", "2012") if year in tag)
+        file = data_dir / "trec-web" / f"{year}.diversity.qrels.gz"
+        view: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for query_id, _, doc_id, grade in map(str.split, gzip.decompress(file.read_bytes()).decode().splitlines()):
+            view[query_id][doc_id] = max(view[query_id].get(doc_id, 0), int(grade))
+        scored: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        for query_id, _, doc_id, _, score, _ in map(str.split, lines):
+            scored[query_id][doc_id] = float(score)
+        (tmp_path / "run").write_text("\n".join(lines) + "\n")
+        with warnings.catch_warnings(action="ignore"):
+            ours = evaluate_run(read_qrels(file), read_run(tmp_path / "run"), NAMES).per_topic
+        # Two of the library's own (not of trec_eval's code) break ties by rising id, others by falling id, as here.
+        tied = {q for q, own in scored.items() if len(set(own.values())) < len(own)}
+        for query_id, known, value in library.iter_calc(measures, view, scored):
+            if query_id not in tied or str(known) not in ("Judged@10", "RR@10"):
+                assert ours[query_id][str(known)] == value, (tag, query_id, known)
+
+
+def test_a_frozen_measure_is_a_key() -> None:
+    assert measure("P@5") == AdHoc(title="P", cutoff=5)
+    assert len({measure("P@5"), measure("precision@5"), measure("P@6")}) == 2

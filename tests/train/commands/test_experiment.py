@@ -1,0 +1,99 @@
+"""`srd experiment`: plain files of a user become a topic set, a recipe, a table and a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from run_srd import Srd
+
+from srd_gym.data import load_topics, read_topics, write_qrels, write_run
+from srd_gym.topic import TopicSet
+
+pytest.importorskip("jinja2")
+pytest.importorskip("sklearn")
+
+
+def lines(topics: TopicSet) -> Iterator[tuple[str, str]]:
+    for topic in reversed(list(topics)):
+        yield "queries.tsv", f"{topic.query_id}\t{topic.query_text}"
+        for doc_id, text in zip(topic.doc_ids, topic.doc_texts or (), strict=True):
+            yield "corpus.jsonl", json.dumps({"_id": doc_id, "text": text})
+        for name, text in zip(topic.subtopic_ids, topic.subtopic_texts or (), strict=True):
+            yield "subtopics.tsv", f"{topic.query_id}\t{name}\t{text}"
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
+    """The command on files of nine queries, in another order than the run's."""
+    folder, topics = tmp_path_factory.mktemp("mine"), load_topics("words")[:9]
+    write_run(folder / "my.run", {topic.query_id: topic.doc_ids for topic in topics}, "bm25")
+    write_qrels(folder / "my.qrels", topics)
+    for name, line in lines(topics):
+        with (folder / name).open("a", encoding="utf-8") as stream:
+            stream.write(line + "\n")
+    options = {"run": "my.run", "qrels": "my.qrels", "topics": "queries.tsv", "corpus": "corpus.jsonl", "folds": 3}
+    paths = (word for name, value in options.items() for word in (f"--{name}", folder / str(value)))
+    return ["experiment", *(word if word != folder / "3" else 3 for word in paths)]
+
+
+def named(words: list[object]) -> list[object]:
+    """Beside the files: named subtopics."""
+    return ["--subtopics", Path(str(words[2])).with_name("subtopics.tsv")]
+
+
+def test_plain_files_become_a_table_a_page_and_a_recipe(srd: Srd, words: list[object], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [*words, *named(words), "--rankers", "mmr,safe", "--out", out]
+    shown = srd.works(*command)
+    assert "my.run: 9 test topics, folds 1 to 3" in shown.out
+    assert all(f"\n  {row} " in shown.out for row in ("retrieval-order", "mmr", "safe"))
+    files = {"topics.parquet", "recipe.toml", "results", "table.md", "table.tex", "report.html"}
+    assert {file.name for file in out.iterdir()} == files
+    assert read_topics(out / "topics.parquet").query_ids == load_topics("words")[:9].query_ids
+    again = srd.works("benchmark", out / "recipe.toml", "--out", out / "results")
+    assert "9 of 9 runs were finished before" in again.err
+    assert again.out.splitlines()[:8] == shown.out.splitlines()[:8]
+    recipe = (out / "recipe.toml").read_text()
+    assert 'vectors = "lsa"' in recipe
+    (out / "recipe.toml").write_text(recipe.replace("folds = 3", "folds = 4"))
+    assert "recipe.toml is there and differs from what this command writes" in srd.fails(*command)
+
+
+def test_what_is_wrong_is_said_before_anything_runs(srd: Srd, words: list[object], tmp_path: Path) -> None:
+    command = [*words, "--out", tmp_path / "out"]
+    assert "Did you mean xquad" in srd.fails(*command, "--rankers", "xqad")
+    assert "unknown measure" in srd.fails(*command, "--measures", "alpha@10")
+    assert not (tmp_path / "out").exists()
+    none = srd.fails(*command, "--rankers", "mmr,xquad")
+    assert "xquad: expected named subtopics of every query, and 9 of 9 have none" in none
+    vectors = tmp_path / "v.tsv"
+    docs = {doc_id for topic in load_topics("words")[:9] for doc_id in topic.doc_ids}
+    vectors.write_text("".join(f"{doc_id}\t1 2\n" for doc_id in docs))
+    by_file = [*command, *named(words), "--vectors", vectors, "--rankers", "xquad"]
+    assert "xquad: expected embeddings of every named subtopic, and 9 of 9 queries lack some" in srd.fails(*by_file)
+    without = [word for word in command if word != "--corpus" and "corpus.jsonl" not in str(word)]
+    assert "--vectors lsa are of texts: give --topics and --corpus" in srd.fails(*without)
+    assert not (tmp_path / "out" / "results").exists()
+
+
+def test_a_recipe_can_be_written_and_not_run(srd: Srd, words: list[object], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run = Path(str(words[2]))
+    other = run.with_name("other.run")
+    other.write_text("".join(f"{t.query_id} Q0 {t.doc_ids[-1]} 1 1 x\n" for t in load_topics("words")[:9]))
+    first_id = load_topics("words")[0].query_id
+    judged = [line for line in Path(str(words[4])).read_text().splitlines() if not line.startswith(f"{first_id} ")]
+    (tmp_path / "part.qrels").write_text("\n".join(judged) + "\n")
+    fused = [*words[:3], other, "--qrels", tmp_path / "part.qrels", *words[5:], "--fuse", "rrf"]
+    done = srd.works(*fused, "--rankers", "mmr,r-ltr", "--seeds", 2, "--write-only", "--out", out)
+    assert f"notice: 1 queries of the run are not judged and are left out: {first_id}" in done.err
+    recipe = (out / "recipe.toml").read_text()
+    assert 'title = "Rankers on my.run, other.run (rrf)"' in recipe
+    first = read_topics(out / "topics.parquet")[0]
+    assert first.doc_ids[0] == load_topics("words")[1].doc_ids[-1], "both runs have it"
+    assert {file.name for file in out.iterdir()} == {"topics.parquet", "recipe.toml"}
+    assert "one_seed_a_fold" not in recipe
+    assert recipe.count("seeds = [0]\n") == 2, "what does not learn has one seed"

@@ -1,0 +1,201 @@
+"""`srd experiment`: from a run, queries, judgments and texts to the table and page of a benchmark, in one command.
+
+It only writes a topic file and a recipe; `srd data build trec`, `srd benchmark` and `srd report` do the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from srd_gym.checks import check_integer
+from srd_gym.data import read_topics, write_topics
+from srd_gym.data.fusion import Fusion
+from srd_gym.files import written_atomically
+from srd_gym.measures import measure
+from srd_gym.reading import few
+from srd_gym.topic import TopicSet
+from srd_train.commands.benchmark import Benchmark
+from srd_train.commands.console import Output
+from srd_train.commands.data.build import Trec
+from srd_train.commands.options import Files, Folder, SomeFile
+from srd_train.commands.report import Report
+from srd_train.experiment.recipe import RankerEntry
+
+ORDER = "retrieval-order"
+"""The row that all others are tested against: the run itself."""
+MINILM = "model:sentence-transformers/all-MiniLM-L6-v2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    r"""Diversify a run with several rankers and compare them: writes topics, recipe, table and page.
+
+    Rankers are tuned, and trained, on the training and validation queries of each fold; each query is tested once.
+    The recipe is a file to read and to edit; `srd benchmark` runs it again. The same command continues an interrupted
+    experiment.
+
+    Examples:
+      srd experiment --run my.run --topics queries.tsv --qrels my.qrels \
+          --corpus corpus.jsonl --out mine
+      srd experiment --run my.run --topics web.xml --qrels my.qrels \
+          --corpus corpus.jsonl --rankers mmr,xquad,safe,reinforce --out mine
+      srd experiment --run my.run --topics queries.tsv --qrels my.qrels \
+          --vectors docs.npz --subtopics named.jsonl --rankers xquad,pm2 \
+          --out mine
+      srd experiment --run bm25.run dense.run --fuse rrf --topics q.tsv \
+          --qrels my.qrels --corpus corpus.jsonl --out fused
+    """
+
+    run: Files
+    """The retrieval run: candidates and their scores. Several files are parts of one run."""
+    fuse: Fusion | None = None
+    """Take the files of --run as several runs, and fuse them: by reciprocal ranks, CombSUM or CombMNZ."""
+    qrels: Files
+    """Diversity judgments: lines "topic subtopic document judgment"."""
+    out: Folder
+    """Folder to write: topics.parquet, recipe.toml, results, table.md, table.tex and report.html."""
+    topics: Files = ()
+    """Queries, which --vectors of texts need: lines id<TAB>text or id:text, JSON lines (BEIR, MS MARCO), TREC <top> or
+    Web Track XML."""
+    corpus: Files = ()
+    """Texts of the documents: JSON lines in BEIR's format. A document that is in none has an empty text."""
+    subtopics: Files = ()
+    """Named subtopics, for xquad and the like: lines query<TAB>subtopic<TAB>text or query<TAB>text, or JSON lines
+    {"query_id": ..., "subtopics": [...]}; in place of those of Web Track XML."""
+    vectors: Annotated[str, tyro.conf.arg(metavar="lsa|minilm|model:NAME|FILE")] = "lsa"
+    """Embeddings. lsa: fitted on the texts of each fold's training queries. minilm, model:NAME: of a
+    sentence-transformers model. FILE: by document id; an .npz may hold those of queries and subtopics, too."""
+    query_vectors: SomeFile = None
+    """Embeddings by query id or query text, beside --vectors FILE."""
+    missing: Literal["error", "drop"] = "error"
+    """Treatment of documents without an embedding: stop, or drop them, and queries that are left without any."""
+    rankers: Annotated[str, tyro.conf.arg(metavar="NAME[,NAME]...")] = "mmr,safe"
+    """Rankers to compare with the run, by their names in the registry."""
+    measures: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = (
+        *("alpha_nDCG@10", "ERR_IA@10", "StRecall@10"),
+    )
+    """Measures of the table. The first one is tested."""
+    folds: Annotated[int, tyro.conf.arg(metavar="N")] = 5
+    """Number of folds."""
+    seeds: Annotated[int, tyro.conf.arg(metavar="N")] = 1
+    """Seeds of learners. 1: one for each fold, another in each. More: as many in every fold."""
+    jobs: Annotated[int, tyro.conf.arg(metavar="N")] = 1
+    """Number of processes on this machine, with one thread each."""
+    write_only: bool = False
+    """Write the topics and the recipe, and run nothing."""
+
+    def execute(self, output: Output) -> int:
+        """Build, write, run, report.
+
+        Returns:
+            The exit code of the benchmark.
+
+        Raises:
+            FileNotFoundError, ValueError: a file that is missing or of another form, an unknown ranker or measure, a
+                ranker that needs named subtopics where a query has none, or a recipe that was edited.
+        """
+        rows = self._rows()
+        file, recipe, results = (self.out / name for name in ("topics.parquet", "recipe.toml", "results"))
+        content = "\n".join(self._recipe(rows, file))
+        if recipe.is_file() and recipe.read_text(encoding="utf-8") != content:
+            raise ValueError(
+                f"{recipe} is there and differs from what this command writes: run it by srd benchmark {recipe} --out "
+                f"{results}, or give another folder as --out"
+            )
+        self._build(file).execute(output)
+        topics = read_topics(file)
+        if unjudged := [topic.query_id for topic in topics if not topic.labelled]:
+            output.notice(
+                f"notice: {len(unjudged)} queries of the run are not judged and are left out: {few(unjudged)}"
+            )
+            topics = topics.replace(topic for topic in topics if topic.labelled)
+            write_topics(file, topics)
+        _check_subtopics(rows, topics, made=self.vectors == "lsa")
+        with written_atomically(recipe) as temporary:
+            temporary.write_text(content, encoding="utf-8")
+        output.notice(f"{recipe}: run it again by srd benchmark {recipe} --out {results}")
+        if self.write_only:
+            return 0
+        markdown, latex = self.out / "table.md", self.out / "table.tex"
+        run = Benchmark(recipe=str(recipe), out=results, jobs=self.jobs, markdown=markdown, latex=latex)
+        code = run.execute(output)
+        return Report(results=results, out=self.out / "report.html").execute(output) or code
+
+    def _rows(self) -> tuple[RankerEntry, ...]:
+        """The rankers, the run before them; unknown names and measures are refused before files are read."""
+        check_integer("--folds", self.folds, 2)
+        check_integer("--seeds", self.seeds, 1)
+        for name in self.measures:
+            measure(name)
+        names = [name.strip() for name in self.rankers.split(",")]
+        return tuple(RankerEntry(ranker=name) for name in dict.fromkeys([ORDER, *names]))
+
+    def _build(self, file: Path) -> Trec:
+        """The command that makes the topic file."""
+        vectors = {"lsa": None, "minilm": MINILM}.get(self.vectors, self.vectors)
+        if (vectors is None or vectors.startswith("model:")) and not (self.corpus and self.topics):
+            raise ValueError(f"--vectors {self.vectors} are of texts: give --topics and --corpus, or --vectors FILE")
+        names = ("run", "fuse", "topics", "qrels", "subtopics", "query_vectors", "missing")
+        own: Any = {name: getattr(self, name) for name in names}
+        return Trec(**own, texts=self.corpus, vectors=vectors, out=file)
+
+    def _recipe(self, rows: Sequence[RankerEntry], file: Path) -> Iterator[str]:
+        """The lines of the recipe."""
+        names = [row.name for row in rows]
+        runs = few([Path(run).name for run in self.run]) + (f" ({self.fuse})" if self.fuse else "")
+        yield f"# Written by srd experiment; srd benchmark {file.with_name('recipe.toml')} --out FOLDER runs it again."
+        yield f"title = {_toml(f'Rankers on {runs}')}"
+        yield f'about = "The candidates of a run, {self.folds}-fold cross-validation by query."'
+        yield f"reference = {_toml(ORDER)}"
+        yield from ('second_reference = "mmr"',) if "mmr" in names else ()
+        yield f"measures = {_toml(self.measures)}"
+        yield f"select_by = {_toml(self.measures[0])}"
+        yield f"seeds = {_toml(range(self.folds if self.seeds == 1 else self.seeds))}"
+        yield from ("", "[[topics]]", f"name = {_toml(runs)}", f"source = {_toml(file.as_posix())}")
+        if self.vectors == "lsa":
+            yield 'vectors = "lsa"  # fitted on the training queries of each fold'
+        yield f"folds = {self.folds}"
+        if self.seeds == 1:
+            yield "one_seed_a_fold = true  # learners: fold 1 has the first seed, fold 2 the second"
+        for row in rows:
+            yield from ("", "[[rankers]]", f"ranker = {_toml(row.ranker)}")
+            if not row.resolved.spec.learns and self.seeds > 1:
+                yield "seeds = [0]"
+            if grid := row.resolved.grid:
+                yield "# chosen on the validation queries of each fold:"
+                yield f"grid = {{ {', '.join(f'{name} = {_toml(values)}' for name, values in grid.items())} }}"
+        yield ""
+
+
+def _check_subtopics(rows: Sequence[RankerEntry], topics: TopicSet, *, made: bool) -> None:
+    """Refuse rankers with explicit subtopics where a query has none, or none with a vector.
+
+    Args:
+        rows: the rankers.
+        topics: what they are to rank.
+        made: whether vectors are made of the texts later.
+    """
+    wanting = ", ".join(row.name for row in rows if "subtopic vectors" in row.resolved.spec.needs)
+    without = [topic.query_id for topic in topics if not any(topic.subtopic_texts or ())]
+    if wanting and without:
+        raise ValueError(
+            f"{wanting}: expected named subtopics of every query, and {len(without):,} of {len(topics):,} have none "
+            f"({few(without)}); give --subtopics FILE, or Web Track XML as --topics"
+        )
+    lacking = [topic.query_id for topic in topics if topic.subtopic_vectors is None]
+    if wanting and lacking and not made:
+        raise ValueError(
+            f"{wanting}: expected embeddings of every named subtopic, and {len(lacking):,} of {len(topics):,} queries "
+            f"lack some ({few(lacking)}); give --vectors lsa or model:NAME, or an .npz that has them"
+        )
+
+
+def _toml(value: Any) -> str:
+    """A text, number or list as TOML, which writes these as JSON does."""
+    return json.dumps(value if isinstance(value, str) else list(value), ensure_ascii=False)

@@ -128,6 +128,7 @@ class SmallModel(Size):
         )
         output.table("A real language model", heads, rows, words, elsewhere="--markdown")
         if self.markdown is not None:
-            part = f"{words}.\n\n{markdown(heads, rows)}\n\nMade by `make small-model`."
+            said = f"--supervised {self.supervised} --updates {self.updates} --rewards {' '.join(self.rewards)}"
+            part = f"{words}.\n\n{markdown(heads, rows)}\n\nMade by `make small-model` (`{said}`)."
             write_page(self.markdown, "small_model", SMALL, part)
         return 0

@@ -388,6 +388,7 @@ def test_other_forms_hold_the_same_figures(srd: Srd, made: dict[str, Path], tmp_
         names = ("difference", "difference_low", "difference_high", "p", "p_adjusted", "wins", "ties", "losses")
         figures = [each["mean"], *each["interval"], each["raw_p_value"], each["p_value"], *each["wins_ties_losses"]]
         assert [float(row[name]) for name in names] == figures
+        assert row["topics"] == str(told["topics"])
         assert (row["ranker"], row["baseline"], row["measure"]) == (each["ranker"], each["baseline"], each["measure"])
     markdown = srd.works(*words(made), "--pairs", "--format", "markdown").out
     assert sum(f" less {name} |" in line for name in NAMES for line in markdown.splitlines()) == len(shown)

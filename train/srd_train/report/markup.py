@@ -257,13 +257,15 @@ def differences_markdown(compared: Sequence[Difference]) -> str:
 
 
 _CSV = (
-    "topics", "measure", "ranker", "mean", "low", "high", "baseline", "difference", "difference_low",
+    "table", "topics", "measure", "ranker", "mean", "low", "high", "baseline", "difference", "difference_low",
     "difference_high", "p", "p_adjusted", "wins", "ties", "losses",
 )  # fmt: skip
 
 
 def as_csv(tables: Sequence[ResultTable], compared: Sequence[Sequence[Difference]]) -> str:
     """The tables as CSV: a row for each measure, ranker and baseline; all ends are of 95% intervals.
+
+    The column "table" has the name of the topic set, "topics" their number.
 
     Args:
         tables: of `complete_tables`.
@@ -273,7 +275,8 @@ def as_csv(tables: Sequence[ResultTable], compared: Sequence[Sequence[Difference
     for table, own in zip(tables, compared, strict=True):
         for measure in table.measures:
             for row in table.rows:
-                about = [table.topics, measure, row.ranker, row.means[measure], *row.intervals[measure]]
+                names = [table.topics, len(table.topic_ids), measure, row.ranker]
+                about = [*names, row.means[measure], *row.intervals[measure]]
                 several = [each for each in own if (each.measure, each.ranker) == (measure, row.ranker)]
                 rows += [[*about, *_csv_cells(each)] for each in several] or [about + [""] * (len(_CSV) - len(about))]
     return _csv_text(rows)
@@ -286,7 +289,7 @@ def _csv_cells(each: Difference) -> list[object]:
 
 def topics_csv(tables: Sequence[ResultTable]) -> str:
     """The scores topic by topic, means over seeds, as CSV: a row for each measure, ranker and topic."""
-    rows: list[Sequence[object]] = [("topics", "measure", "ranker", "topic", "value")]
+    rows: list[Sequence[object]] = [("table", "measure", "ranker", "topic", "value")]
     for table in tables:
         for measure in table.measures:
             for row in table.rows:

@@ -63,7 +63,7 @@ class PerCost(Stepwise):
         return self._beginning(topic)()
 
     def _beginning(self, topic: Topic) -> Callable[[], PartialRanking]:
-        """What makes empty choices of a topic, whose cosines are computed once."""
+        """A maker of empty choices of a topic, whose cosines are computed once."""
         if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
             return partial(XQuAD(XQuADConfig(lambda_=1.0 - self.diversity)).progress, topic)
         relevance = min_max(relevance_or_none(topic, self.relevance)).astype(np.float64)
@@ -111,7 +111,7 @@ class _PerUnit(PartialRanking):
 
 
 class _Likeness:
-    """What documents are worth: alone, [N], and to those like them, [M, N]; nothing like that at diversity 0."""
+    """Worth of documents: alone, [N], and to those like them, [M, N]; nothing like that at diversity 0."""
 
     def __init__(self, topic: Topic, diversity: float, relevance: ScoreArray) -> None:
         rows = rows_of(topic.require_vectors("per_cost="))

@@ -183,7 +183,7 @@ def test_what_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     refused(lambda: load_texts(folder, retrieve="bm52"), "unknown first stage 'bm52'")  # type: ignore[arg-type]
     refused(lambda: load_texts(folder, retrieve="none", depth=0), "depth")
     monkeypatch.setitem(sys.modules, "bm25s", None)
-    message = r"needs bm25s, .*srd-gym\[text\].*or take cosine"
+    message = r"needs bm25s, .*\[text\].*or take cosine"
     refused(lambda: load_texts(folder, retrieve="bm25"), message, ImportError)
 
 

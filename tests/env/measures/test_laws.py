@@ -163,6 +163,8 @@ class Definitions:
             return others[m.name]()
         if m.name in ("alpha_nDCG", "nERR_IA", "nNRBP"):
             return self.cascade(self.ranking) / self.cascade(self.best_first()[: self.k])
+        if not hasattr(m, "normalization"):
+            raise LookupError(f"no definition of {m.name}: add one to `others`")
         if m.normalization == "chapelle":
             return self.mean(self.err)
         if m.normalization is None or self.k == 1:

@@ -165,7 +165,7 @@ def test_the_command_says_what_is_wrong(srd: Srd, tmp_path: Path) -> None:
 def test_without_jinja2_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = report(write_records(tmp_path, [record("mmr")]))
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r'reports need jinja2: pip install "srd-gym\[report\]"'):
+    with pytest.raises(ImportError, match=r"reports need jinja2: pip install .*\[report\]"):
         made.html()
     assert made.markdown().startswith("**made")
 

@@ -364,7 +364,7 @@ def _fit(
 
 
 class Cut(NamedTuple):
-    """What files say of the folds of a topic set: a node that has none of these files is sent it."""
+    """Content of the files that say how a topic set is cut: a node that has none of these files is sent it."""
 
     folds: Published | None
     """The published folds, where the entry names their file."""
@@ -373,7 +373,7 @@ class Cut(NamedTuple):
 
 
 def cut_of(topics: TopicSet, entry: TopicsEntry) -> Cut:
-    """What the files that an entry names say of its folds.
+    """The content of the files that an entry names, as far as it cuts the topics.
 
     Raises:
         ValueError, FileNotFoundError: one cannot be read, or is missing.

@@ -31,7 +31,7 @@ class Published:
     """Published folds, read from their file."""
 
     name: str
-    """Of the file."""
+    """File name."""
     test_sets: tuple[tuple[str, ...], ...]
     """Query ids of each fold's test topics."""
 

@@ -339,7 +339,7 @@ def checked_ranking(ranking: object, topic: Candidates, ranker: object, k: int |
         k: documents that were asked for; None: it may have any length.
 
     Raises:
-        ValueError: no row of whole numbers, a document that the topic does not have, one that comes twice, or more or
+        ValueError: no row of whole numbers, a document that the topic does not have, one that is duplicated, or more or
             fewer than min(k, N).
     """
     row: NDArray[Any] = np.asarray(ranking)

@@ -304,7 +304,7 @@ def json_value(text: str | bytes) -> Any:
     """Parse a JSON text.
 
     Raises:
-        ValueError: no JSON, or a key that comes twice in one object, which JSON's readers pass over in silence.
+        ValueError: no JSON, or a key that is duplicated in one object, which JSON's readers pass over in silence.
         RecursionError: nested too deeply.
     """
     value = json.loads(text, object_pairs_hook=_each_key_once)
@@ -331,12 +331,12 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
         twice = twice_in([key for key, _ in pairs])
-        raise ValueError(f"key {shown(twice)} comes twice in one object; keep one of them")
+        raise ValueError(f"key {shown(twice)} is duplicated in one object; keep one of them")
     return result
 
 
 def twice_in(names: Sequence[str]) -> str | None:
-    """The name that comes most often, if one comes twice."""
+    """The name that comes most often, if one is duplicated."""
     return Counter(names).most_common(1)[0][0] if len(set(names)) < len(names) else None
 
 
@@ -345,7 +345,7 @@ def read_json_object(path: PathLike, what: str, advice: str = "fetch it again") 
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: not JSON, not an object at the top, or a key that comes twice in one object.
+        ValueError: not JSON, not an object at the top, or a key that is duplicated in one object.
     """
     with open_binary(path, what, "JSON", advice) as stream:
         value = json_value(stream.read())

@@ -203,7 +203,7 @@ class TopicSet(Sequence[Topic]):
         for position, topic in enumerate(self._topics):
             if topic.query_id in self._index:
                 raise ValueError(
-                    f"topic set {shown(name)}: query id {shown(topic.query_id)} comes twice; ids must differ"
+                    f"topic set {shown(name)}: query id {shown(topic.query_id)} is duplicated; ids must differ"
                 )
             self._index[topic.query_id] = position
             first = self._topics[0]

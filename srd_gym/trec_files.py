@@ -208,7 +208,7 @@ def read_weights(paths: Paths) -> dict[str, dict[str, float]]:
         for number, subtopic_id, value in zip(numbers, subtopic_ids, values, strict=True):
             if subtopic_id in own:
                 where = f"subtopic {shown(subtopic_id)} of query {shown(query_id)}"
-                raise ValueError(f"weights: {path}:{number}: {where} comes twice; keep one of the lines")
+                raise ValueError(f"weights: {path}:{number}: {where} is duplicated; keep one of the lines")
             own[subtopic_id] = finite(value, "weights", path, number, "weight")
     return weights
 
@@ -260,7 +260,7 @@ def run_of(blocks: Iterable[Block], source: str, order: Order) -> Run:
         ranks[query_id].extend(places)
         for number, doc_id, score in zip(numbers, doc_ids, scores, strict=True):
             if doc_id in part:
-                where = f"run: {path}:{number}: document {shown(doc_id)} comes twice for query {shown(query_id)}"
+                where = f"run: {path}:{number}: document {shown(doc_id)} is duplicated for query {shown(query_id)}"
                 raise ValueError(f"{where}; a ranking holds each document once")
             if order == "rank":
                 part[doc_id] = 0.0
@@ -338,7 +338,7 @@ def write_run(
                 raise TypeError(f"run: query {shown(query_id)}: expected a list, best first, got {with_type(doc_ids)}")
             if len(set(doc_ids)) < len(doc_ids):
                 raise ValueError(
-                    f"run: a document comes twice for query {shown(query_id)}; a ranking holds each document once"
+                    f"run: a document is duplicated for query {shown(query_id)}; a ranking holds each document once"
                 )
             for rank, doc_id in enumerate(doc_ids, start=1):
                 check_word("run", "document id", doc_id)

@@ -31,7 +31,7 @@ class UntrustedError(ValueError):
 
 
 def import_own(value: object, *, trust: bool, where: str = "") -> None:
-    """Import what a value names as "module:NAME", installed or else in the working directory; nothing comes twice.
+    """Import what a value names as "module:NAME", installed or else in the working directory; nothing is duplicated.
 
     Args:
         value: a word, or lists and tables of them.

@@ -2,7 +2,7 @@
 
     python cleanrl_dqn.py --total-steps 100000
 
-The replay keeps compact observations: a topic's index, what is ranked and what is on offer. The vectors are looked up.
+The replay keeps compact observations: a topic's index, what is ranked and what is allowed. The vectors are looked up.
 Autoreset mode SAME_STEP: the observation after an end is the next topic's, and nothing is estimated beyond an end.
 """
 
@@ -77,7 +77,7 @@ class QNetwork(nn.Module):
         )
 
     def forward(self, seen: Tensors) -> torch.Tensor:
-        """[B, N], minus infinity where not on offer."""
+        """[B, N], minus infinity where masked."""
         documents = seen["documents"]
         ranked = (seen["ranking"][..., None] == torch.arange(documents.shape[1])).any(1)  # [B, N]
         alike = (documents @ documents.mT).masked_fill(~ranked[:, None], 0).amax(2, keepdim=True)
@@ -176,7 +176,7 @@ def train(args: Args) -> QNetwork:
             action = network(seen(observation, known)).argmax(1).numpy()
         epsilon = max(args.end_epsilon, args.start_epsilon * (1 - 2 * share))
         drawn = np.where(observation["action_mask"] == 1, rng.random(observation["action_mask"].shape), -1).argmax(1)
-        action = np.where(rng.random(args.num_envs) < epsilon, drawn, action)  # random, but on offer
+        action = np.where(rng.random(args.num_envs) < epsilon, drawn, action)  # random, but allowed
         after, reward, ended, _, _ = envs.step(action)
         replay.add(observation, action, reward, ended, after)
         observation = after

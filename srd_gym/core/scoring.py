@@ -85,7 +85,7 @@ class ScoringCore:
         n = self.arrays.max_candidates
         paid = table_measures(self.arrays, [measure(item).plain() for item in items], n, normalizer)
         if not items or len(paid) < len(items):
-            raise ValueError(f"expected at least one measure to pay, none of which comes twice, got {shown(items)}")
+            raise ValueError(f"expected at least one measure to pay, none of which is duplicated, got {shown(items)}")
         self.paid_measures = tuple(paid.values())
         self.bound_measures = table_measures(self.arrays, items, n, normalizer) | paid
         self.reward_name = " + ".join(paid)

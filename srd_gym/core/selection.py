@@ -54,7 +54,7 @@ class SelectionCore(SingleEpisodes):
 
     An episode ranks one topic: each step fills the next rank with a candidate, until min(horizon, candidates) ranks are
     filled. The step pays the candidate's gain in an additive measure, so that the undiscounted return is the measure
-    of the ranking. Choosing a candidate that is not on offer (ranked, padding, pruned) wastes the rank: it counts as a
+    of the ranking. Choosing a candidate that is masked (ranked, padding, pruned) leaves the rank empty: it counts as a
     non-relevant document. Ended episodes stay as they are: they pay 0 and their actions are ignored.
 
     State arrays (see `Episodes`) belong to the core, change in place, and are read-only to callers.
@@ -68,7 +68,7 @@ class SelectionCore(SingleEpisodes):
         measures: more of them for `measures()`, beside the reward's.
         horizon: K, ranks to fill; None ranks everything.
         max_candidates: N; None takes the largest topic's.
-        pruning: a strategy that takes candidates off offer; None keeps all.
+        pruning: a strategy that masks candidates; None keeps all.
         on_invalid: "waste" the rank (said once), take the "next" allowed candidate in candidate order (the retrieval
             order where one exists), or "raise" a ValueError and change nothing.
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where all topics have one.
@@ -214,7 +214,7 @@ class SelectionCore(SingleEpisodes):
         Raises:
             TypeError: actions that are not integers.
             ValueError: a wrong shape; a candidate index outside 0 to N - 1; with `on_invalid="raise"`, a candidate that
-                is not on offer. Nothing has changed then.
+                is masked. Nothing has changed then.
         """
         chosen = array_from(actions)
         if chosen.dtype.kind not in "iu" or (isinstance(actions, list | tuple) and holds_truth(actions)):
@@ -282,7 +282,7 @@ class SelectionCore(SingleEpisodes):
         """Gain of each candidate at the next rank of each episode, which a greedy oracle maximises.
 
         Returns:
-            [B, N] float64; candidates not on offer have values too (mask with `allowed`), ended episodes 0.
+            [B, N] float64; masked candidates have values too (mask with `allowed`), ended episodes 0.
 
         Raises:
             ValueError: the reward is the user's own, which has no such table.

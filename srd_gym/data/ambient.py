@@ -92,7 +92,7 @@ def load_ambient(
     for line, (given, text) in _lines(place, "topics.txt"):
         query_id = given.strip()
         if not query_id or query_id in queries:
-            raise ValueError(f"{line}: topic {shown(query_id)} comes twice, or has no id; each needs one of its own")
+            raise ValueError(f"{line}: topic {shown(query_id)} is duplicated, or has no id; each needs one of its own")
         queries[query_id] = text
     subtopics = _read_texts(place, "subTopics.txt", queries)
     results = _read_texts(place, "results.txt", queries)
@@ -162,7 +162,7 @@ def _read_texts(folder: Path, name: str, queries: dict[str, str]) -> Texts:
         if not (number.isascii() and number.isdigit() and len(number) <= _DIGITS and int(number) > 0):
             raise ValueError(f"{place}: id {shown(own_id)} must end in a number from 1, got {shown(number)}")
         if own_id in texts[query_id]:
-            raise ValueError(f"{place}: id {shown(own_id)} comes twice; keep one of the lines")
+            raise ValueError(f"{place}: id {shown(own_id)} is duplicated; keep one of the lines")
         # A result's url says where it stands, not what it is about: texts are title and snippet.
         texts[query_id][own_id] = " ".join(columns[1:]) if name == "results.txt" else columns[0]
     return texts

@@ -164,7 +164,7 @@ def _read_candidates(path: Path) -> dict[str, tuple[str, ...]]:
                 f'{_MDP_DIV}: {path}: topic {shown(query_id)}: expected {{"permutation": [document ids, at least one]}}'
             )
         if len(set(listed)) < len(listed):
-            raise ValueError(f"{_MDP_DIV}: {path}: topic {shown(query_id)}: a document comes twice; keep one")
+            raise ValueError(f"{_MDP_DIV}: {path}: topic {shown(query_id)}: a document is duplicated; keep one")
         return label_free_order(query_id, listed)
 
     return {query_id: documents(query_id, entry) for query_id, entry in read_json_object(path, _MDP_DIV).items()}

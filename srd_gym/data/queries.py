@@ -100,7 +100,7 @@ def read_topics_xml(paths: Paths) -> dict[str, TopicText]:
     Raises:
         FileNotFoundError: no such file.
         ValueError: not XML, an entity declaration or an external reference, a topic without number or query, a number
-            that comes twice, or a topic in two files.
+            that is duplicated, or a topic in two files.
     """
     return _collected(paths, _XML, _xml_entries)
 
@@ -127,7 +127,7 @@ def read_subtopics(paths: Paths) -> dict[str, dict[str, str]]:
                 name = subtopic_id or f"named-{len(own) + 1}"
                 if name in own:
                     what = f"subtopic {shown(name)} of query {shown(query_id)}"
-                    raise ValueError(f"{place}: {what} comes twice; keep one of them")
+                    raise ValueError(f"{place}: {what} is duplicated; keep one of them")
                 own[name] = text
     return found
 
@@ -141,7 +141,7 @@ def _collected(paths: Paths, what: str, entries: Callable[[bytes, PathLike], Ite
         with open_binary(path, what, expected) as stream:
             for place, query_id, text in entries(stream.read(), path):
                 if owner.get(query_id) == path:
-                    raise ValueError(f"{place}: topic {shown(query_id)} comes twice; keep one of them")
+                    raise ValueError(f"{place}: topic {shown(query_id)} is duplicated; keep one of them")
                 claim_query(what, owner, query_id, path)
                 texts[query_id] = text
     return texts

@@ -38,14 +38,14 @@ def read_folds(path: PathLike) -> list[list[str]]:
             raise ValueError(f"{place}: expected a line like fold1: [2, 7, 10], got {shown(line)}")
         ids = [part.strip().strip("'\"") for part in match["ids"].split(",")]
         if match["name"] in named:
-            raise ValueError(f"{place}: {match['name']} comes twice; each fold has one line: {shown(line)}")
+            raise ValueError(f"{place}: {match['name']} is duplicated; each fold has one line: {shown(line)}")
         if "" in ids:
             raise ValueError(f"{place}: {match['name']} is empty, or lacks an id between two commas: {shown(line)}")
         named[match["name"]] = ids
         every = [query_id for several in named.values() for query_id in several]
         if len(set(every)) < len(every):
             ((twice, _),) = Counter(every).most_common(1)
-            raise ValueError(f"{place}: query id {shown(twice)} comes twice; folds must not share a query")
+            raise ValueError(f"{place}: query id {shown(twice)} is duplicated; folds must not share a query")
     if not named:
         raise ValueError(f"{_WHAT}: {path} holds no fold; expected lines like fold1: [2, 7, 10]")
     return list(named.values())

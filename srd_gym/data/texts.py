@@ -14,7 +14,7 @@ stage finds the candidates among all documents.
 
 An id that stands for several texts of the corpus is taken for several documents: the first keeps the id, the others are
 called "id~2", "id~3", ...; the vectors of that id go to them in their order, and a judgment of the id holds for each. A
-pair judged several times has the highest judgment. Of a subtopic that comes twice the first stays.
+pair judged several times has the highest judgment. Of a subtopic that is duplicated the first stays.
 """
 
 from __future__ import annotations

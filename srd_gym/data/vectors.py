@@ -101,7 +101,7 @@ class VectorTable:
             fault = "NaN, infinity or a number beyond float32; expected finite numbers"
         elif len(self._index) < len(self.ids):
             row = next(i for i, name in enumerate(self.ids) if self._index[name] != i)
-            fault = "an id comes twice; keep one of them"
+            fault = "an id is duplicated; keep one of them"
         else:
             return
         place = f", row {row}" if places is None else places[row]

@@ -30,7 +30,7 @@ Info = dict[str, Any]
 class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # PettingZoo publishes no types
     """Search result diversification as joint scoring (the task of MA4DIV, Chen et al. 2025).
 
-    Each document gives itself an integer score, the list is sorted by score, and all documents are paid alike with a
+    Each document gives itself an integer score, the list is sorted by score, and all documents share one reward, a
     measure of the list.
 
     | fact | value |

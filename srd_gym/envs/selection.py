@@ -45,7 +45,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
     | documents | [N, F] float32 | candidate vectors; rows of padding are 0 |
     | retrieval_scores | [N] float32 | first-stage scores; zeros where there is no retrieval order |
     | ranking | [K] int64 | candidates ranked so far by rank; -1 where empty or wasted |
-    | action_mask | [N] int8 or bool | 1 = on offer |
+    | action_mask | [N] int8 or bool | 1 = allowed |
 
     `observation="compact"` has `topic` [1] int64 (index in the topic set), `ranking` and `action_mask` only.
 
@@ -199,7 +199,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
 
         Raises:
             TypeError: an action that is not an integer.
-            ValueError: an action outside 0 to N - 1; with on_invalid="raise", one that is not on offer.
+            ValueError: an action outside 0 to N - 1; with on_invalid="raise", one that is masked.
             ResetNeeded: no episode is running.
         """
         if not self._running:

@@ -96,7 +96,7 @@ def evaluate(
         sources: document id -> its source, for `sources` and `top_source`.
 
     Raises:
-        ValueError: an unknown query id, a candidate that does not exist or comes twice, a measure without a cutoff,
+        ValueError: an unknown query id, a candidate that does not exist or is duplicated, a measure without a cutoff,
             no measure, "pool" where a topic has none, or what label-free measures need is missing.
     """
     topics = as_topic_set(topics)

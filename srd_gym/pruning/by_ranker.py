@@ -41,8 +41,8 @@ LOADERS = "srd_gym.ranker_loaders"
 class ByRanker:
     """Keeps the candidates that a ranker puts first: MDP-DIV-NTN(D) and (E) of Liu et al. 2018 with NTN-DIV.
 
-    `when="reset"` (D): the ranker (`Ranker`) ranks a topic's candidates once; its first ones are on offer.
-    `when="step"` (E): after each selection the ranker (`SequentialScorer`) scores what is on offer given the documents
+    `when="reset"` (D): the ranker (`Ranker`) ranks a topic's candidates once; its first ones are allowed.
+    `when="step"` (E): after each selection the ranker (`SequentialScorer`) scores what is allowed given the documents
     ranked so far; its first ones stay. Drops are final: as the number kept is a share of the initial candidates, this
     prunes once, after the first selection, and the ranker is not asked again while there is nothing to drop.
     Nothing is pruned below the ranks still to fill. Ties go to the earlier candidate.
@@ -110,7 +110,7 @@ class ByRanker:
             self._check_able(loaded)
             return loaded
         raise ImportError(
-            f"nothing that is installed loads rankers, such as {shown(self.ranker)}, by name or folder (entry-point "
+            f"no installed package loads rankers, such as {shown(self.ranker)}, by name or folder (entry-point "
             f"group {LOADERS!r}): install srd-gym anew (in a checkout: `pip install -e .`), or pass a ranker"
         )
 

@@ -75,7 +75,7 @@ class KNN:
     Drops are final. Nothing is dropped below the ranks still to fill: the farthest stay. A wasted rank drops nothing.
     Of two equally near documents (in float32) the later candidate goes first.
 
-    "Current candidates" are those on offer once the chosen document is off. With N = 211, 10 ranks and
+    "Current candidates" are those allowed once the chosen document is off. With N = 211, 10 ranks and
     kNN(30) the policy looks at about a third of the candidates that it would look at without pruning.
 
     Args:

@@ -154,7 +154,7 @@ def test_a_set_is_a_sequence_that_keeps_its_name_flags_and_what_made_its_vectors
 
 def test_ids_are_text_find_their_topic_and_differ_and_one_set_has_one_width() -> None:
     assert len(TopicSet([topic("7"), topic("07"), topic("7.0")], name="x")) == 3
-    refused(lambda: TopicSet([topic("7"), topic("7")], name="x"), "topic set 'x': query id '7' comes twice")
+    refused(lambda: TopicSet([topic("7"), topic("7")], name="x"), "topic set 'x': query id '7' is duplicated")
     refused(lambda: numbered(5).select(["33"]), r"unknown query id in topic set 'set': '33'")
     wide, bare = topic("8", doc_vectors=np.zeros((3, 3))), topic("8", doc_vectors=None)
     refused(lambda: TopicSet([topic("7"), wide], name="x"), "'8' has vectors of width 3, but topic '7' of width 2")

@@ -122,7 +122,7 @@ def test_a_key_that_comes_twice_is_found_in_one_pass(tmp_path: Path) -> None:
     path = tmp_path / "labels.json"
     pairs = ", ".join(f'"{i}": 1' for i in range(200_000))
     path.write_text(f'{{{pairs}, "199999": 2}}')
-    named(lambda: read_json_object(path, "labels"), path, "key '199999' comes twice in one object")
+    named(lambda: read_json_object(path, "labels"), path, "key '199999' is duplicated in one object")
 
 
 @pytest.mark.parametrize("start", ['{"a', '{"a": [1'])
@@ -154,7 +154,7 @@ def test_a_pipe_is_read_or_refused_but_not_empty(tmp_path: Path) -> None:
     ('{"query_id": null, "doc_ids": ["a"]}', "no query_id; expected"),
     ('{"query_id": "1", "doc_ids": ["a"], "doc_vectors": 1}', "doc_vectors"),
     ('{"query_id": "1", "doc_ids": ["a"], "retrieval_scores": [1, 2]}', "retrieval_scores have shape"),
-    ('{"query_id": "1", "query_id": "2", "doc_ids": ["a"]}', "key 'query_id' comes twice"),
+    ('{"query_id": "1", "query_id": "2", "doc_ids": ["a"]}', "key 'query_id' is duplicated"),
     ("[" * 100_000, "not JSON"),
 ])  # fmt: skip
 def test_odd_lines_of_json_say_what_is_wrong(line: str, message: str) -> None:

@@ -193,7 +193,7 @@ def _run(args: list[str], output: Output, tree: Group, prog: str) -> int:
     while isinstance(node, Group):
         if not args or args[0] in ("-h", "--help"):
             summaries = {name: child.summary for name, child in node.commands.items()}
-            last = _EPILOGUE if node is TREE else f"More about one: {prog} {next(iter(summaries))} --help"
+            last = _EPILOGUE if node is TREE else f"Details: {prog} {next(iter(summaries))} --help"
             overview(f"{prog} COMMAND ...", node.summary, "Commands:", summaries, last, code=0 if args else 2)
         word = args.pop(0)
         check_option("command", f"{prog} {word}", [f"{prog} {name}" for name in node.commands])

@@ -34,7 +34,7 @@ USERS = {"cascade": Clicks(attraction=0.7), "pbm": Clicks(model="pbm", attractio
 
 
 def expected_clicks(users: Clicks, topics: TopicSet, ranker: Ranker, depth: int) -> ScoreArray:
-    """[T] exact expected pay of the ranker's list for each topic."""
+    """[T] exact expected reward of the ranker's list for each topic."""
     bound = replace(users, expected=True).bind(TopicArrays.of(topics), depth)
     every = np.arange(len(topics))
     pay: ScoreArray = bound.pay(every, orders_of(ranker, topics)[:, :depth], every).sum(axis=1)
@@ -62,7 +62,7 @@ def coverage() -> Iterator[tuple[Any, ...]]:
 
 
 def returns() -> Iterator[tuple[str, ...]]:
-    """What rankers get on the embedded topics: the measure of judgments, and the expected pay of users."""
+    """What rankers get on the embedded topics: the measure of judgments, and the expected reward from users."""
     topics = load_topics("synthetic:serp")
     kinds = [Clicks(), Clicks(pays="reciprocal_rank"), Clicks(model="dbn", patience=0.9), Clicks(model="pbm")]
     for name in ("random", "retrieval-order", "mmr", "oracle"):

@@ -180,7 +180,7 @@ def chosen_table(table: Table, names: Sequence[str], first: Sequence[str], defau
     picked = left_out(means, names, first)
     columns = ["random", *names]
     heads = ["candidates", "queries", *columns]
-    heads += [f"`safe`'s rule less {other}" for other in ("random", *([" or ".join(first)] if first else []))]
+    heads += [f"`safe`'s rule minus {other}" for other in ("random", *([" or ".join(first)] if first else []))]
     rows = []
     for place in means["random"]:
         best = max(first, key=lambda name: means[name][place]) if first else None

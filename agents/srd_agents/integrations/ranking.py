@@ -108,7 +108,7 @@ class Adapter(Knobs):
 
         Raises:
             TypeError: what tells whether a document was shown before is neither true nor false.
-            ValueError: strict, and a document without a value under a key, or an id that comes twice.
+            ValueError: strict, and a document without a value under a key, or an id that is duplicated.
         """
         ids, parts = given.doc_ids or (), dict[str, Any]()
         names = named(what, ids)

@@ -25,6 +25,6 @@ def policy_loss(log_pi: Tensor, target: Tensor) -> Tensor:
 
     Args:
         log_pi: [B, T, N] log p of the network.
-        target: [B, T, N] pi of the search; 0 where a candidate is not on offer.
+        target: [B, T, N] pi of the search; 0 where a candidate is masked.
     """
     return -(target * log_pi).sum(-1)

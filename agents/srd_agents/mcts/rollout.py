@@ -157,7 +157,7 @@ def move(search: Search, which: IntArray, documents: IntArray, *, keep: bool = T
     Args:
         search: its trees are written to.
         which: [A].
-        documents: [A], on offer at the root.
+        documents: [A], allowed at the root.
         keep: whether the subtree below is kept.
     """
     trees = search.trees

@@ -22,7 +22,7 @@ from srd_gym.sources import TopicSource, arrays_from
 class CandidateExtractor(BaseFeaturesExtractor):
     """Features by `CandidateNetwork` of an observation of `SRD-v0`, full or compact.
 
-    The features [B, 2N + 1 + H] are the candidates' scores (0 where a candidate is not on offer), the mask, the value,
+    The features [B, 2N + 1 + H] are the candidates' scores (0 where a candidate is masked), the mask, the value,
     and the summary of the state. Stock policies learn from them with layers of their own, which are tied to the places
     of the candidates; `srd_agents.sb3.policies` reads scores and value as they are and stays equivariant.
 

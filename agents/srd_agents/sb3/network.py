@@ -1,4 +1,4 @@
-"""The network behind our SB3 policies: it scores candidates one like the other, given the ranked documents.
+"""The network behind our SB3 policies: it scores candidates with shared weights, given the ranked documents.
 
 It ranks topics too, greedily, and needs torch alone.
 

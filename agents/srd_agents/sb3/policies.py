@@ -75,7 +75,7 @@ class CandidateActorCritic(CandidatePolicy):
 class MaskablePointerPolicy(CandidateActorCritic, MaskableActorCriticPolicy):
     """The policy for sb3-contrib's MaskablePPO.
 
-    Candidates that the observation's mask takes off offer are never chosen, whether or not `predict` is told the masks.
+    Candidates that the observation's mask forbids are never chosen, whether or not `predict` is told the masks.
     """
 
     def predict(
@@ -192,6 +192,6 @@ class _ValuesOnOffer(_Value):
         values, mask = features[:, : 2 * self.candidates].chunk(2, dim=1)
         off = mask < 0.5
         least = values.detach().masked_fill(off, math.inf).amin(1, keepdim=True)
-        # Where nothing is on offer the episode has ended, and nobody looks at the values.
+        # Where nothing is allowed the episode has ended, and nobody looks at the values.
         below = torch.where(least.isfinite(), least - 1.0, 0.0)
         return torch.where(off, below, values)

@@ -138,7 +138,7 @@ def read_tree(path: PathLike, what: str) -> Tree:
     arrays, metadata = read_arrays(path, what)
     text = metadata.get("values", "")
     if metadata.get("digest") != _digest(text, arrays):
-        raise ValueError(f"{what}: {path} is damaged, or not a training state of this version; train anew")
+        raise ValueError(f"{what}: {path} is damaged, or not a training state of this version; train it again")
     tree: Tree = json.loads(text)
     for name, array in arrays.items():
         *parents, leaf = name.split("/")

@@ -203,7 +203,7 @@ class TrainingLoop:
             raise FileNotFoundError(f"no training to resume in {self._out} (no {STATE_FILE}); train without resume")
         self._resumed = True
         what = f"training state of ranker {self._learner.name!r}"
-        with reading(path, what, "one that `fit` wrote", "train anew"):
+        with reading(path, what, "one that `fit` wrote", "train it again"):
             self._take_over(read_tree(path, what), path)
 
     def _take_over(self, state: Tree, path: Path) -> None:

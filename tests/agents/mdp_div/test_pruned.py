@@ -72,7 +72,7 @@ def test_rankings_obey_the_pruning_of_training_where_asked_for_and_none_else(nam
     core = SelectionCore(RAGGED, horizon=10, pruning=ranker.pruning, on_invalid="raise")
     core.reset(range(len(RAGGED)))
     for rank in range(10):
-        core.step([int(row[rank]) if rank < len(row) else 0 for row in rankings])  # raises where not on offer
+        core.step([int(row[rank]) if rank < len(row) else 0 for row in rankings])  # raises where masked
     assert core.done.all()
 
 

@@ -51,7 +51,7 @@ def random_case(seed: int, topics: int, rollouts: int, n: int = 6, width: int = 
 
 
 def episodes_of(actions: NDArray[np.int64], candidates: int, rewards: Array) -> SampledEpisodes:
-    """Episodes [B, R, T] in which all but the documents ranked before were on offer."""
+    """Episodes [B, R, T] in which all but the documents ranked before were allowed."""
     before = np.where(np.tri(actions.shape[-1], k=-1, dtype=np.bool_), actions[..., None, :], -1)
     allowed = (before[..., None] != np.arange(candidates)).all(-2)
     return SampledEpisodes(actions, allowed, rewards, np.ones(actions.shape, np.bool_))

@@ -65,7 +65,7 @@ def test_it_ranks_as_the_model_acts(name: str, ours: bool) -> None:
                 action, _ = model.predict(seen, deterministic=True, action_masks=env.action_masks())
             elif ours:
                 action, _ = model.predict(seen, deterministic=True)
-            else:  # blind to masks: what it likes best of what is on offer
+            else:  # blind to masks: what it likes best of what is allowed
                 action = np.where(env.action_masks(), ranker._scores(seen), -np.inf).argmax()
             seen, _, ended, _, info = env.step(int(action))
         np.testing.assert_array_equal(ranker.rank(topic, 4), info["ranking"][info["ranking"] >= 0])

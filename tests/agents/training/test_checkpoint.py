@@ -69,7 +69,7 @@ def test_a_changed_training_state_is_refused_on_resume(tmp_path: Path) -> None:
         (arrays, about | {"values": about["values"].replace("1", "2", 1)}),
     ):
         write_arrays(path, changed, header)
-        refused(resume, "state.safetensors is damaged, or not a training state of this version; train anew")
+        refused(resume, "state.safetensors is damaged, or not a training state of this version; train it again")
     write_arrays(path, arrays, about)
     resume()
 

@@ -33,7 +33,7 @@ measures = st.sampled_from(sorted(MEASURES))
 
 
 def play(core: SelectionCore, generator: np.random.Generator) -> list[tuple[np.ndarray, ...]]:
-    """Random actions, on offer or not, to the end of all episodes; the mask keeps its laws all the while."""
+    """Random actions, allowed or not, to the end of all episodes; the mask keeps its laws all the while."""
     given = []
     while not core.done.all():
         _check_mask(core)

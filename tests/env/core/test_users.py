@@ -47,7 +47,7 @@ RANKING = [1, 2, 0, 3, 5, 4, 6]
 ALPHA = 0.5 * 0.6
 DBN = {"model": "dbn", "attraction": 0.5, "satisfaction": 0.6, "expected": True}
 IDENTITIES: dict[str, tuple[Clicks, str, float]] = {
-    # users, measure, what the expected pay is of it (uniform weights of S = 4 subtopics, all of them covered)
+    # users, measure, what the expected reward is of it (uniform weights of S = 4 subtopics, all of them covered)
     "the cascade's reciprocal rank is ERR_IA": (
         Clicks(pays="reciprocal_rank", attraction=0.3, expected=True), "ERR_IA(alpha=0.3, normalization=None)@7",
         0.3 / 4,

@@ -118,7 +118,7 @@ def test_what_is_in_memory_gives_the_numbers_of_files(form: str, files: tuple[Pa
     (as_run, {"1": {"a", "b"}}, ValueError, "expected {document: score} or a list, got {'a', 'b'} (set)"),
     (as_run, {"1": b"ab"}, ValueError, "expected {document: score} or a list, got b'ab' (bytes)"),
     (as_run, {"1": {"a": np.float16("nan")}}, ValueError, "expected a finite number as score, got nan"),
-    (as_run, {"1": ["a", "a"]}, ValueError, "dict:2: document 'a' comes twice for query '1'"),
+    (as_run, {"1": ["a", "a"]}, ValueError, "dict:2: document 'a' is duplicated for query '1'"),
     (as_run, [ScoredDoc("1", "a", float("inf"))], ValueError, "list:1: expected a finite number as score, got inf"),
     (as_run, {"1": {"a": 2, "b": 10**400}}, ValueError, "dict:2: expected a finite number as score"),
     (as_run, {"1": {"a": True}}, ValueError, "dict:1: expected a finite number as score, got True"),

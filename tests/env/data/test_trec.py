@@ -157,7 +157,7 @@ def test_a_set_is_no_ranking(tmp_path: Path, rankings: Any, message: str) -> Non
     ({"1": [""]}, "x", r"document id '' is empty"),
     ({"1\n2": ["a"]}, "x", r"query id '1\\n2' holds '\\n'"),
     ({"1": ["a"]}, "my tag", r"the tag 'my tag' holds ' '"),
-    ({"1": ["a", "a"]}, "x", r"a document comes twice for query '1'"),
+    ({"1": ["a", "a"]}, "x", r"a document is duplicated for query '1'"),
 ])  # fmt: skip
 def test_what_a_run_cannot_carry_is_refused(
     tmp_path: Path, rankings: dict[str, list[str]], tag: str, message: str

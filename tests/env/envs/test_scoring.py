@@ -241,7 +241,7 @@ def test_wrong_actions_scores_and_reset_options_are_answered() -> None:
     ({"n_scores": 1}, ValueError, "n_scores must be at least 2"),
     ({"ties": "retrieve"}, ValueError, "unknown ties 'retrieve'.*retrieval"),
     ({"reward": ()}, ValueError, "at least one measure"),
-    ({"reward": ("alpha_nDCG@5", "alpha-nDCG@5")}, ValueError, "comes twice"),
+    ({"reward": ("alpha_nDCG@5", "alpha-nDCG@5")}, ValueError, "is duplicated"),
     ({"max_candidates": 3}, ValueError, "max_candidates=3"),
     ({"observation": "ful"}, ValueError, "unknown observation 'ful'.*full"),
 ])  # fmt: skip

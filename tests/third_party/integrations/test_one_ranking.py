@@ -105,7 +105,7 @@ def test_langchains_own_marginal_relevance(queries: Any, lambda_mult: float) -> 
 
 
 def with_a_copy(seed: int, weighed: float = 0.0) -> Query:
-    """Random documents, one of which comes twice, in the order of their cosines with the query."""
+    """Random documents, one of which is duplicated, in the order of their cosines with the query."""
     rng = np.random.default_rng(seed)
     query, vectors = rng.normal(size=8) + weighed, rng.normal(size=(12, 8)) + weighed
     vectors[rng.integers(6, 12)] = vectors[rng.integers(6)]
@@ -116,7 +116,7 @@ def with_a_copy(seed: int, weighed: float = 0.0) -> Query:
 
 @pytest.mark.parametrize("lambda_mult", [0.2, 0.5, 0.8])
 def test_langchains_own_holds_with_copies_where_near_duplicates_stay(lambda_mult: float) -> None:
-    """200 sets with a document that comes twice: a copy may come last, or as LangChain's own list has it."""
+    """200 sets with a document that is duplicated: a copy may come last, or as LangChain's own list has it."""
     moved = 0
     for query, vectors, scores in map(with_a_copy, range(200)):
         own = maximal_marginal_relevance(query, list(vectors), lambda_mult, K)

@@ -232,7 +232,7 @@ def test_what_cannot_be_compared_is_explained(srd: Srd, made: dict[str, Path], t
         (("first",), (), "expected two runs or more to compare, got 1; `srd evaluate` scores one"),
         (("first", "second", "first"), (), "is given twice; expected each run once"),
         (NAMES, ("--baseline", "thirdd"), "unknown run to test against, 'thirdd'. Did you mean third"),
-        (("first", "twice"), (), "document 'd' comes twice for query '1'"),
+        (("first", "twice"), (), "document 'd' is duplicated for query '1'"),
         (("first", "foreign"), (), "foreign: no query of the run is judged (the run has 'x'"),
         (("early", "late"), ("--present-only",), "no judged topic is ranked by every run"),
         (NAMES, ("--measures", "alpha_nDGC@10"), "Did you mean alpha_nDCG"),
@@ -391,7 +391,7 @@ def test_other_forms_hold_the_same_figures(srd: Srd, made: dict[str, Path], tmp_
         assert row["topics"] == str(told["topics"])
         assert (row["ranker"], row["baseline"], row["measure"]) == (each["ranker"], each["baseline"], each["measure"])
     markdown = srd.works(*words(made), "--pairs", "--format", "markdown").out
-    assert sum(f" less {name} |" in line for name in NAMES for line in markdown.splitlines()) == len(shown)
+    assert sum(f" minus {name} |" in line for name in NAMES for line in markdown.splitlines()) == len(shown)
     by_topic = csv.DictReader(srd.works(*words(made), "--format", "csv", "--per-topic").out.splitlines())
     values = {(row["ranker"], row["topic"], row["measure"]): float(row["value"]) for row in by_topic}
     assert values == {
@@ -458,7 +458,7 @@ def test_the_page_shows_all_pairs(srd: Srd, made: dict[str, Path], tmp_path: Pat
     told = srd.works(*words(made), "--pairs", "--out", page, "--json").json
     text = page.read_text()
     for each in told["differences"]:
-        assert f"<bdi>{each['ranker']} less {each['baseline']}</bdi>" in text
+        assert f"<bdi>{each['ranker']} minus {each['baseline']}</bdi>" in text
         sign = SIGNS[each["verdict"]]
         assert f">{each['mean']:+.4f} {sign}</td>" in text or each["measure"] != MEASURES[0]
     assert "share a letter" in text

@@ -16,7 +16,7 @@ QUICK = ("--patience", "0", "--fold", "1/5")
 
 
 def scalars(folder: Path) -> dict[str, dict[int, float]]:
-    """Tag -> step -> value, as TensorBoard reads them; a step that comes twice is an error."""
+    """Tag -> step -> value, as TensorBoard reads them; a step that is duplicated is an error."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(folder), size_guidance={"scalars": 0})

@@ -53,7 +53,7 @@ def test_topics_then_collections_are_averaged() -> None:
     assert by_collection["oracle"] == ["oracle", "1.000", "1.000"], "it competes with nobody"
     assert by_collection["mmr"][2] == "0.600 (+0.100 [+0.100, +0.100])"
     heads, rows = macro_cells(found)
-    assert heads[2::2] == ["less random [95% interval]", "less mmr [95% interval]"]
+    assert heads[2::2] == ["minus random [95% interval]", "minus mmr [95% interval]"]
     means = [[row[0], row[1], row[2].split()[0]] for row in rows]
     assert means == [["random", "0.400", "-"], ["mmr", "0.500", "+0.100"], ["oracle", "1.000", "-"]]
 

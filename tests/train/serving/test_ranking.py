@@ -73,7 +73,7 @@ def test_a_model_ranks_its_test_fold_of_many_files(srd: Srd, parts: Path, tiny_f
 def test_files_that_are_no_one_set_are_refused_first(srd: Srd, parts: Path, tmp_path: Path) -> None:
     words, last = ("rank", "random", "--topics", parts, "--out", tmp_path / "run"), parts / "part-9.parquet"
     last.write_bytes((parts / "part-1.parquet").read_bytes())
-    assert "query id 'tiny-0-10' comes twice" in srd.fails(*words)
+    assert "query id 'tiny-0-10' is duplicated" in srd.fails(*words)
     other = generate("tiny", n_topics=2, seed=1, width=9)
     write_topics(last, other.replace(dataclasses.replace(t, query_id=f"w{t.query_id}") for t in other))
     assert "one set has one width" in srd.fails(*words)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-_OURS = rb"topics,|%|<|\*\*|#"
+_OURS = rb"topics,|table,|%|<|\*\*|#"
 """Beginnings of the tables and pages that commands write; of other files a command's OURS tells it."""
 WRITTEN = {"csv": (".csv",), "latex": (".tex",), "markdown": (".md",), "out": (), "scores": (), "figure": ()}
 """Options that name what is written, and how such files end (none: in any way); a command's ENDINGS go before."""

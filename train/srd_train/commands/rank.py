@@ -24,7 +24,7 @@ from srd_train.serving.json_lines import OnError, rank_lines
 from srd_train.serving.models import Model, load_model, ranking_options
 from srd_train.serving.ranking import TopicStream, rank_on_ray, rank_stream, topic_stream
 
-_MORE = """Options of one: srd rank mmr --help. Trained rankers may have options of ranking: srd rank DIR --help
+_MORE = """Ranker options: srd rank mmr --help. Trained rankers may have options of ranking: srd rank DIR --help
 (mcts: --rank-by). Trained policies of the package: {}."""
 
 

@@ -98,7 +98,7 @@ def sources_of(file: PathLike | None) -> dict[str, str] | None:
     for number, line in numbered_lines(file, "sources"):
         doc_id, _, source = (part.strip() for part in line.partition("\t"))
         if not (doc_id and source) or doc_id in sources:
-            why = f"document {shown(doc_id)} comes twice" if doc_id in sources else f"got {shown(line)}"
+            why = f"document {shown(doc_id)} is duplicated" if doc_id in sources else f"got {shown(line)}"
             raise ValueError(f"sources: {file}:{number}: expected document<TAB>source, each document once; {why}")
         sources[doc_id] = source
     return sources

@@ -92,7 +92,7 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        last = "Options of one: srd train mdp-div --help"
+        last = "Ranker options: srd train mdp-div --help"
         overview("srd train RANKER [OPTIONS]", Train.__doc__, "Rankers:", first_words(), last)
     if not words or words[0].startswith("-"):
         raise ValueError(f"name the ranker first: {prog} RANKER --topics FILE --out DIR (`{prog} --help` lists them)")

@@ -183,7 +183,7 @@ def macro_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:
     rows = [[ranker, f"{np.mean([values.mean() for values in own]):.3f}"] for ranker, own in table.scores.items()]
     p_values = adjusted_tests(table.tested, table.references)
     for reference in table.references:
-        heads += [f"less {reference} [95% interval]", "p"]
+        heads += [f"minus {reference} [95% interval]", "p"]
         for row in rows:
             p_value = p_values.get(frozenset((row[0], reference)))
             if row[0] in table.competitors and row[0] != reference:

@@ -229,7 +229,7 @@ def difference_cells(compared: Sequence[Difference]) -> tuple[list[str], list[li
     rows = [
         [
             each.measure,
-            f"{each.ranker} less {each.baseline}",
+            f"{each.ranker} minus {each.baseline}",
             signed(each.mean),
             "[{}, {}]".format(*map(signed, each.interval)),
             f"{p_text(each.p_value)} {SIGNS[each.verdict]}",

@@ -49,12 +49,12 @@ class TopicStream:
             wanted: ids that must be there.
 
         Raises:
-            ValueError: an id that comes twice, or one that is missing.
+            ValueError: an id that is duplicated, or one that is missing.
         """
         query_ids: set[str] = set()
         for query_id in chain((topic.query_id for topic in self.generated), *map(iter_query_ids, self.files)):
             if query_id in query_ids:
-                raise ValueError(f"topics of {self.name}: query id {query_id!r} comes twice; ids must differ")
+                raise ValueError(f"topics of {self.name}: query id {query_id!r} is duplicated; ids must differ")
             query_ids.add(query_id)
         missing = [query_id for query_id in wanted or () if query_id not in query_ids]
         if missing:

@@ -112,7 +112,7 @@ def table(lines: Lines, stored: Stored) -> str:
             p_value = "-" if row.p_value is None else p_text(row.p_value)
             costs = [short(row.medians[key]) for key in ("fit_cpu_seconds", "rank_milliseconds")]
             rows.append([f"`{row.ranker}`", f"{row.means[measure]:.3f}", less, p_value, *costs])
-        heads = ("ranker", measure, f"less {made.reference} [95% interval]", "p", "training, CPU s", "ms per query")
+        heads = ("ranker", measure, f"minus {made.reference} [95% interval]", "p", "training, CPU s", "ms per query")
         parts.append(markdown(heads, rows))
     return "\n\n".join(parts)
 

@@ -27,6 +27,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "mdp-div-batched": {"batch_topics": 2, "rollouts": 3},
     "reinforce": {"batch_topics": 2, "rollouts": 3, "hidden_size": 8},
     "reinforce-subtopics": {"batch_topics": 2, "rollouts": 3, "hidden_size": 8, "first_epochs": 2},
+    "click-classifier": {"lists": 200, "clusters": 4},
+    "reinforce-clicks": {"lists": 200, "clusters": 4, "rollouts": 3, "hidden_size": 8, "first_epochs": 2},
     "mcts": {"batch_topics": 2, "simulations": 8, "rank_simulations": 8},
     "m2div": {"simulations": 8, "rank_simulations": 8},
     **{name: {"batch_topics": 2, "slices": 2} for name in ("ntn", "ntn-div")},

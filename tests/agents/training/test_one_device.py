@@ -32,8 +32,8 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "ntn-div": {},
     "subtopic-classifier": {},
     "reinforce-subtopics": {"first_epochs": 1},
-    "click-classifier": {},
-    "reinforce-clicks": {"first_epochs": 1},
+    "click-classifier": {"lists": 200},
+    "reinforce-clicks": {"first_epochs": 1, "lists": 200},
     "relevance-mmr": {},
     "mdp-div": {"update": "episode"},  # a step after each rank is taken one episode at a time, with numpy's gradients
 }

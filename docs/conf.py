@@ -34,6 +34,7 @@ myst_enable_extensions = ["dollarmath"]
 # Tutorials are notebooks without outputs: each build executes them, and one that fails ends it.
 nb_execution_mode = "force"
 nb_execution_in_temp = True
+nb_execution_excludepatterns = ["tutorials/language_model.ipynb"]  # tests/third_party/trl runs it: it needs TRL
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_output_stderr = "remove"

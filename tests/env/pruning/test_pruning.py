@@ -184,7 +184,9 @@ def test_names_are_for_the_loader_that_is_installed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(by_ranker, "entry_points", lambda group: points if group == "srd_gym.ranker_loaders" else [])
     assert isinstance(ByRanker("theirs", 0.5).resolved, ById)
     points.clear()
-    refused(lambda: ByRanker("mmr", 0.5).resolved, r"no installed.* loads rankers, such as 'mmr'.*pip install", ImportError)
+    refused(
+        lambda: ByRanker("mmr", 0.5).resolved, r"no installed.* loads rankers, such as 'mmr'.*pip install", ImportError
+    )
 
 
 def test_by_ranker_takes_registry_names() -> None:

@@ -27,7 +27,7 @@ AD_HOC_ALIASES = {"map": "AP", "mrr": "RR", "precision": "P", "recall": "R"}
 class AdHoc(Measure):
     """A measure of relevance in the notation of ir_measures, such as "nDCG@10" or "AP(rel=2)".
 
-    It scores whole rankings only: it is no reward, and nothing is chosen by it on validation topics.
+    It scores whole rankings: rewards and choices on validation topics need another measure.
 
     Parameters: those of ir_measures, as text.
     """

@@ -1,4 +1,4 @@
-"""What label-free numbers say about the gain of diversifying: `python -m studies audit`, two minutes.
+"""Do label-free numbers predict the gain of diversifying? `python -m studies audit`, two minutes.
 
 Each collection is left out in turn. Least squares on the queries of the others predict from three numbers of a list
 what an action gains; the page compares their error with that of constants. And it shows what the advice of `srd audit`

@@ -62,7 +62,7 @@ def coverage() -> Iterator[tuple[Any, ...]]:
 
 
 def returns() -> Iterator[tuple[str, ...]]:
-    """What rankers get on the embedded topics: the measure of judgments, and the expected reward from users."""
+    """Rankers on the embedded topics: the measure by judgments, and the expected reward from users."""
     topics = load_topics("synthetic:serp")
     kinds = [Clicks(), Clicks(pays="reciprocal_rank"), Clicks(model="dbn", patience=0.9), Clicks(model="pbm")]
     for name in ("random", "retrieval-order", "mmr", "oracle"):

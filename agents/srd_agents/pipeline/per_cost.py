@@ -63,7 +63,7 @@ class PerCost(Stepwise):
         return self._beginning(topic)()
 
     def _beginning(self, topic: Topic) -> Callable[[], PartialRanking]:
-        """A maker of empty choices of a topic, whose cosines are computed once."""
+        """A function that starts empty choices of a topic; they share its cosines."""
         if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
             return partial(XQuAD(XQuADConfig(lambda_=1.0 - self.diversity)).progress, topic)
         relevance = min_max(relevance_or_none(topic, self.relevance)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""What a path as a language model is refused for; tests/third_party/trl runs real models."""
+"""Paths that are refused as language models; tests/third_party/trl runs real models."""
 
 from __future__ import annotations
 

@@ -41,7 +41,11 @@ def measured(gains: Sequence[Difference], lists: int) -> Advice:
         return Advice(action="keep the order", row=ORDER, sentence="Keep the order: no action tried changes a list.")
     told = f"{best.mean:+.3f} {best.measure} [{best.interval[0]:+.3f}, {best.interval[1]:+.3f}] on {lists} judged lists"
     if best.verdict == "above" and lists >= FEWEST:
-        return Advice(action=_kind(best.ranker), row=best.ranker, sentence=f"Use {best.ranker}: it gains {told}.")
+        return Advice(
+            action=_kind(best.ranker),
+            row=best.ranker,
+            sentence=f"Use {best.ranker}: it gains {told}, which also chose it.",
+        )
     few = f", fewer than {FEWEST}" if lists < FEWEST else ""
     why = f"no action gains significantly; the best is {best.ranker}, {told}{few}"
     return Advice(action="keep the order", row=ORDER, sentence=f"Keep the order: {why}. Naming subtopics may help.")

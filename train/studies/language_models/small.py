@@ -58,7 +58,7 @@ ANSWER = 24
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How much is trained and evaluated."""
+    """Numbers of queries and updates."""
 
     supervised: int = 200
     """Training queries of the supervised model, each once."""

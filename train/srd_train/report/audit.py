@@ -26,7 +26,7 @@ from srd_gym.trec_files import Run
 from srd_train.experiment.provenance import commit
 from srd_train.report.actions import ORDER, POOLS, actions, bare, rankings
 from srd_train.report.advice import Advice, measured, unmeasured
-from srd_train.report.comparison import Comparison
+from srd_train.report.comparison import Comparison, record_of
 from srd_train.report.differences import differences
 from srd_train.report.markup import markdown
 from srd_train.report.significance import interval
@@ -172,7 +172,7 @@ def _listed(topic: Topic, run: Run | None, problems: list[Problem]) -> tuple[Top
 def _record(
     lists: TopicSet, name: str, ranked: Sequence[IntArray], names: Sequence[str], sources: Sources | None, k: int
 ) -> dict[str, Any]:
-    """The record of a row, as benchmarks keep one of a cell; without fold and times."""
+    """The record of a row."""
     scored = evaluate(lists, dict(zip(lists.query_ids, ranked, strict=True)), names, sources=sources)
     run = Run(
         rankings={
@@ -182,18 +182,8 @@ def _record(
             query_id: np.arange(len(own), 0.0, -1.0) for query_id, own in zip(lists.query_ids, ranked, strict=True)
         },
     )
-    return {
-        "cell": name,
-        "ranker": name,
-        "fitted_as": name,
-        "view": None,
-        "history": None,
-        "reads_judgments": False,
-        "seed": 0,
+    return record_of(name, run, scored) | {
         "normalizer": default_normalizer(lists),
-        "measures": scored.measures,
-        "per_topic": scored.per_topic,
-        "run": run,
         "topic_set": {"name": lists.name, "fingerprint": "", "marks": list(lists.marks)},
         "depth": k,
         "commit": commit(),

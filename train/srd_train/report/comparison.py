@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -112,7 +112,7 @@ def compare(
         "commit": commit(),
         "versions": versions(),
     }
-    records = [shared | _record(name, runs[name], each, unranked) for name, each in scored.items()]
+    records = [shared | record_of(name, runs[name], each, unranked) for name, each in scored.items()]
     (table,), _ = complete_tables(records, reference=reference or next(iter(runs)))
     compared = differences(table, pairs=pairs, test=test, adjust=adjust)
     return Comparison(
@@ -159,7 +159,7 @@ def _scored(
         raise ValueError(f"{name}: {error}") from error
 
 
-def _record(name: str, run: Run, scored: Evaluation, unranked: set[str]) -> dict[str, Any]:
+def record_of(name: str, run: Run, scored: Evaluation, unranked: Collection[str] = ()) -> dict[str, Any]:
     """The record of a run, as benchmarks keep one of a cell; without fold and times."""
     per_topic = {query_id: values for query_id, values in scored.per_topic.items() if query_id not in unranked}
     return {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from srd_gym.topic import FloatArray, TopicSet
-from srd_train.experiment.benchmark import fold_of
+from srd_train.experiment.folds import fold_of
 from srd_train.experiment.recipe import load_recipe
 from srd_train.experiment.sources import load_entry
 from srd_train.report.significance import adjusted_tests, paired_test

@@ -22,10 +22,10 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +42,14 @@ from srd_gym.showing import short_repr
 from srd_gym.topic import TOPIC_FIELDS, TopicSet
 from srd_gym.trec_files import write_run
 from srd_train.experiment.cells import Cell, Choice, Task, tasks
+from srd_train.experiment.folds import Cut, fold_of
 from srd_train.experiment.lock import locked
 from srd_train.experiment.provenance import commit
 from srd_train.experiment.recipe import RECIPE_FILE, Recipe, check_recipe
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record, run_digest
 from srd_train.experiment.selection import Fitted, fit_ranker
-from srd_train.experiment.sources import TopicsEntry, folds_path, groups_in
-from srd_train.experiment.split import Parts, Published, Split, in_parts, with_lsa
-from srd_train.experiment.twins import Groups
+from srd_train.experiment.sources import TopicsEntry
+from srd_train.experiment.split import Split
 
 Record = dict[str, Any]
 _RANK_CHUNK = 64
@@ -361,51 +361,6 @@ def _fit(
             return split, fitted, _now() - begun
     fitted = replace(fit(row.fixed(choice.chosen), seed=cell.seed), chosen=choice.chosen, trials=choice.trials)
     return split, fitted, _now() - begun
-
-
-class Cut(NamedTuple):
-    """Content of the files that say how a topic set is cut: a node that has none of these files is sent it."""
-
-    folds: Published | None
-    """The published folds, where the entry names their file."""
-    groups: Groups
-    """Queries that folds keep together."""
-
-
-def cut_of(topics: TopicSet, entry: TopicsEntry) -> Cut:
-    """The content of the files that an entry names, as far as it cuts the topics.
-
-    Raises:
-        ValueError, FileNotFoundError: one cannot be read, or is missing.
-    """
-    file = folds_path(entry)
-    return Cut(None if file is None else Published.read(file), groups_in(entry, topics))
-
-
-def fold_of(
-    topics: TopicSet, entry: TopicsEntry, number: int, lsa_width: int | None = None, cut: Cut | None = None
-) -> Split:
-    """A fold of an entry's topics, by its number.
-
-    Args:
-        topics: those of the entry.
-        entry: which.
-        number: of the fold, from 1.
-        lsa_width: F of vectors that are fitted on the training texts; None: the topics' own vectors.
-        cut: what `cut_of` gives; None: it is read.
-    """
-    folds, groups = cut_of(topics, entry) if cut is None else cut
-    fold = f"{number}/{entry.folds}" if folds is None else str(number)
-    return _split(topics, entry.parts, fold, folds, groups, lsa_width)
-
-
-@lru_cache(maxsize=5)
-def _split(
-    topics: TopicSet, parts: Parts, fold: str, folds: Published | None, groups: Groups, lsa_width: int | None
-) -> Split:
-    """The fold. Kept for the next rows: fitting LSA takes longer than most of them."""
-    split = in_parts(topics, parts, fold, folds, groups)
-    return split if lsa_width is None else with_lsa(split, lsa_width)
 
 
 def _ranked(cell: Cell, topics: TopicSet, split: Split, fitted: Fitted) -> tuple[dict[str, list[str]], Record]:

@@ -23,8 +23,9 @@ from srd_gym.checks import check_integer
 from srd_gym.installing import how_to_install
 from srd_gym.interrupts import STOPS, handlers_kept
 from srd_gym.topic import TopicSet
-from srd_train.experiment.benchmark import CellResult, Cut, Engine, cut_of, failure, run_fit
+from srd_train.experiment.benchmark import CellResult, Engine, failure, run_fit
 from srd_train.experiment.cells import Cell, Choice, Task
+from srd_train.experiment.folds import Cut, cut_of
 from srd_train.experiment.sources import TopicsEntry, load_entry
 
 _THREADS = "OMP_NUM_THREADS"

@@ -24,7 +24,7 @@ from srd_agents.registry import make_ranker
 from srd_gym.files import written_atomically
 from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
-from srd_train.experiment.benchmark import fold_of
+from srd_train.experiment.folds import fold_of
 from srd_train.experiment.sources import TopicsEntry, load_entry
 from srd_train.experiment.split import Split
 

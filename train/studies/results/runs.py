@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
-from srd_train.experiment.benchmark import fold_of, run_fit
+from srd_train.experiment.benchmark import run_fit
 from srd_train.experiment.cells import Cell, tasks
+from srd_train.experiment.folds import fold_of
 from srd_train.experiment.records import Record, grouped, run_digest
 from srd_train.experiment.sources import data_root, matching, patterns
 from srd_train.report.results import KEPT_RUNS, differences, place_of

@@ -130,7 +130,11 @@ def parsed_with_ranker(
             field, text = field | None, f"{text} Chosen on the validation topics unless given."
             unsaid[name] = default = None
         # A Python name may end in an underscore to dodge a keyword (lambda_); an option need not.
-        option = tyro.conf.arg(name=name.rstrip("_").replace("_", "-"), help=text.replace("`", ""))
+        hint = None
+        if default is True:  # its option is --no-NAME
+            text, hint = f"Turn off: {text[:1].lower()}{text[1:]}", "(default: on)"
+        spelt = name.rstrip("_").replace("_", "-")
+        option = tyro.conf.arg(name=spelt, help=text.replace("`", ""), help_behavior_hint=hint)
         made.append((name, Annotated[field, option], dataclasses.field(default=default)))
     both = dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
     both.__doc__ = kind.__doc__

@@ -18,7 +18,7 @@ PACKAGES = ("srd_gym", "agents/srd_agents", "train/srd_train")
 README, INDEX = ROOT / "README.md", ROOT / "docs" / "index.md"
 DEVELOPERS = (
     *("design", "changelog", "contributing", "speed", "fuzz", "extending", "stable", "api"),
-    *("without_scores", "audit_study"),
+    *("without_scores", "audit_study", "reliability"),
 )
 """Pages for who works on the package; the others are for who uses it."""
 USERS = sorted(

@@ -29,8 +29,8 @@ from srd_gym.reading import kind_of, with_type
 from srd_gym.reading import shown as as_text
 from srd_gym.showing import repr_of, short_repr
 
-OnInvalid = Literal["waste", "next", "raise"]
-Pay = Literal["step", "end"]
+OnInvalid = Literal["skip", "next", "raise"]
+RewardType = Literal["dense", "sparse"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class SelectionCore(SingleEpisodes):
         reward: whose gains are paid: a measure's name such as "alpha_DCG" (cutoff: the horizon), a `Measure`, users
             (`Clicks`, or their notation), or a `Reward` ("module:NAME": one whose class a command has imported with
             --trust).
-        pay: at every "step", or the whole return at the "end" (MDP-DIV's ReturnOnly).
+        reward_type: "dense" (each gain at its step) or "sparse" (the return at the last step: MDP-DIV's ReturnOnly).
         measures: more of them for `measures()`, beside the reward's.
         horizon: K, ranks to fill; None ranks everything.
         max_candidates: N; None takes the largest topic's.
         pruning: a strategy that masks candidates; None keeps all.
-        on_invalid: "waste" the rank (said once), take the "next" allowed candidate in candidate order (the retrieval
+        on_invalid: "skip" the rank, which stays empty (said once), take the "next" allowed candidate in candidate order (the retrieval
             order where one exists), or "raise" a ValueError and change nothing.
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where all topics have one.
         episodes: B to have state arrays for before the first `reset`; such episodes count as ended.
@@ -86,12 +86,12 @@ class SelectionCore(SingleEpisodes):
         topics: Topics,
         *,
         reward: str | Measure | Reward = "alpha_DCG",
-        pay: Pay = "step",
+        reward_type: RewardType = "dense",
         measures: Sequence[str | Measure] = (),
         horizon: int | None = 10,
         max_candidates: int | None = None,
         pruning: Pruning | None = None,
-        on_invalid: OnInvalid = "waste",
+        on_invalid: OnInvalid = "skip",
         normalizer: Normalizer | None = None,
         episodes: int = 0,
     ) -> None:
@@ -100,12 +100,12 @@ class SelectionCore(SingleEpisodes):
             horizon = arrays.max_candidates
         check_integer("horizon", horizon, 1, max(arrays.max_candidates, ENOUGH))
         super().__init__(arrays, int(horizon), episodes)
-        check_option("on_invalid", on_invalid, ("waste", "next", "raise"))
-        check_option("pay", pay, ("step", "end"))
+        check_option("on_invalid", on_invalid, ("skip", "next", "raise"))
+        check_option("reward_type", reward_type, ("dense", "sparse"))
         self._lengths = np.minimum(self.horizon, arrays.n_candidates)
         self.on_invalid = on_invalid
         self._told_wasted = False
-        self.pay = pay
+        self.reward_type = reward_type
         self.bound, self.users = None, None
         self.bound_measures: dict[str, BoundMeasure] = {}
         """Measures of `measures()`, by name."""
@@ -200,7 +200,7 @@ class SelectionCore(SingleEpisodes):
         for episode in where.tolist():
             topic, user = self._topic_index[[episode]], self._user[[episode]]
             ranking = self._ranking[[episode], : self._rank[episode]]
-            self._user[episode] = redrawn_user(who, topic, ranking, user, users, rewards=self.pay == "step")
+            self._user[episode] = redrawn_user(who, topic, ranking, user, users, rewards=self.reward_type == "dense")
             # The same where each was paid; else the new user's.
             self._gains[episode, : ranking.shape[1]] = who.pay(topic, ranking, self._user[[episode]])[0]
             self._done[episode] = False
@@ -276,7 +276,7 @@ class SelectionCore(SingleEpisodes):
 
     def paid(self, episodes: IntArray) -> ScoreArray:
         """Sums of the rewards of episodes so far: [B'] float64, their returns, or 0 before they are paid at the end."""
-        return self.returns(episodes) * (self._done[episodes] | (self.pay == "step"))
+        return self.returns(episodes) * (self._done[episodes] | (self.reward_type == "dense"))
 
     def candidate_gains(self) -> ScoreArray:
         """Gain of each candidate at the next rank of each episode, which a greedy oracle maximises.
@@ -326,7 +326,7 @@ class SelectionCore(SingleEpisodes):
             measure(reward, normalizer=normalizer).plain() if isinstance(reward, str | Measure) else reward
         )
         digest = hashlib.blake2b(paid_by.encode(errors="surrogatepass"), digest_size=4).hexdigest()
-        return f"{self.reward_name} (pay={self.pay!r}, {digest})"
+        return f"{self.reward_name} (reward_type={self.reward_type!r}, {digest})"
 
     def _begin(self, episodes: Where, topics: int | IntArray) -> None:
         """Empty rankings for these topics in these episodes."""
@@ -389,7 +389,7 @@ class SelectionCore(SingleEpisodes):
         self._rank[here], self._done[here] = after, ended
         if self._pruner is not None:
             self._prune(self._pruner, on[~ended], actions[~ended])
-        if self.pay == "step":
+        if self.reward_type == "dense":
             return gain, gain, ~valid
         paid = np.zeros(len(on))
         paid[ended] = self.returns(on[ended])
@@ -435,7 +435,7 @@ class SelectionCore(SingleEpisodes):
             why = f"document {as_text(topic.doc_ids[action])} was pruned"
         masked = f"candidate {action} is masked: {why}"
         if self.on_invalid == "raise":
-            raise ValueError(f"{masked}; choose where the action mask is 1, or use on_invalid='waste'")
+            raise ValueError(f"{masked}; choose where the action mask is 1, or use on_invalid='skip'")
         self._told_wasted = True
         warnings.warn(
             f"{masked}, so its rank stays empty (said once; info['wasted'] counts): choose where info['action_mask'] "

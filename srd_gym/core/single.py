@@ -27,7 +27,7 @@ class SingleEpisodes(Episodes):
 
     bound: BoundMeasure | None
     """The measure that pays, as the plain sum that rewards are; None where a reward of the user's own does."""
-    pay: Literal["step", "end"]
+    reward_type: Literal["dense", "sparse"]
     """Whether every step pays, or the end."""
     users: BoundUsers | None
     """The users who pay, where the reward is what they do."""
@@ -77,7 +77,7 @@ class SingleEpisodes(Episodes):
         self._gains[episode, rank] = gain
         self._rank[episode] = rank + 1
         self._done[episode] = done = rank + 1 >= self._length.item(episode)
-        if self.pay == "step":
+        if self.reward_type == "dense":
             return gain, False, done
         return (self.episode_return(episode) if done else 0.0), False, done
 

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 from srd_gym.checks import argument_errors, check_option
 from srd_gym.core.episodes import Snapshot
 from srd_gym.core.protocols import Pruning, Reward
-from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
+from srd_gym.core.selection import OnInvalid, RewardType, SelectionCore
 from srd_gym.dtypes import BoolArray
 from srd_gym.envs.observations import Observation, ObservationKind, ObservationOptions, Observer
 from srd_gym.measures import Measure, Normalizer
@@ -65,7 +65,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
     | present | 0, 1 | 1 = a candidate, 0 = padding |
 
     **Action**: `Discrete(N)`, the candidate for the next rank. For one that is masked (ranked, padding, pruned)
-    `info["invalid_action"]` is True, and `on_invalid` decides: "waste" leaves the rank empty (gain 0; one warning per
+    `info["invalid_action"]` is True, and `on_invalid` decides: "skip" leaves the rank empty (gain 0; one warning per
     environment says how to mask), "next" takes the first allowed candidate in candidate order (the retrieval order
     where one exists), as a baseline for learners without masks, and "raise" refuses.
 
@@ -100,12 +100,12 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             ("words", "synthetic:PRESET[:TOPICS[:SEED]]").
         reward: what is paid: a measure's name, a `Measure` or a `Reward`; a cutoff left out is the horizon. `Clicks`
             (or its notation) pays what a simulated user does, who is drawn at each reset.
-        pay: the gain at every "step", or the return at the "end" (MDP-DIV's ReturnOnly).
+        reward_type: "dense" (each gain at its step) or "sparse" (the return at the last step: MDP-DIV's ReturnOnly).
         measures: more measures for `info["measures"]`; a cutoff left out is the horizon.
         horizon: K, ranks to fill; None ranks every candidate.
         max_candidates: N; None takes the largest topic's, a topic with more is an error.
         pruning: a strategy that masks candidates (`srd_gym.protocols.Pruning`).
-        on_invalid: "waste", "next" or "raise".
+        on_invalid: "skip", "next" or "raise".
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.
         observation: "full", "compact" or "features".
         mask_dtype: of the observed `action_mask`: int8 or bool, as type or name (names survive JSON).
@@ -139,12 +139,12 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         topics: TopicSource = DEFAULT_TOPICS,
         *,
         reward: str | Measure | Reward = "alpha_DCG",
-        pay: Pay = "step",
+        reward_type: RewardType = "dense",
         measures: Sequence[str | Measure] = (),
         horizon: int | None = 10,
         max_candidates: int | None = None,
         pruning: Pruning | None = None,
-        on_invalid: OnInvalid = "waste",
+        on_invalid: OnInvalid = "skip",
         normalizer: Normalizer | None = None,
         observation: ObservationKind = "full",
         mask_dtype: DTypeLike = "int8",
@@ -156,7 +156,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             self.core = SelectionCore(
                 arrays_from(topics, max_candidates),
                 reward=reward,
-                pay=pay,
+                reward_type=reward_type,
                 measures=measures,
                 horizon=horizon,
                 pruning=None if pruning is None else pruning_from(pruning),

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from srd_gym.core.episodes import Snapshot, episode_indices
 from srd_gym.core.protocols import Pruning, Reward
-from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
+from srd_gym.core.selection import OnInvalid, RewardType, SelectionCore
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.envs.batching import BatchInfos
 from srd_gym.envs.observations import Observation, ObservationKind, ObservationOptions, Observer
@@ -67,12 +67,12 @@ class SelectionVectorEnv(TopicVectorEnv):
         num_envs: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         reward: str | Measure | Reward = "alpha_DCG",
-        pay: Pay = "step",
+        reward_type: RewardType = "dense",
         measures: Sequence[str | Measure] = (),
         horizon: int | None = 10,
         max_candidates: int | None = None,
         pruning: Pruning | None = None,
-        on_invalid: OnInvalid = "waste",
+        on_invalid: OnInvalid = "skip",
         normalizer: Normalizer | None = None,
         observation: ObservationKind = "full",
         mask_dtype: DTypeLike = "int8",
@@ -83,7 +83,7 @@ class SelectionVectorEnv(TopicVectorEnv):
         self.core = SelectionCore(
             arrays_from(topics, max_candidates),
             reward=reward,
-            pay=pay,
+            reward_type=reward_type,
             measures=measures,
             horizon=horizon,
             pruning=None if pruning is None else pruning_from(pruning),

@@ -74,7 +74,7 @@ def of_environments(make: Callable[[str, Any], object], *names: str) -> dict[str
 
 
 ARGUMENTS = ("topics", "reward", "measures", "horizon", "max_candidates", "pruning", "normalizer", "observation",
-             "mask_dtype", "pay", "on_invalid")  # fmt: skip
+             "mask_dtype", "reward_type", "on_invalid")  # fmt: skip
 SCORED = ("topics", "reward", "measures", "n_scores", "ties", "agents", "observation", "max_candidates", "horizon")
 CALLS: dict[str, Callable[[Any], object]] = {
     "Topic(query_id)": lambda value: Topic(query_id=value, doc_ids=("a",)),

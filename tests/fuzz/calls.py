@@ -37,10 +37,10 @@ def json_lines(rng: random.Random) -> Case:
 
 _NAMES = ("alpha_DCG", "ERR_IA@5", "alpha_nDCG(alpha=2)", "nope", "StRecall@0", "x@", "(", "alpha_DCG@-1", "MAP_IA")
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "reward": _NAMES, "pay": ("step", "end", "never"), "measures": (("StRecall@5",), "ERR_IA@10", _NAMES),
+    "reward": _NAMES, "reward_type": ("dense", "sparse", "never"), "measures": (("StRecall@5",), "ERR_IA@10", _NAMES),
     "horizon": (1, 10, None, 10**9), "max_candidates": (1, 10, 50, None, 10**9, 10**13),
     "pruning": ("knn:0.1", "knn:x", "nope:1"),
-    "normalizer": ("pool", "candidates"), "on_invalid": ("waste", "raise"),
+    "normalizer": ("pool", "candidates"), "on_invalid": ("skip", "raise"),
     "observation": ("full", "compact", "features", "local", "flat"),
     "mask_dtype": (bool, "int8", np.int8, float), "share_documents": (True, False),
     "render_mode": ("ansi", "human", "x"),

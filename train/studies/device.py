@@ -36,7 +36,7 @@ from srd_train.experiment.provenance import commit
 
 _TASKS: tuple[dict[str, Any], ...] = (
     {"reward": "alpha_DCG"},
-    {"reward": "alpha_nDCG", "pay": "end", "pruning": KNN(0.3)},
+    {"reward": "alpha_nDCG", "reward_type": "sparse", "pruning": KNN(0.3)},
     {"reward": "Dsharp_nDCG", "on_invalid": "next"},
     {"reward": "ERR_IA"},
     {"reward": "MAP_IA"},

@@ -61,7 +61,7 @@ class PolicyLearner(PolicyGradient[C]):
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         self._begin_with(topics, seed)
-        self._simulate(topics, pruning=self.pruning, pay="end" if self.config.return_only else "step")
+        self._simulate(topics, pruning=self.pruning, reward_type="sparse" if self.config.return_only else "dense")
         like = next(self._network.parameters())
         self._tensors = InputTensors(self._core.arrays, like, order=self._order_features() > 0)
 

@@ -22,7 +22,7 @@ from srd_agents.simulators.users import ClickTensors
 from srd_gym.checks import check_option
 from srd_gym.core import SelectionCore
 from srd_gym.core.arrays import Topics
-from srd_gym.core.selection import OnInvalid, Pay
+from srd_gym.core.selection import OnInvalid, RewardType
 from srd_gym.core.users import BoundClicks
 from srd_gym.measures import Measure, Normalizer
 from srd_gym.protocols import Pruning, Reward
@@ -66,11 +66,11 @@ class SelectionSimulator:
     Args:
         topics: a topic set, or `TopicTensors`, whose device is then taken.
         reward: a measure or `Clicks`, as of `SelectionCore`.
-        pay: at every "step", or at the "end".
+        reward_type: "dense" (each gain at its step) or "sparse" (the return at the last one).
         measures: more of them for `measures`.
         horizon: K; None ranks everything.
         pruning: None, `KNN`, or `ByRanker` at the reset.
-        on_invalid: leave the rank empty ("waste"), or take the "next" allowed candidate.
+        on_invalid: leave the rank empty ("skip"), or take the "next" allowed candidate.
         normalizer: as of `SelectionCore`.
         device: where.
         dtype: of gains.
@@ -85,20 +85,25 @@ class SelectionSimulator:
         topics: Topics | TopicTensors,
         *,
         reward: str | Measure | Reward = "alpha_DCG",
-        pay: Pay = "step",
+        reward_type: RewardType = "dense",
         measures: Sequence[str | Measure] = (),
         horizon: int | None = 10,
         pruning: Pruning | None = None,
-        on_invalid: OnInvalid = "waste",
+        on_invalid: OnInvalid = "skip",
         normalizer: Normalizer | None = None,
         device: str | torch.device = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        check_option("on_invalid", on_invalid, ("waste", "next"))
+        check_option("on_invalid", on_invalid, ("skip", "next"))
         self.topics = topics if isinstance(topics, TopicTensors) else TopicTensors(topics, device)
-        self.device, self.dtype, self.pay, self.on_invalid = self.topics.device, dtype, pay, on_invalid
+        self.device, self.dtype, self.reward_type, self.on_invalid = self.topics.device, dtype, reward_type, on_invalid
         core = SelectionCore(
-            self.topics.arrays, reward=reward, pay=pay, measures=measures, horizon=horizon, normalizer=normalizer
+            self.topics.arrays,
+            reward=reward,
+            reward_type=reward_type,
+            measures=measures,
+            horizon=horizon,
+            normalizer=normalizer,
         )
         self.horizon, self.reward_name = core.horizon, core.reward_name
         self.length = self.topics.n_candidates.clamp(max=self.horizon)
@@ -191,7 +196,7 @@ class SelectionSimulator:
         following = SelectionState(
             topic, after, allowed, state.ranking.scatter(1, at, written[:, None]), coverage, returns, state.user, reads
         )
-        reward = gain if self.pay == "step" else torch.where(done & active, returns, 0)
+        reward = gain if self.reward_type == "dense" else torch.where(done & active, returns, 0)
         return following, SelectionResult(reward, gain, invalid, done)
 
     def candidate_gains(self, state: SelectionState) -> Tensor:

@@ -48,7 +48,7 @@ def env_of(topics: TopicSet = TOPICS, **arguments: Any) -> SelectionEnv:
 @pytest.mark.parametrize("observation", ["full", "compact"])
 @pytest.mark.parametrize("name", list(OF))
 def test_it_trains_and_never_chooses_what_is_not_on_offer(name: str, observation: str) -> None:
-    env = env_of(observation=observation, on_invalid="waste" if name == "DQN" else "raise")
+    env = env_of(observation=observation, on_invalid="skip" if name == "DQN" else "raise")
     model = model_of(name, env)
     before = [value.clone() for value in model.policy.state_dict().values()]
     model.learn(60)

@@ -80,12 +80,14 @@ def largest_difference(
     return worst
 
 
-@pytest.mark.parametrize("pay", ["step", "end"])
+@pytest.mark.parametrize("reward_type", ["dense", "sparse"])
 @pytest.mark.parametrize("reward", MEASURES)
-def test_measures_are_equal_to_the_last_bit(reward: str, pay: str) -> None:
+def test_measures_are_equal_to_the_last_bit(reward: str, reward_type: str) -> None:
     more = ("StRecall@3", "alpha_nDCG@5")
-    assert {largest_difference(s, torch.float64, reward=reward, pay=pay, measures=more) for s in range(4)} == {0.0}
-    assert max(largest_difference(s, torch.float32, reward=reward, pay=pay) for s in range(2)) < 2e-6
+    assert {
+        largest_difference(s, torch.float64, reward=reward, reward_type=reward_type, measures=more) for s in range(4)
+    } == {0.0}
+    assert max(largest_difference(s, torch.float32, reward=reward, reward_type=reward_type) for s in range(2)) < 2e-6
 
 
 @pytest.mark.parametrize("reward", USERS, ids=str)
@@ -95,7 +97,7 @@ def test_users_do_the_same(reward: Clicks) -> None:
         assert worst < 1e-12 if reward.expected else worst == 0
 
 
-@pytest.mark.parametrize("on_invalid", ["waste", "next"])
+@pytest.mark.parametrize("on_invalid", ["skip", "next"])
 @pytest.mark.parametrize("pruning", PRUNING, ids=str)
 def test_the_same_is_pruned(pruning: Any, on_invalid: str) -> None:
     for seed in range(6):
@@ -117,7 +119,7 @@ def test_steps_compile_as_one_graph(options: dict[str, Any]) -> None:
     {},
     {"reward": "Dsharp_nDCG", "pruning": KNN(0.3), "measures": ("alpha_nDCG",)},
     {"reward": Clicks(model="dbn", boredom=0.4)},
-    {"reward": Clicks(expected=True), "pay": "end"},
+    {"reward": Clicks(expected=True), "reward_type": "sparse"},
 ], ids=str)  # fmt: skip
 def test_no_step_looks_at_what_tensors_hold(options: dict[str, Any]) -> None:
     simulator = SelectionSimulator(random_topics(0, 6), horizon=4, **options)

@@ -60,9 +60,9 @@ def begun(seed: int, episodes: int = 6, **arguments: Any) -> SelectionCore:
     return core
 
 
-@given(seeds, measures, st.sampled_from([None, 1, 4, 12]), st.sampled_from(["step", "end"]))
+@given(seeds, measures, st.sampled_from([None, 1, 4, 12]), st.sampled_from(["dense", "sparse"]))
 def test_rewards_telescope_to_the_measure(seed: int, name: str, horizon: int | None, paid: Any) -> None:
-    core = begun(seed, reward=name, horizon=horizon, pay=paid)
+    core = begun(seed, reward=name, horizon=horizon, reward_type=paid)
     returns, bound = sum(reward for reward, *_ in play(core, np.random.default_rng(seed))), core.bound
     assert_array_equal(returns, core.returns())
     assert_array_equal(returns, np.cumsum(core.gains, axis=1)[:, -1])
@@ -131,8 +131,8 @@ def test_bad_snapshots_and_resets_are_refused() -> None:
 @pytest.mark.parametrize(("changed", "message"), [
     ({"topics": random_topics(4, n=9).replace(list(random_topics(4, n=9))[::-1])}, "is of other topics than 'random'"),
     ({"reward": "alpha_nDCG"}, r"reward alpha_DCG\(normalization=None\)@10 .*, these have alpha_nDCG@10"),
-    ({"reward": FirstRankOnly()}, r"these have first_rank \(pay='step', "),
-    ({"pay": "end"}, r"reward alpha_DCG.* \(pay='step', .*, these .* \(pay='end', "),
+    ({"reward": FirstRankOnly()}, r"these have first_rank \(reward_type='dense', "),
+    ({"reward_type": "sparse"}, r"reward alpha_DCG.* \(reward_type='dense', .*, these .* \(reward_type='sparse', "),
 ])  # fmt: skip
 def test_a_snapshot_goes_only_where_topics_and_reward_are_the_same(changed: dict[str, Any], message: str) -> None:
     def made(**arguments: Any) -> SelectionEnv:
@@ -235,13 +235,13 @@ def test_invalid_actions_raise_and_change_nothing_where_asked() -> None:
     before = core.snapshot()
     reasons = {2: "'q1-d2' is ranked already", 5: "'q1' has 4 candidates, the rest is padding", 1: "'q1-d1' was pruned"}
     for action, why in reasons.items():
-        message = f"candidate {action} is masked: .*{why}.*on_invalid='waste'"
+        message = f"candidate {action} is masked: .*{why}.*on_invalid='skip'"
         refused(lambda action=action: core.step([2, action]), message)
         refused(lambda action=action: core.step_episode(1, action), message)
     assert core.snapshot() == before
 
 
-@pytest.mark.parametrize("on_invalid", ["waste", "raise"])
+@pytest.mark.parametrize("on_invalid", ["skip", "raise"])
 def test_actions_that_no_candidate_has_are_refused(on_invalid: Any) -> None:
     core = begun(0, episodes=2, on_invalid=on_invalid)
     for action in (-1, core.arrays.max_candidates):

@@ -136,7 +136,7 @@ def test_notation_is_read_back(clicks: Clicks) -> None:
 def test_checkers_accept_every_model(clicks: Clicks) -> None:
     topics = random_topics(3, unlabelled=True)
     check_env(SelectionEnv(topics, reward=clicks, horizon=4))
-    check_env(SelectionEnv(topics, reward=clicks, horizon=4, pay="end"))
+    check_env(SelectionEnv(topics, reward=clicks, horizon=4, reward_type="sparse"))
     check_scoring_env(scoring_v0.parallel_env(topics, reward=clicks, n_scores=4, ties="random"))
 
 
@@ -253,25 +253,25 @@ def test_a_search_that_tries_and_restores_is_no_better_than_the_oracle() -> None
 
 
 POSTERIORS: dict[str, tuple[Clicks, str]] = {
-    "cascade": (Clicks(attraction=0.7), "step"),
-    "cascade, bored and noisy": (Clicks(pays="reciprocal_rank", noise=0.2, patience=0.8, boredom=0.5), "step"),
-    "dbn, satisfaction is not told": (Clicks(model="dbn", satisfaction=0.4, patience=0.9), "step"),
-    "dbn, satisfaction is paid at the end": (Clicks(model="dbn", pays="satisfaction", satisfaction=0.4), "end"),
-    "dbn, satisfaction is told": (Clicks(model="dbn", pays="satisfaction", satisfaction=0.4), "step"),
-    "pbm": (Clicks(model="pbm", decay=0.5), "step"),
+    "cascade": (Clicks(attraction=0.7), "dense"),
+    "cascade, bored and noisy": (Clicks(pays="reciprocal_rank", noise=0.2, patience=0.8, boredom=0.5), "dense"),
+    "dbn, satisfaction is not told": (Clicks(model="dbn", satisfaction=0.4, patience=0.9), "dense"),
+    "dbn, satisfaction is paid at the end": (Clicks(model="dbn", pays="satisfaction", satisfaction=0.4), "sparse"),
+    "dbn, satisfaction is told": (Clicks(model="dbn", pays="satisfaction", satisfaction=0.4), "dense"),
+    "pbm": (Clicks(model="pbm", decay=0.5), "dense"),
 }
 
 
 @pytest.mark.parametrize("name", POSTERIORS)
 @pytest.mark.parametrize("who", [2, 11])
 def test_after_restore_intent_and_future_have_their_probabilities_given_what_was_seen(name: str, who: int) -> None:
-    (clicks, pay), arrays = POSTERIORS[name], binary([2.0, 1.0, 1.0, 4.0])
-    core = SelectionCore(arrays, reward=clicks, horizon=5, pay=pay)  # type: ignore[arg-type]
+    (clicks, reward_type), arrays = POSTERIORS[name], binary([2.0, 1.0, 1.0, 4.0])
+    core = SelectionCore(arrays, reward=clicks, horizon=5, reward_type=reward_type)  # type: ignore[arg-type]
     core.reset([0], users=[who])
     for action in (0, 3, 0):  # the last one is wasted
         core.step([action])
     seen, snapshot = core.clicks(core.every)[0, :3], core.snapshot(0)
-    told = core.gains[0, :3].copy() if pay == "step" else None
+    told = core.gains[0, :3].copy() if reward_type == "dense" else None
     bound, shown = clicks.bind(arrays, 5), np.array([[0, 3, -1, 5, 6]])
     users = np.random.default_rng(1).integers(2**63, size=100_000)
     every, lists = np.zeros(len(users), np.int64), shown.repeat(len(users), axis=0)
@@ -283,7 +283,7 @@ def test_after_restore_intent_and_future_have_their_probabilities_given_what_was
     expected += list(bound.clicks(every[alike], lists[alike], users).T[3:])
 
     drawn, count = [], 800
-    many = SelectionCore(arrays, reward=clicks, horizon=5, pay=pay, episodes=count)  # type: ignore[arg-type]
+    many = SelectionCore(arrays, reward=clicks, horizon=5, reward_type=reward_type, episodes=count)  # type: ignore[arg-type]
     many.restore(snapshot, many.every, np.random.default_rng(2))
     assert (many.clicks(many.every)[:, :3] == seen).all()
     assert told is None or (many.gains[:, :3] == told).all()

@@ -40,7 +40,7 @@ PLAYS: dict[str, tuple[dict[str, Any], str, list[int]]] = {
     "next-allowed": ({"horizon": 5, "on_invalid": "next"}, "jaguar", [1, 1, 3, 1, 0]),
     "fewer-candidates-than-ranks": ({"reward": "alpha_nDCG", "measures": ["NRBP", "StRecall@2"]}, "apple", [2, 7, 0]),
     "unlabelled": ({}, "new", [1, 0]),
-    "paid-at-the-end": ({"reward": "ERR_IA", "pay": "end", "horizon": 3}, "jaguar", [3, 6, 0]),
+    "sparse-reward": ({"reward": "ERR_IA", "reward_type": "sparse", "horizon": 3}, "jaguar", [3, 6, 0]),
     "pruned": ({"pruning": EvenOnly(), "horizon": 3}, "jaguar", [1, 3, 4]),
     "users-cascade": ({"reward": CASCADE, "horizon": 4}, "jaguar", [2, 0, 6, 3]),
     "users-dbn": ({"reward": DBN, "horizon": 3, "measures": ["StRecall"]}, "jaguar", [6, 3, 3]),

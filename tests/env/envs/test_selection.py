@@ -39,7 +39,7 @@ ARGUMENTS: list[dict[str, Any]] = [
     {"mask_dtype": bool},
     {"mask_dtype": "bool", "observation": "compact"},
     {"horizon": None},
-    {"horizon": 2, "pay": "end"},
+    {"horizon": 2, "reward_type": "sparse"},
     {"reward": "alpha_nDCG@3", "normalizer": "candidates", "measures": ["NRBP", "StRecall"]},
     {"reward": measure("ERR_IA"), "max_candidates": 14},
     {"reward": FirstRankOnly()},
@@ -119,8 +119,8 @@ def test_rewards_and_measures_are_those_of_an_evaluation(seed: int, what: Any, h
     ({"measures": "StRecal@10"}, ValueError, r"unknown measure 'StRecal'\. Did you mean StRecall"),
     ({"horzion": 3}, TypeError, "unexpected keyword argument 'horzion'"),
     ({"horizon": 0}, ValueError, "horizon must be at least 1, got 0"),
-    ({"on_invalid": "wasted"}, ValueError, "unknown on_invalid 'wasted'. Did you mean waste"),
-    ({"pay": "ends"}, ValueError, "unknown pay 'ends'. Did you mean end"),
+    ({"on_invalid": "skips"}, ValueError, "unknown on_invalid 'skips'. Did you mean skip"),
+    ({"reward_type": "spars"}, ValueError, "unknown reward_type 'spars'. Did you mean sparse"),
     ({"max_candidates": 3}, ValueError, "max_candidates=3, but 5 topics"),
     ({"observation": "ful"}, ValueError, r"unknown observation 'ful'. Did you mean full\?"),
     ({"mask_dtype": "int99"}, ValueError, "unknown mask_dtype .*Known: bool, int8"),
@@ -231,7 +231,7 @@ def test_topics_may_be_a_set_arrays_a_path_or_a_name_for_environments_not_for_co
 
 def test_arguments_survive_in_the_spec() -> None:
     arguments = {
-        "topics": "synthetic:tiny:4", "reward": "ERR_IA@3", "pay": "end", "measures": ["NRBP"], "horizon": 5,
+        "topics": "synthetic:tiny:4", "reward": "ERR_IA@3", "reward_type": "sparse", "measures": ["NRBP"], "horizon": 5,
         "max_candidates": 30, "on_invalid": "raise", "normalizer": "candidates", "observation": "compact",
         "mask_dtype": "bool", "share_documents": True, "render_mode": "ansi", "pruning": None,
         "numeric_infos": True,
@@ -272,7 +272,7 @@ def with_masked(on_invalid: Any, actions: list[int], **arguments: Any) -> dict[s
 
 @pytest.mark.filterwarnings("ignore:candidate .* is masked")
 @pytest.mark.parametrize(("on_invalid", "expected", "wasted"), [
-    ("waste", [2, -1, 0, -1], [0, 0, 1, 1, 2]),
+    ("skip", [2, -1, 0, -1], [0, 0, 1, 1, 2]),
     ("next", [2, 0, 1, 3], [0, 0, 0, 0, 0]),
 ])  # fmt: skip
 def test_masked_choices_are_counted_or_replaced_alike_everywhere(on_invalid: str, expected: Any, wasted: Any) -> None:
@@ -308,11 +308,11 @@ def test_one_warning_per_environment_says_how_to_mask() -> None:
                 quiet.step(0)
 
 
-@pytest.mark.parametrize("pay", ["step", "end"])
+@pytest.mark.parametrize("reward_type", ["dense", "sparse"])
 @pytest.mark.parametrize("reward", ["alpha_DCG", "Clicks(model='dbn', reveal_intent=True)"])
-def test_infos_have_one_structure_however_few_candidates_there_are(reward: str, pay: Any) -> None:
+def test_infos_have_one_structure_however_few_candidates_there_are(reward: str, reward_type: Any) -> None:
     topics = TopicSet([judged_topic(n, width=2) for n in (1, 3, 8)], name="few")
-    env = SelectionEnv(topics, reward=reward, pay=pay, horizon=5)
+    env = SelectionEnv(topics, reward=reward, reward_type=reward_type, horizon=5)
     structures = set()
     for topic in topics:
         _, info = env.reset(seed=0, options={"query_id": topic.query_id})

@@ -31,7 +31,7 @@ def played(env: Any, seed: int) -> tuple[list[Any], dict[str, Any]]:
     return rewards, info
 
 
-@given(seeds, st.sampled_from(PAIRS), st.sampled_from([3, 10]), st.sampled_from(["waste", "next"]))
+@given(seeds, st.sampled_from(PAIRS), st.sampled_from([3, 10]), st.sampled_from(["skip", "next"]))
 def test_each_side_is_the_reward_that_it_names(seed: int, pair: tuple[str, str], horizon: int, invalid: Any) -> None:
     options: dict[str, Any] = {"topics": random_topics(seed), "horizon": horizon, "on_invalid": invalid}
     rewards, _ = played(VectorReward(SelectionEnv(**options), pair), seed)

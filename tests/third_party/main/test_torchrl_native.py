@@ -25,7 +25,7 @@ from srd_gym.sources import topics_from
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "paid at the end": {"pay": "end", "reward": "alpha_nDCG", "on_invalid": "next"},
+    "paid at the end": {"reward_type": "sparse", "reward": "alpha_nDCG", "on_invalid": "next"},
     "pruned": {"pruning": KNN(0.3), "horizon": 4},
     "users": {"reward": Clicks(model="dbn")},
     "float64": {"dtype": torch.float64, "reward": "StRecall"},

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 from gymnasium.envs.registration import WrapperSpec
 
-from srd_gym.measures import measure
+from srd_gym.measures import parse_measure
 from srd_gym.topic import Topic, TopicSet
 
 if TYPE_CHECKING:
     from srd_gym.core.users import Clicks
     from srd_gym.data import load_topics
 
-__all__ = ["Clicks", "Topic", "TopicSet", "load_topics", "measure"]
+__all__ = ["Clicks", "Topic", "TopicSet", "load_topics", "parse_measure"]
 
 
 def __getattr__(name: str) -> Any:

@@ -53,12 +53,12 @@ RunSource = Run | Mapping[str, Any] | Iterable[Any] | str | os.PathLike[str]
 """Sources of a run."""
 
 
-def as_qrels(source: QrelsSource, *, twice: Literal["error", "highest"] = "error") -> Qrels:
+def as_qrels(source: QrelsSource, *, on_duplicate: Literal["error", "highest"] = "error") -> Qrels:
     """Diversity judgments from files or from what another library holds.
 
     Args:
         source: see the module; qrels are returned as they are, and several paths are parts of one.
-        twice: what to do about a pair that is judged several times: stop, or take the highest judgment.
+        on_duplicate: what to do about a pair that is judged several times: stop, or take the highest judgment.
 
     Raises:
         ImportError: ir_datasets is named, and not installed.
@@ -70,12 +70,12 @@ def as_qrels(source: QrelsSource, *, twice: Literal["error", "highest"] = "error
         return source
     given = _opened(source)
     if files := _files(given):
-        return read_qrels(files, twice=twice)
+        return read_qrels(files, on_duplicate=on_duplicate)
     columns = _transposed(_nested(given), "qrels") if isinstance(given, Mapping) else _columns(given, "qrels", _QRELS)
     what = f"qrels: {called(source)}"
     ids = [_ids(values, what, part) for values, part in zip(columns[:3], _QRELS, strict=False)]
     judgments = [_grade(value, what, number) for number, value in enumerate(columns[3], start=1)]
-    return qrels_of(_blocks(source, *ids, judgments), called(source), twice)
+    return qrels_of(_blocks(source, *ids, judgments), called(source), on_duplicate)
 
 
 def as_run(source: RunSource, *, order: Order = "score") -> Run:

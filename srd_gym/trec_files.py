@@ -94,7 +94,7 @@ class Run:
     """[N] float64 scores of the same documents, never rising."""
 
 
-def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") -> Qrels:
+def read_qrels(paths: Paths, *, on_duplicate: Literal["error", "highest"] = "error") -> Qrels:
     """Diversity judgments from lines "topic subtopic document judgment".
 
     Qrels in which no document is judged for two subtopics are read with a warning: those of an ad-hoc task have zeros,
@@ -107,7 +107,7 @@ def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") ->
 
     Args:
         paths: one file or several parts.
-        twice: what to do about a pair that is judged several times: stop, or take the highest judgment.
+        on_duplicate: what to do about a pair that is judged several times: stop, or take the highest judgment.
 
     Returns:
         The judgments of each topic that has a line.
@@ -118,16 +118,16 @@ def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") ->
             file and line.
     """
     paths = path_list(paths, "qrels")
-    return qrels_of(blocks_of(paths, "qrels", _QRELS_LINE), few(paths), twice)
+    return qrels_of(blocks_of(paths, "qrels", _QRELS_LINE), few(paths), on_duplicate)
 
 
-def qrels_of(blocks: Iterable[Block], source: str, twice: Literal["error", "highest"] = "error") -> Qrels:
+def qrels_of(blocks: Iterable[Block], source: str, on_duplicate: Literal["error", "highest"] = "error") -> Qrels:
     """Diversity judgments of blocks with the columns query, subtopic, document and judgment (text or whole numbers).
 
     Args:
         blocks: what `neighbours` gives.
         source: names them in warnings.
-        twice: as of `read_qrels`.
+        on_duplicate: as of `read_qrels`.
 
     Raises:
         ValueError: a pair judged twice, or text that is no judgment.
@@ -143,7 +143,7 @@ def qrels_of(blocks: Iterable[Block], source: str, twice: Literal["error", "high
             column.extend(part)
     topics, several = {}, False
     for query_id, parts in columns.items():
-        topics[query_id], pairs = _topic_qrels(f"qrels: {paths[query_id]}", query_id, grades, twice, *parts)
+        topics[query_id], pairs = _topic_qrels(f"qrels: {paths[query_id]}", query_id, grades, on_duplicate, *parts)
         several |= pairs > len(topics[query_id].doc_ids)
     if not several:
         warnings.warn(
@@ -159,7 +159,7 @@ def _topic_qrels(
     source: str,
     query_id: str,
     grades: Mapping[Any, int],
-    twice: str,
+    on_duplicate: str,
     lines: Sequence[int],
     subtopic_ids: Sequence[str],
     doc_ids: Sequence[str],
@@ -172,7 +172,7 @@ def _topic_qrels(
     columns = np.fromiter(map(column_of.__getitem__, subtopic_ids), np.intp, len(doc_ids))
     values = np.fromiter(map(grades.__getitem__, judgments), np.int8, len(doc_ids))
     _, first = np.unique(rows * len(column_of) + columns, return_index=True)
-    if first.size < rows.size and twice == "error":
+    if first.size < rows.size and on_duplicate == "error":
         again = int(np.setdiff1d(np.arange(rows.size), first)[0])
         raise ValueError(
             f"{source}:{lines[again]}: document {shown(doc_ids[again])} is judged twice for subtopic "

@@ -10,7 +10,7 @@ import numpy as np
 from srd_gym.core import TopicArrays
 from srd_gym.core.binding import bind_measure
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.measures import Measure, measure
+from srd_gym.measures import Measure, parse_measure
 from srd_gym.measures.base import Statistics
 from srd_gym.measures.bound import Term
 from srd_gym.protocols import SelectionStep
@@ -25,7 +25,7 @@ class Gains:
         self.of, self._factor = of, factor
 
     def bind(self, topics: TopicArrays, horizon: int) -> Any:
-        bound, covers = bind_measure(topics, measure(self.of).plain(), horizon), topics.covers(1)
+        bound, covers = bind_measure(topics, parse_measure(self.of).plain(), horizon), topics.covers(1)
 
         def pay(step: SelectionStep) -> ScoreArray:
             covered = covers[step.topic_index, step.action] & (step.action >= 0)[:, None]

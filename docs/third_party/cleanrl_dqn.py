@@ -18,7 +18,7 @@ from gymnasium.vector import AutoresetMode
 from torch import nn
 
 import srd_gym
-from srd_gym.wrappers import lookup, tables
+from srd_gym.wrappers import expand_observation, topic_tables
 
 Arrays = dict[str, np.ndarray]
 Tensors = dict[str, torch.Tensor]
@@ -134,12 +134,12 @@ def make(args: Args, topics: srd_gym.TopicSet, num_envs: int) -> gym.vector.Vect
 
 def seen(observation: Arrays, known: Tensors) -> Tensors:
     """The observation for the network, vectors looked up."""
-    return lookup({name: torch.from_numpy(part) for name, part in observation.items()}, known)
+    return expand_observation({name: torch.from_numpy(part) for name, part in observation.items()}, known)
 
 
 def known_to(envs: gym.vector.VectorEnv) -> Tensors:
     """The arrays of all topics."""
-    return {name: torch.tensor(part) for name, part in tables(envs).items()}
+    return {name: torch.tensor(part) for name, part in topic_tables(envs).items()}
 
 
 @torch.no_grad()

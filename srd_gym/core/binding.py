@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from srd_gym.core.arrays import TopicArrays
-from srd_gym.measures import BoundMeasure, Measure, Normalizer, default_normalizer, measure, references
+from srd_gym.measures import BoundMeasure, Measure, Normalizer, default_normalizer, parse_measure, references
 from srd_gym.measures.base import tell_irrelevant
 from srd_gym.reading import shown
 
@@ -44,8 +44,8 @@ def table_measures(
     """
     by_name: dict[str, BoundMeasure] = {}
     for item in [what] if isinstance(what, str | Measure) else what:
-        asked = measure(item)
-        chosen = measure(asked, normalizer=normalizer)
+        asked = parse_measure(item)
+        chosen = parse_measure(asked, normalizer=normalizer)
         # Tables print the normalizer that all measures share beside them, and only a measure's own in its name.
         named = asked if asked.normalizer is None else chosen
         by_name[str(named if named.whole_list else named.at(horizon))] = bind_measure(arrays, chosen, horizon)

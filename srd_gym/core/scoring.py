@@ -17,7 +17,7 @@ from srd_gym.core.binding import table_measures
 from srd_gym.core.protocols import BoundUsers, Reward
 from srd_gym.core.users import Clicks, Users, required_users, seated_users, users_from
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
+from srd_gym.measures import BoundMeasure, Measure, Normalizer, parse_measure
 from srd_gym.reading import kind_of, shown, with_type
 from srd_gym.showing import repr_of
 
@@ -83,7 +83,7 @@ class ScoringCore:
     def _pay_measures(self, items: Sequence[str | Measure], normalizer: Normalizer | None) -> None:
         """Pay the sum of these measures."""
         n = self.arrays.max_candidates
-        paid = table_measures(self.arrays, [measure(item).plain() for item in items], n, normalizer)
+        paid = table_measures(self.arrays, [parse_measure(item).plain() for item in items], n, normalizer)
         if not items or len(paid) < len(items):
             raise ValueError(f"expected at least one measure to pay, none of which is duplicated, got {shown(items)}")
         self.paid_measures = tuple(paid.values())

@@ -24,7 +24,7 @@ from srd_gym.core.pruner import Pruner
 from srd_gym.core.single import SingleEpisodes
 from srd_gym.core.users import Draws, Users, redrawn_user, required_users, seated_users, users_from
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
+from srd_gym.measures import BoundMeasure, Measure, Normalizer, parse_measure
 from srd_gym.reading import kind_of, with_type
 from srd_gym.reading import shown as as_text
 from srd_gym.showing import repr_of, short_repr
@@ -69,8 +69,8 @@ class SelectionCore(SingleEpisodes):
         horizon: K, ranks to fill; None ranks everything.
         max_candidates: N; None takes the largest topic's.
         pruning: a strategy that masks candidates; None keeps all.
-        on_invalid: "skip" the rank, which stays empty (said once), take the "next" allowed candidate in candidate order (the retrieval
-            order where one exists), or "raise" a ValueError and change nothing.
+        on_invalid: "skip" the rank, which stays empty (said once), take the "next" allowed candidate in candidate order
+            (the retrieval order where one exists), or "raise" a ValueError and change nothing.
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where all topics have one.
         episodes: B to have state arrays for before the first `reset`; such episodes count as ended.
 
@@ -306,7 +306,7 @@ class SelectionCore(SingleEpisodes):
             own = made_of(reward) if users is None else users
             reward = reward if own is None else own
         if isinstance(reward, str | Measure):
-            paid = table_measures(self.arrays, measure(reward).plain(), self.horizon, normalizer)
+            paid = table_measures(self.arrays, parse_measure(reward).plain(), self.horizon, normalizer)
             ((self.reward_name, self.bound),) = paid.items()
             self.bound_measures = table_measures(self.arrays, reward, self.horizon, normalizer) | paid
         elif isinstance(reward, Reward):
@@ -323,7 +323,7 @@ class SelectionCore(SingleEpisodes):
             )
         # The name, and a digest of what it leaves open.
         paid_by = notation(
-            measure(reward, normalizer=normalizer).plain() if isinstance(reward, str | Measure) else reward
+            parse_measure(reward, normalizer=normalizer).plain() if isinstance(reward, str | Measure) else reward
         )
         digest = hashlib.blake2b(paid_by.encode(errors="surrogatepass"), digest_size=4).hexdigest()
         return f"{self.reward_name} (reward_type={self.reward_type!r}, {digest})"

@@ -103,7 +103,7 @@ def _read(folder: Path) -> Collection:
     tell(folder, "subtopics come twice: the first of each stays", twice)
     tell(folder, "queries of subtopics.jsonl are unknown and are left out", [q for q in subtopics if q not in queries])
     qrels = with_optional_gz(folder, "diversity.qrels")
-    judged = {} if qrels is None else read_qrels(qrels, twice="highest").topics
+    judged = {} if qrels is None else read_qrels(qrels, on_duplicate="highest").topics
     absent = [name for rows in judged.values() for name in rows.doc_ids if name not in same_id]
     tell(folder, "judged documents are not in corpus.jsonl", absent)
     tell(folder, "judged queries are not in queries.jsonl and are left out", [q for q in judged if q not in queries])

@@ -1,8 +1,8 @@
 """Measures of diverse rankings in one additive form: metric, reward, oracle and search read the same numbers."""
 
-from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, greedy_ideal, references
+from srd_gym.measures.base import IdealPool, Measure, Normalizer, default_normalizer, greedy_ideal, references
 from srd_gym.measures.bound import BoundMeasure, Term, greedy_rankings
-from srd_gym.measures.catalogue import MEASURES, add_measure, measure
+from srd_gym.measures.catalogue import MEASURES, add_measure, parse_measure
 from srd_gym.measures.evaluation import Evaluation, evaluate, evaluate_run, risk_against
 from srd_gym.measures.label_free import LABEL_FREE, LabelFree
 
@@ -11,10 +11,10 @@ __all__ = [
     "MEASURES",
     "BoundMeasure",
     "Evaluation",
+    "IdealPool",
     "LabelFree",
     "Measure",
     "Normalizer",
-    "Reference",
     "Term",
     "add_measure",
     "default_normalizer",
@@ -22,7 +22,7 @@ __all__ = [
     "evaluate_run",
     "greedy_ideal",
     "greedy_rankings",
-    "measure",
+    "parse_measure",
     "references",
     "risk_against",
 ]

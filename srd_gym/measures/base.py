@@ -1,7 +1,7 @@
 """The one form that every measure takes: a value with parameters, bound to topics as plain arrays.
 
 Most are cascades: a subtopic that is covered again is worth (1 - alpha) times as much each time. Of a topic a measure
-needs its `Reference`: the documents that the ideal ranking is made of, and the ideal itself.
+needs its `IdealPool`: the documents that the ideal ranking is made of, and the ideal itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CELLS = 1 << 14
 """Judgments of a batch of ideal rankings at most, unless one alone has more: what is worked on stays in the cache."""
 
 
-class Reference:
+class IdealPool:
     """The judged documents that a topic's ideal ranking and its number of subtopics come from.
 
     Ideal gains are computed once per relevance level, alpha and depth, and kept.
@@ -59,7 +59,7 @@ class Reference:
         self._ideals: dict[tuple[float, int], ScoreArray] = {}
 
     @classmethod
-    def of(cls, topic: Topic, normalizer: Normalizer) -> Reference:
+    def of(cls, topic: Topic, normalizer: Normalizer) -> IdealPool:
         """The reference of a topic.
 
         Args:
@@ -112,7 +112,7 @@ class Statistics:
 
     __repr__ = short_repr
 
-    references: tuple[Reference, ...]
+    references: tuple[IdealPool, ...]
     """The T references."""
     weights: ScoreArray
     """[T, S] float64 subtopic weights; 0 where no reference document covers the subtopic, and for padding."""
@@ -120,7 +120,7 @@ class Statistics:
     """[T, S] int64 relevant reference documents."""
 
     @classmethod
-    def of(cls, references: Sequence[Reference], rel: int, n_subtopics: int | None) -> Statistics:
+    def of(cls, references: Sequence[IdealPool], rel: int, n_subtopics: int | None) -> Statistics:
         """Gather them; `n_subtopics` is the S to pad to, by default the largest."""
         width = n_subtopics or max((reference.n_subtopics for reference in references), default=0)
         weights = np.zeros((len(references), width))
@@ -195,7 +195,7 @@ class Measure(ABC):
         """
         return self
 
-    def bind(self, references: Sequence[Reference], depth: int, n_subtopics: int | None = None) -> BoundMeasure:
+    def bind(self, references: Sequence[IdealPool], depth: int, n_subtopics: int | None = None) -> BoundMeasure:
         """Compute, once, all that scoring these topics takes.
 
         Args:
@@ -312,7 +312,7 @@ def ratio(numerator: ScoreArray, divisor: ScoreArray) -> ScoreArray:
     return np.divide(numerator, rows, out=np.zeros_like(numerator), where=rows > 0)
 
 
-def ideal_gains(references: Sequence[Reference], alpha: float, rel: int, depth: int | None) -> list[ScoreArray]:
+def ideal_gains(references: Sequence[IdealPool], alpha: float, rel: int, depth: int | None) -> list[ScoreArray]:
     """Undiscounted gains sum_s w_s j_s (1 - alpha)^c_s of the greedy ideal ranking of each reference, rank by rank.
 
     Those that are not known yet are computed together, those of similar size in one batch.
@@ -336,7 +336,7 @@ def ideal_gains(references: Sequence[Reference], alpha: float, rel: int, depth: 
     return [reference._ideals[alpha, rel] for reference in references]
 
 
-def _fill_batch(batch: list[tuple[Reference, NDArray[np.bool_]]], alpha: float, rel: int, depth: int | None) -> None:
+def _fill_batch(batch: list[tuple[IdealPool, NDArray[np.bool_]]], alpha: float, rel: int, depth: int | None) -> None:
     """Ideal gains of references whose rows are padded to the largest."""
     largest = len(batch[0][1])
     width = max(reference.n_subtopics for reference, _ in batch)
@@ -394,7 +394,7 @@ def default_normalizer(topics: TopicSet) -> Normalizer:
     return "pool" if topics.has_pool else "candidates"
 
 
-def references(topics: TopicSet, normalizer: Normalizer | None = None) -> tuple[Reference, ...]:
+def references(topics: TopicSet, normalizer: Normalizer | None = None) -> tuple[IdealPool, ...]:
     """The reference of every topic of a set, in its order; an unlabelled topic gets an empty one and scores 0.
 
     Args:
@@ -406,7 +406,7 @@ def references(topics: TopicSet, normalizer: Normalizer | None = None) -> tuple[
     """
     chosen = normalizer or default_normalizer(topics)
     return tuple(
-        Reference.of(topic, chosen) if topic.labelled else Reference(np.zeros((0, topic.n_subtopics), dtype=np.int8))
+        IdealPool.of(topic, chosen) if topic.labelled else IdealPool(np.zeros((0, topic.n_subtopics), dtype=np.int8))
         for topic in topics
     )
 
@@ -434,7 +434,7 @@ def greedy_ideal(
         [min(depth, P)] int64 indices into judgments, best first.
     """
     table = np.asarray(judgments)
-    reference = Reference(table if table.dtype == np.bool_ else table >= rel, ids, weights)
+    reference = IdealPool(table if table.dtype == np.bool_ else table >= rel, ids, weights)
     order = reference.order
     covers = reference.pool[order].astype(np.bool_)[None]
     rankings, _ = greedy_by_novelty(covers, reference.weights[None], alpha, depth or len(table))

@@ -313,7 +313,7 @@ _FOLDED = {_key(name): name for name in (*MEASURES, *LABEL_FREE)} | _ALIASES
 _RELEVANCE = {_key(name): name for name in AD_HOC} | AD_HOC_ALIASES
 
 
-def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Measure:
+def parse_measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Measure:
     """A measure from its notation, NAME, NAME@k or NAME(parameter=value, ...)@k.
 
     Names ignore case, "-" and "_", and common spellings are understood (strec, S-recall, D#-nDCG). Measures without
@@ -329,9 +329,9 @@ def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Mea
         ValueError: an unknown name or parameter (the nearest are suggested), or a value out of range.
 
     Examples:
-        >>> str(measure("alpha-ndcg@10"))
+        >>> str(parse_measure("alpha-ndcg@10"))
         'alpha_nDCG@10'
-        >>> measure("ERR_IA(normalization=None)@5").plain() == measure("ERR_IA@5").plain()
+        >>> parse_measure("ERR_IA(normalization=None)@5").plain() == parse_measure("ERR_IA@5").plain()
         True
     """
     refuse_class("measure", what)
@@ -348,7 +348,7 @@ def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Mea
 
 def only_label_free(measures: Iterable[str | Measure]) -> bool:
     """Whether no measure needs judgments."""
-    return all(isinstance(measure(each), LabelFree) for each in measures)
+    return all(isinstance(parse_measure(each), LabelFree) for each in measures)
 
 
 def add_measure(name: str, kind: type[Measure]) -> None:

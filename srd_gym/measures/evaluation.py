@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from srd_gym.dtypes import IntArray
 from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.measures.ad_hoc import AdHoc, ad_hoc_scores, grades_of
-from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, judged, tell_irrelevant
-from srd_gym.measures.catalogue import measure
+from srd_gym.measures.base import IdealPool, Measure, Normalizer, default_normalizer, judged, tell_irrelevant
+from srd_gym.measures.catalogue import parse_measure
 from srd_gym.measures.label_free import LabelFree, Sources, label_free_values
 from srd_gym.measures.risk import VRisk
 from srd_gym.reading import few, shown, with_type
@@ -61,17 +61,17 @@ class Evaluation:
         """Means over all judged topics, a missing ranking counting 0."""
         return self.mean()
 
-    def mean(self, present_only: bool = False) -> dict[str, float]:
+    def mean(self, ranked_topics_only: bool = False) -> dict[str, float]:
         """Mean of each measure over the judged topics.
 
         Args:
-            present_only: leave out topics without a ranking, as pyndeval and ndeval do; by default they count 0, as in
-                ndeval -c.
+            ranked_topics_only: leave out topics without a ranking, as pyndeval and ndeval do; by default they count
+                0, as in ndeval -c.
 
         Returns:
             Measure name -> mean; 0.0 where no topic is left.
         """
-        skipped = set(self.missing_topics) if present_only else set()
+        skipped = set(self.missing_topics) if ranked_topics_only else set()
         rows = [row for query_id, row in self.per_topic.items() if query_id not in skipped]
         return {name: float(np.mean([row[name] for row in rows])) if rows else 0.0 for name in self.names}
 
@@ -256,14 +256,14 @@ def risk_against(
         firsts = [each.rankings.get(query_id, ())[: chosen.cutoff] for each in runs]
         rows = [topic.judgments[[position[doc] for doc in first if doc in position]] for first in firsts]
         own, wanted = (np.count_nonzero(grades >= chosen.rel, axis=0)[None] for grades in rows)
-        bound = chosen.bind([Reference(topic.judgments, topic.doc_ids, topic.subtopic_weights)], chosen.cutoff)
+        bound = chosen.bind([IdealPool(topic.judgments, topic.doc_ids, topic.subtopic_weights)], chosen.cutoff)
         worth = 1.0 / np.maximum(wanted, 1) if chosen.relative else bound.worth
         bound = replace(bound, wanted=chosen.target * wanted, worth=worth)
         found[query_id] = float(bound.risk(own, np.zeros(1, dtype=np.int64))[0])
     return found
 
 
-_Judged = tuple[Normalizer, dict[str, tuple[tuple[str, ...], GradeArray]], dict[Normalizer, dict[str, Reference]]]
+_Judged = tuple[Normalizer, dict[str, tuple[tuple[str, ...], GradeArray]], dict[Normalizer, dict[str, IdealPool]]]
 """Basis of a run's scores: the normalizer, each topic's judged documents with their judgments, and its references."""
 
 
@@ -274,7 +274,7 @@ def _by_qrels(qrels: Qrels, wanted: Mapping[str, Measure]) -> _Judged:
             raise ValueError(f"{name}: TREC files have no candidates; a run is scored with normalizer='pool'")
     judged = {query_id: (topic.doc_ids, topic.judgments) for query_id, topic in qrels.topics.items()}
     references = {
-        query_id: Reference(topic.judgments, topic.doc_ids, topic.subtopic_weights)
+        query_id: IdealPool(topic.judgments, topic.doc_ids, topic.subtopic_weights)
         for query_id, topic in qrels.topics.items()
     }
     return "pool", judged, {"pool": references}
@@ -307,17 +307,17 @@ def _by_topics(topics: TopicSet, wanted: Mapping[str, Measure]) -> _Judged:
 
 def _references(
     judged: Sequence[Topic], wanted: Mapping[str, Measure], normalizer: Normalizer
-) -> dict[Normalizer, dict[str, Reference]]:
+) -> dict[Normalizer, dict[str, IdealPool]]:
     """The references of judged topics, for each normalizer that a measure asks for."""
     asked = {each.normalizer or normalizer for each in wanted.values()} or {normalizer}
-    return {each: {topic.query_id: Reference.of(topic, each) for topic in judged} for each in asked}
+    return {each: {topic.query_id: IdealPool.of(topic, each) for topic in judged} for each in asked}
 
 
 def _wanted(measures: Iterable[str | Measure]) -> dict[str, Measure]:
     """The measures by the name they were asked for."""
     if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
         measures = [measures]
-    wanted = {str(each).strip(): measure(each) for each in measures}
+    wanted = {str(each).strip(): parse_measure(each) for each in measures}
     if not wanted:
         raise ValueError("no measure given; expected at least one, e.g. 'alpha_nDCG@10'")
     for name, each in wanted.items():
@@ -448,7 +448,7 @@ def _parts(shapes: Sequence[tuple[int, int]]) -> Iterator[slice]:
 def _scored(
     wanted: Mapping[str, Measure],
     ranked: Mapping[str, _Ranked],
-    references: Mapping[Normalizer, Mapping[str, Reference]],
+    references: Mapping[Normalizer, Mapping[str, IdealPool]],
     normalizer: Normalizer,
     unjudged: tuple[str, ...],
 ) -> Evaluation:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from srd_gym.checks import check_number, check_positive
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.measures.base import Measure, Reference, Statistics
+from srd_gym.measures.base import IdealPool, Measure, Statistics
 from srd_gym.measures.bound import BoundMeasure
 from srd_gym.reading import shown
 from srd_gym.topic import Topic
@@ -74,7 +74,7 @@ class LabelFree(Measure):
     def values(self, lists: Lists) -> ScoreArray:
         """[B] float64, the value of each list."""
 
-    def bind(self, references: Sequence[Reference], depth: int, n_subtopics: int | None = None) -> BoundMeasure:
+    def bind(self, references: Sequence[IdealPool], depth: int, n_subtopics: int | None = None) -> BoundMeasure:
         """Refuse to be a reward or an ideal.
 
         Raises:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.checks import check_number, check_positive
 from srd_gym.dtypes import IntArray, ScoreArray
-from srd_gym.measures.base import Measure, Reference, Statistics, ratio
+from srd_gym.measures.base import IdealPool, Measure, Statistics, ratio
 from srd_gym.measures.bound import BoundMeasure, Rows, Term
 
 _ROUNDING = 1e-14
@@ -122,7 +122,7 @@ class VRiskReduction(Measure):
         check_number(f"{self.name}: beta", self.beta, 0, 1)
         check_number(f"{self.name}: target", self.target, 0, 1)
 
-    def bind(self, references: Sequence[Reference], depth: int, n_subtopics: int | None = None) -> BoundRisk:
+    def bind(self, references: Sequence[IdealPool], depth: int, n_subtopics: int | None = None) -> BoundRisk:
         """Compute, once, all that scoring these topics takes: as of `Measure`."""
         bound = self.at(depth)
         cutoff = bound.cutoff or depth

@@ -51,7 +51,7 @@ class Estimate:
     would be too narrow, as it is where the log does not support the ranker (`unsupported`)."""
     high: float | None
     """Upper end, or None."""
-    effective: float
+    effective_sample_size: float
     """Effective sample size (sum of weights)^2 / sum of their squares; of estimators with a weight for each rank the
     smallest of them."""
     mean_weight: float
@@ -123,7 +123,7 @@ def evaluate_offline(
             value=float(value[0]),
             low=low,
             high=high,
-            effective=float(effective),
+            effective_sample_size=float(effective),
             mean_weight=float(weights[name].mean(axis=0).min()),
         )
     return out

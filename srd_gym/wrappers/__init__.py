@@ -1,6 +1,6 @@
 """Gymnasium wrappers around `SRD-v0`: pruning, rewards of several sides, and observations for other libraries."""
 
-from srd_gym.wrappers.compact import lookup, tables
+from srd_gym.wrappers.compact import expand_observation, topic_tables
 from srd_gym.wrappers.observation import (
     BoolMask,
     FlatObservation,
@@ -20,6 +20,6 @@ __all__ = [
     "TianshouObservation",
     "VectorObservation",
     "VectorReward",
-    "lookup",
-    "tables",
+    "expand_observation",
+    "topic_tables",
 ]

@@ -3,12 +3,12 @@
 A compact observation is small (replay buffers), and everything else in a full one depends on the topic alone:
 
     env = gym.make("srd_gym:SRD-v0", observation="compact")
-    known = tables(env)
-    full = lookup(observation, known)
+    known = topic_tables(env)
+    full = expand_observation(observation, known)
 
-`lookup` only indexes, so the tables may be tensors of another library, on another device:
+`expand_observation` only indexes, so the tables may be tensors of another library, on another device:
 
-    known = {name: torch.as_tensor(table, device="cuda") for name, table in tables(env).items()}
+    known = {name: torch.as_tensor(table, device="cuda") for name, table in topic_tables(env).items()}
 
 Shapes: T topics, N candidates, F vector width; `...` stands for leading axes.
 """
@@ -31,7 +31,7 @@ from srd_gym.topic import FloatArray
 TableSource = gym.Env[Any, Any] | VectorEnv[Any, Any, Any] | TopicSource
 
 
-def tables(source: TableSource) -> dict[str, FloatArray]:
+def topic_tables(source: TableSource) -> dict[str, FloatArray]:
     """Arrays of all topics that a full observation has beyond a compact one, under the names of the observation.
 
     Args:
@@ -58,12 +58,12 @@ def tables(source: TableSource) -> dict[str, FloatArray]:
     return {key: table(arrays) for key, table in parts.items() if table is not None}
 
 
-def lookup(observation: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, Any]:
+def expand_observation(observation: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, Any]:
     """The full observation that a compact one stands for.
 
     Args:
         observation: `topic` [..., 1] of integers, and other keys, which are passed on as they are.
-        tables: as `tables` gives them, or as tensors of the library that `topic` is a tensor of.
+        tables: as `topic_tables` gives them, or as tensors of the library that `topic` is a tensor of.
 
     Returns:
         `query` [..., F], `documents` [..., N, F], `retrieval_scores` [..., N], and the observation without `topic`.

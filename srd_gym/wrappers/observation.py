@@ -37,7 +37,7 @@ class _Form(gym.ObservationWrapper[Any, np.int64, Any], RecordConstructorArgs):
             raise ValueError(
                 f"{type(self).__name__} reads {', '.join(missing)} of SRD-v0's observation, got "
                 f"{list(self._given) or given}; put it around the environment before wrappers that change observations "
-                "and look compact ones up on the agent's side instead (srd_gym.wrappers.lookup)"
+                "and look compact ones up on the agent's side instead (srd_gym.wrappers.expand_observation)"
             )
         self.action_masks = env.get_wrapper_attr("action_masks")
         """The candidates that are not masked (sb3-contrib's protocol)."""

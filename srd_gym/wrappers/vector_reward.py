@@ -16,7 +16,7 @@ from srd_gym.core.binding import table_measures
 from srd_gym.dtypes import ScoreArray
 from srd_gym.envs.observations import Observation
 from srd_gym.envs.selection import SelectionEnv
-from srd_gym.measures import Measure, Normalizer, measure
+from srd_gym.measures import Measure, Normalizer, parse_measure
 
 
 class VectorReward(gym.Wrapper[Observation, np.int64, Observation, np.int64], RecordConstructorArgs):
@@ -57,7 +57,7 @@ class VectorReward(gym.Wrapper[Observation, np.int64, Observation, np.int64], Re
         rewards = [rewards] if isinstance(rewards, str | Measure) else rewards
         self._core = inner.core
         self._bound = table_measures(
-            inner.core.arrays, [measure(each).plain() for each in rewards], inner.core.horizon, normalizer
+            inner.core.arrays, [parse_measure(each).plain() for each in rewards], inner.core.horizon, normalizer
         )
         if len(self._bound) < len(rewards):
             raise ValueError(f"rewards must be different measures, got {', '.join(map(str, rewards))}")

@@ -39,7 +39,7 @@ from srd_gym.data import (
     write_run,
     write_topics,
 )
-from srd_gym.measures import Reference, evaluate, evaluate_run, measure
+from srd_gym.measures import IdealPool, evaluate, evaluate_run, parse_measure
 from srd_gym.measures.catalogue import AlphaDCG
 from srd_gym.pruning import KNN, ByRanker, Chain, parse_pruning, pruning_from
 from srd_gym.reading import read_json_object
@@ -104,14 +104,14 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "SelectionCore.reset": lambda value: SelectionCore(SHARED).reset(value),
     "SelectionCore.step": lambda value: SelectionCore(SHARED, episodes=2).step(value),
     "ScoringCore.step": lambda value: ScoringCore(SHARED).step([0], value),
-    "measure": measure,
-    "measure(cutoff)": lambda value: measure("alpha_DCG") @ value,
+    "measure": parse_measure,
+    "measure(cutoff)": lambda value: parse_measure("alpha_DCG") @ value,
     "evaluate(topics)": lambda value: evaluate(value, {}, "StRecall@5"),
     "evaluate(rankings)": lambda value: evaluate(SMALL, {TOPIC.query_id: value}, "StRecall@5"),
     "evaluate(query ids)": lambda value: evaluate(SMALL, {str(value): [0]}, "StRecall@5"),
     "evaluate(measures)": lambda value: evaluate(SMALL, {}, value),
     "evaluate(normalizer)": lambda value: evaluate(SMALL, {}, "StRecall@5", value),
-    "Reference": lambda value: Reference(TOPIC.judgments if TOPIC.judgments is not None else (), value),
+    "IdealPool": lambda value: IdealPool(TOPIC.judgments if TOPIC.judgments is not None else (), value),
     "KNN": KNN,
     "KNN(metric)": lambda value: KNN(0.5, metric=value),
     "ByRanker": lambda value: SelectionCore(SHARED, pruning=ByRanker(value, 0.5)),

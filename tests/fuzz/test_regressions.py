@@ -25,7 +25,7 @@ from srd_agents.training.files import CONFIG_FILE
 from srd_gym.core.own import made_of
 from srd_gym.core.users import users_from
 from srd_gym.data import generate, read_qrels, read_run, read_topics, read_vectors
-from srd_gym.measures import evaluate, evaluate_run, evaluation, measure
+from srd_gym.measures import evaluate, evaluate_run, evaluation, parse_measure
 from srd_gym.protocols import Ranker
 from srd_gym.pruning import parse_pruning
 from srd_gym.reading import numbered_lines, read_json_object, reading
@@ -172,8 +172,8 @@ def test_lines_of_bytes_are_utf_8_whatever_the_locale() -> None:
 
 
 @pytest.mark.parametrize(("read", "text"), [
-    (measure, "alpha_nDCG" + " " * 600 + "x"),
-    (measure, "alpha_nDCG" + "\t" * 20_000 + "(x"),
+    (parse_measure, "alpha_nDCG" + " " * 600 + "x"),
+    (parse_measure, "alpha_nDCG" + "\t" * 20_000 + "(x"),
     (users_from, "Clicks" + " " * 20_000 + "x"),
     (users_from, "Clicks(" + ") " * 10_000 + "x"),
     (partial(import_own, trust=False), " " * 20_000 + "x"),

@@ -15,7 +15,7 @@ from srd_agents.own_code import import_own
 from srd_agents.pipeline.naming import about
 from srd_gym.core.own import made_of
 from srd_gym.core.users import users_from
-from srd_gym.measures import measure
+from srd_gym.measures import parse_measure
 from srd_gym.pruning import parse_pruning
 
 Case = Callable[[], object]
@@ -113,7 +113,7 @@ def answers(rng: random.Random) -> Case:
 
 
 _NOTATIONS: tuple[Callable[[str], object], ...] = (
-    measure, users_from, made_of, parse_pruning, partial(import_own, trust=False),
+    parse_measure, users_from, made_of, parse_pruning, partial(import_own, trust=False),
 )  # fmt: skip
 _LOOKED_UP = 5_000
 """`LEAST` where names are looked up among those of installed distributions, and compared with them."""

@@ -96,7 +96,7 @@ _EPILOGUE = """Examples:
   srd data build synthetic serp --out topics.parquet
   srd train reinforce --topics topics.parquet --fold 1/5 --out model
   srd rank model --topics topics.parquet --k 10 --out model.run
-  srd evaluate --topics topics.parquet --run model.run --present-only
+  srd evaluate --topics topics.parquet --run model.run --ranked-topics-only
 
 Every command takes --help, and --debug, which shows the traceback of an error. Exit codes: 0, 2 (an error), 130
 (interrupted), 141 (nobody reads what is printed, as behind head).

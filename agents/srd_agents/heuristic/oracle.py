@@ -11,7 +11,7 @@ from srd_agents.heuristic.greedy import in_blocks
 from srd_agents.heuristic.stepwise import SideBySide
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
-from srd_gym.measures import Reference, greedy_rankings, measure
+from srd_gym.measures import IdealPool, greedy_rankings, parse_measure
 from srd_gym.measures.base import judged, preference
 from srd_gym.topic import Topic
 
@@ -39,7 +39,7 @@ class Oracle(SideBySide):
     def __init__(self, config: OracleConfig | None = None) -> None:
         self.config = config or OracleConfig()
         # Normalising divides a topic's gains by one number: it cannot change which is the largest.
-        self._measure = measure(self.config.measure, normalizer="candidates").plain()
+        self._measure = parse_measure(self.config.measure, normalizer="candidates").plain()
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics with equally many candidates and subtopics are ranked side by side.
@@ -56,6 +56,6 @@ class Oracle(SideBySide):
         orders = np.stack([preference(topic.n_candidates, topic.doc_ids) for topic in topics])
         judgments = np.stack([judged(topic)[order] for topic, order in zip(topics, orders, strict=True)])
         count, n, _ = judgments.shape
-        bound = self._measure.bind([Reference.of(topic, "candidates") for topic in topics], min(k, n))
+        bound = self._measure.bind([IdealPool.of(topic, "candidates") for topic in topics], min(k, n))
         ranked = greedy_rankings(bound, judgments, np.ones((count, n), dtype=np.bool_), np.arange(count))
         return np.take_along_axis(orders, ranked, axis=1)

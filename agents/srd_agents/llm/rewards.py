@@ -13,7 +13,7 @@ from srd_agents.llm.answers import parse_ranks
 from srd_agents.llm.prompts import ListPrompt
 from srd_gym.checks import check_number
 from srd_gym.dtypes import IntArray, ScoreArray
-from srd_gym.measures import Measure, Normalizer, Reference, default_normalizer, measure
+from srd_gym.measures import IdealPool, Measure, Normalizer, default_normalizer, parse_measure
 from srd_gym.reading import shown, with_type
 from srd_gym.showing import repr_of
 from srd_gym.sources import TopicSource, topics_from
@@ -57,7 +57,7 @@ class CoverageReward:
     ) -> None:
         self.topics, self.prompt = topics_from(topics), prompt or ListPrompt()
         check_number("format_weight", format_weight, 0)
-        self.measure, self.format_weight = measure(what), format_weight
+        self.measure, self.format_weight = parse_measure(what), format_weight
         if self.measure.cutoff is None or self.measure.lower_is_better:
             raise ValueError(
                 "a reward needs a measure with a cutoff of which more is better, such as 'alpha_nDCG@5'; got "
@@ -69,7 +69,7 @@ class CoverageReward:
             raise ValueError(f"{which}: a reward is verified on judgments; give judged topics")
         self.k, self.__name__ = self.measure.cutoff, str(self.measure)
         chosen = self.measure.normalizer or normalizer or default_normalizer(self.topics)
-        references = [Reference.of(topic, chosen) for topic in self.topics]
+        references = [IdealPool.of(topic, chosen) for topic in self.topics]
         self._bound = self.measure.bind(references, self.k, self.topics.max_subtopics)
         self.counts: Counter[str] = Counter()
 

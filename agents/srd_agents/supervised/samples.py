@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.measures import BoundMeasure, Measure, Reference, greedy_rankings, measure
+from srd_gym.measures import BoundMeasure, IdealPool, Measure, greedy_rankings, parse_measure
 from srd_gym.measures.base import judged, preference
 from srd_gym.topic import FloatArray, GradeArray, Topic
 
@@ -46,7 +46,7 @@ class Sampler:
 
     def __init__(self, by: str | Measure, depth: int) -> None:
         # Values are taken in shares of the ideal's, so that nothing else need normalise them.
-        self._measure, self._depth = measure(by, normalizer="candidates").plain(), depth
+        self._measure, self._depth = parse_measure(by, normalizer="candidates").plain(), depth
 
     def ideal(self, topic: Topic, order: IntArray | None = None) -> Samples:
         """The ideal ranking alone.
@@ -101,7 +101,7 @@ class Sampler:
 
     def bound(self, topic: Topic, depth: int) -> BoundMeasure:
         """The measure for this topic alone, over this many ranks."""
-        return self._measure.bind([Reference.of(topic, "candidates")], depth)
+        return self._measure.bind([IdealPool.of(topic, "candidates")], depth)
 
 
 def _swapped(ranking: IntArray, judgments: GradeArray, generator: np.random.Generator) -> IntArray:

@@ -21,7 +21,7 @@ from srd_agents.training.validation import Validation
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.interrupts import held_back
-from srd_gym.measures import Measure, measure
+from srd_gym.measures import Measure, parse_measure
 from srd_gym.protocols import Ranker
 from srd_gym.reading import reading, shown
 from srd_gym.topic import TopicSet
@@ -121,7 +121,7 @@ class TrainingLoop:
         self._learner, self._topics, self._config = learner, topics, learner.config
         self._validation = None if validation is None else Validation(validation, self._config.validation_measure)
         others = [] if validation is None else [Validation(validation, each) for each in measures]
-        self._others = [each for each in others if each.name != str(measure(self._config.validation_measure))]
+        self._others = [each for each in others if each.name != str(parse_measure(self._config.validation_measure))]
         self._out = None if out is None else Path(out)
         self._time_budget, self._progress = time_budget, progress
         self.history = History(measure=None if self._validation is None else self._validation.name)

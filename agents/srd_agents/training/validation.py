@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from srd_gym.dtypes import IntArray, ScoreArray
-from srd_gym.measures import Measure, measure, references
+from srd_gym.measures import Measure, parse_measure, references
 from srd_gym.measures.base import judged, tell_irrelevant
 from srd_gym.protocols import Ranker
 from srd_gym.reading import few, shown
@@ -36,7 +36,7 @@ class Validation:
 
     def __init__(self, topics: TopicSource, by: str | Measure) -> None:
         self.topics = topics = topics_from(topics)
-        chosen = measure(by)
+        chosen = parse_measure(by)
         if chosen.lower_is_better:
             chosen = chosen.plain()
         self.name = str(chosen)

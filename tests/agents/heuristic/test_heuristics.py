@@ -13,7 +13,7 @@ from small_topics import judged_topic, refused
 from srd_agents import make_ranker
 from srd_agents.training.validation import Validation
 from srd_gym.data import generate, load_ambient, load_topics
-from srd_gym.measures import Reference, measure
+from srd_gym.measures import IdealPool, parse_measure
 from srd_gym.topic import Topic
 
 EXPLICIT = ("xquad", "pm2")
@@ -93,7 +93,7 @@ def test_what_a_ranker_looks_at_improves_on_the_order() -> None:
 
 
 def value_of(name: str, given_topic: Topic, ranking: Any) -> float:
-    bound = measure(name, normalizer="candidates").bind([Reference.of(given_topic, "candidates")], len(ranking))
+    bound = parse_measure(name, normalizer="candidates").bind([IdealPool.of(given_topic, "candidates")], len(ranking))
     judgments = given_topic.judgments
     return float(bound.values(judgments[ranking][None], 0)[0])
 
@@ -115,7 +115,7 @@ def test_heuristics_on_ambient_reach_the_known_values(data_dir: Path) -> None:
     wanted = {"retrieval-order": (0.573, 0.544, 0.346, 0.483), "oracle": (1.0, 1.0, 0.727, 0.972)}
     topics = load_ambient(data_dir / "ambient", vectors=data_dir / "ambient" / "minilm-384.npz")
     names = ("alpha_nDCG@5", "alpha_nDCG@10", "StRecall@5", "StRecall@10")
-    scores = [Validation(topics, measure(name, normalizer="candidates")) for name in names]
+    scores = [Validation(topics, parse_measure(name, normalizer="candidates")) for name in names]
     for name, values in wanted.items():
         ranker = make_ranker(name)
         assert [score.mean(ranker) for score in scores] == pytest.approx(values, abs=6e-4)

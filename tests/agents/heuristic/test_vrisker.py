@@ -12,7 +12,7 @@ from small_topics import refused, small_topic
 from srd_agents import make_ranker
 from srd_agents.training.validation import Validation
 from srd_gym.data.synthetic import generate
-from srd_gym.measures import Reference, evaluate, measure
+from srd_gym.measures import IdealPool, evaluate, parse_measure
 from srd_gym.topic import Topic
 
 SERP = generate("serp", n_topics=12, seed=4)
@@ -20,8 +20,8 @@ SERP = generate("serp", n_topics=12, seed=4)
 
 def greedy(topic: Topic, notation: str, k: int) -> list[int]:
     """Document by document the list of least risk; ties to the higher mean over intents, then to the earlier one."""
-    bound = measure(notation).bind([Reference.of(topic, "candidates")], k)
-    mean = measure(f"P_IA@{k}").bind([Reference.of(topic, "candidates")], k)
+    bound = parse_measure(notation).bind([IdealPool.of(topic, "candidates")], k)
+    mean = parse_measure(f"P_IA@{k}").bind([IdealPool.of(topic, "candidates")], k)
     chosen: list[int] = []
     while len(chosen) < k:
         left = [d for d in range(topic.n_candidates) if d not in chosen]

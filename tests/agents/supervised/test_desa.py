@@ -11,7 +11,7 @@ from small_topics import judged_topic, refused, small_topic
 
 from srd_agents import make_ranker
 from srd_agents.supervised.desa.network import context_gains, list_pairwise_loss, pair_weights
-from srd_gym.measures import Reference, measure
+from srd_gym.measures import IdealPool, parse_measure
 from srd_gym.topic import Topic
 
 
@@ -36,7 +36,7 @@ def test_pairs_weigh_what_one_adds_more_after_each_beginning_of_the_ideal(contex
         for a in left:
             for b in left:
                 wanted[a, b] += max(0.0, gains[a] - gains[b])
-    bound = measure("alpha_DCG").plain().bind([Reference.of(small_topic(judgments), "candidates")], len(ideal))
+    bound = parse_measure("alpha_DCG").plain().bind([IdealPool.of(small_topic(judgments), "candidates")], len(ideal))
     np.testing.assert_allclose(pair_weights(context_gains(bound, judgments, ideal)), wanted, atol=1e-6)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from small_topics import small_topic
 
 from srd_agents.supervised.smooth.network import before_by_gaussians, before_by_sigmoid, smooth_measure
-from srd_gym.measures import Reference, measure
+from srd_gym.measures import IdealPool, parse_measure
 
 
 def drawn(seed: int, n: int, s: int) -> tuple[Any, Any]:
@@ -24,7 +24,7 @@ def drawn(seed: int, n: int, s: int) -> tuple[Any, Any]:
 
 def true_value(name: str, judgments: Any, scores: Any) -> float:
     """The measure of the list sorted by the scores, as the rest of the project computes it (its plain sum)."""
-    bound = measure(name).plain().bind([Reference.of(small_topic(judgments), "candidates")], len(judgments))
+    bound = parse_measure(name).plain().bind([IdealPool.of(small_topic(judgments), "candidates")], len(judgments))
     order = np.argsort(-scores[0].numpy(), kind="stable")
     return float(bound.values(judgments[order][None], 0)[0])
 

@@ -10,7 +10,7 @@ from small_topics import random_topics, refused
 
 from srd_gym.core import SelectionCore, own
 from srd_gym.core.own import UnknownClassError, add_own, made_of, notation
-from srd_gym.measures import measure
+from srd_gym.measures import parse_measure
 from srd_gym.pruning import KNN, ByRanker, Chain, parse_pruning, pruning_from
 
 
@@ -38,7 +38,7 @@ WEIGHED = f"{__name__}:Weighed"
 
 
 @pytest.mark.parametrize(("value", "text"), [
-    (measure("alpha-ndcg@10"), "alpha_nDCG@10"),
+    (parse_measure("alpha-ndcg@10"), "alpha_nDCG@10"),
     (Early(cutoff=5), "own_parts:Early@5"),
     (Early(patience=0.5), "own_parts:Early(patience=0.5)"),
     (KNN(0.3), "knn:0.3"),

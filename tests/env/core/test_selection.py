@@ -24,7 +24,7 @@ from small_topics import (
 
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
-from srd_gym.measures import MEASURES, measure
+from srd_gym.measures import MEASURES, parse_measure
 from srd_gym.topic import TopicSet
 
 STATE = ("topic_index", "rank", "length", "done", "allowed", "mask", "ranking", "coverage", "gains")
@@ -268,7 +268,9 @@ def test_a_copy_goes_its_own_way(duplicate: Any) -> None:
 
 
 def test_a_reward_of_the_users_own() -> None:
-    core = begun(0, episodes=3, reward=FirstRankOnly(), horizon=3, measures=["StRecall@1", measure("NRBP"), "StRecall"])
+    core = begun(
+        0, episodes=3, reward=FirstRankOnly(), horizon=3, measures=["StRecall@1", parse_measure("NRBP"), "StRecall"]
+    )
     core.reset([0, 2, 3])
     paid = [core.step(core.allowed.argmax(axis=1)).reward for _ in range(core.length.max())]
     expected = [1.0 + sum(range(length)) / 10 for length in core.length]

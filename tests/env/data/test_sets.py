@@ -14,7 +14,7 @@ from sound_files import DOC_VECTORS, DU_DIV, FOLDS, RL4SRD, write
 
 from srd_gym.data import DataNotice, generate, load_topics, read_folds, read_qrels, write_topics
 from srd_gym.data.label_files import label_free_order, load_du_div, load_rl4srd
-from srd_gym.measures import Reference, measure
+from srd_gym.measures import IdealPool, parse_measure
 from srd_gym.topic import TopicSet
 
 
@@ -95,7 +95,7 @@ def test_position_gives_nothing_away(data_dir: Path, rl4srd: TopicSet) -> None:
     for topics in (rl4srd, load_du_div(data_dir / "du-div")[:600]):
         gains = []
         for topic in topics:
-            bound = measure("alpha_DCG(normalization=None)@10").bind([Reference.of(topic, "candidates")], 10)
+            bound = parse_measure("alpha_DCG(normalization=None)@10").bind([IdealPool.of(topic, "candidates")], 10)
             orders = [np.arange(topic.n_candidates), *(rng.permutation(topic.n_candidates) for _ in range(20))]
             value, *shuffled = bound.values(np.stack([topic.judgments[rows[:10]] for rows in orders]), 0)
             gains.append(value - np.mean(shuffled))

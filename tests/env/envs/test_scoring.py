@@ -16,7 +16,7 @@ from small_topics import alone, refused
 from srd_gym import scoring_v0
 from srd_gym.core import ScoringCore
 from srd_gym.data.synthetic import generate
-from srd_gym.measures import evaluate, measure
+from srd_gym.measures import evaluate, parse_measure
 from srd_gym.testing import ConformanceError, check_scoring_env
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
@@ -148,7 +148,7 @@ def test_environment_equals_batched_twin_equals_an_evaluation(data: st.DataObjec
     padded = np.array([scores + [0] * (len(env.possible_agents) - n)])
     twin = env.core.step([position], padded)
     assert set(paid.values()) == {twin.item()}
-    names = [measure(name).at(TOPICS.max_candidates) for name in reward]
+    names = [parse_measure(name).at(TOPICS.max_candidates) for name in reward]
     plain = [name.plain() for name in names]
     assert list(env.measures) == list(dict.fromkeys([*map(str, names + plain), "alpha_DCG@10", "ERR_IA@5"]))
     assert env.core.reward_name == " + ".join(map(str, plain))

@@ -27,7 +27,7 @@ from srd_gym import Clicks, TopicSet, scoring_v0
 from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.data import write_topics
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
-from srd_gym.measures import evaluate, measure
+from srd_gym.measures import evaluate, parse_measure
 from srd_gym.testing import _require_equal, check_env
 from srd_gym.wrappers import FlatObservation, KNNPruning, RankerPruning, TianshouObservation, VectorObservation
 
@@ -41,7 +41,7 @@ ARGUMENTS: list[dict[str, Any]] = [
     {"horizon": None},
     {"horizon": 2, "reward_type": "sparse"},
     {"reward": "alpha_nDCG@3", "normalizer": "candidates", "measures": ["NRBP", "StRecall"]},
-    {"reward": measure("ERR_IA"), "max_candidates": 14},
+    {"reward": parse_measure("ERR_IA"), "max_candidates": 14},
     {"reward": FirstRankOnly()},
     {"share_documents": True},
     # Gymnasium's own checker, which samples without the mask, looks at documents that are not shared only.
@@ -57,7 +57,7 @@ REWARDS = [
     "ERR_IA@5",
     "NRBP",
     "alpha_nDCG(normalizer=candidates)@3",
-    measure("StRecall"),
+    parse_measure("StRecall"),
     "VRisk(beta=0.5)",
 ]
 MEASURES = ["ERR_IA@5", "alpha_DCG@10", "Dsharp_nDCG", "MAP_IA"]

@@ -14,7 +14,7 @@ import pytest
 from small_topics import judged_topic, refused
 
 from srd_gym.data import read_qrels, read_run
-from srd_gym.measures import evaluate, evaluate_run, measure
+from srd_gym.measures import evaluate, evaluate_run, parse_measure
 from srd_gym.measures.ad_hoc import AdHoc
 from srd_gym.topic import TopicSet
 
@@ -36,19 +36,20 @@ QRELS: dict[str, Any] = {"1": {"a": {"x": 2, "y": -2, "z": 0}, "b": {"x": 0, "y"
 
 
 def test_notation_is_that_of_ir_measures() -> None:
-    assert [str(measure(name)) for name in NAMES] == list(NAMES)
-    assert str(measure("ndcg@10")) == "nDCG@10"
-    assert [str(measure(name)) for name in ("MAP", "mrr", "Recall@5")] == ["AP", "RR", "R@5"]
-    assert str(measure("AP_IA")) == "MAP_IA", "its name for what is computed here"
-    assert str(measure("nDCG(dcg='log2',gains={1:5})@3")) == "nDCG(dcg='log2',gains={1:5})@3"
-    refused(lambda: measure("nDCF@10"), "Did you mean nDCG")
-    refused(lambda: measure("P@0"), "cutoff")
+    assert [str(parse_measure(name)) for name in NAMES] == list(NAMES)
+    assert str(parse_measure("ndcg@10")) == "nDCG@10"
+    assert [str(parse_measure(name)) for name in ("MAP", "mrr", "Recall@5")] == ["AP", "RR", "R@5"]
+    assert str(parse_measure("AP_IA")) == "MAP_IA", "its name for what is computed here"
+    assert str(parse_measure("nDCG(dcg='log2',gains={1:5})@3")) == "nDCG(dcg='log2',gains={1:5})@3"
+    refused(lambda: parse_measure("nDCF@10"), "Did you mean nDCG")
+    refused(lambda: parse_measure("P@0"), "cutoff")
 
 
 def test_it_is_no_reward_and_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     topic = judged_topic(4, 0, 3, 2)
     refused(
-        lambda: measure("nDCG@3").bind([], 3), r"measure 'nDCG@3' is of relevance, .* take another, such as alpha_nD"
+        lambda: parse_measure("nDCG@3").bind([], 3),
+        r"measure 'nDCG@3' is of relevance, .* take another, such as alpha_nD",
     )
     monkeypatch.setitem(sys.modules, "ir_measures", None)
     advice = r"'P@2' is computed by ir_measures, which is not installed: pip install .*\[ir\]"
@@ -122,5 +123,5 @@ def test_twenty_runs_score_as_by_ir_measures(data_dir: Path, tmp_path: Path) -> 
 
 
 def test_a_frozen_measure_is_a_key() -> None:
-    assert measure("P@5") == AdHoc(title="P", cutoff=5)
-    assert len({measure("P@5"), measure("precision@5"), measure("P@6")}) == 2
+    assert parse_measure("P@5") == AdHoc(title="P", cutoff=5)
+    assert len({parse_measure("P@5"), parse_measure("precision@5"), parse_measure("P@6")}) == 2

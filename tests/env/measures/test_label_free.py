@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from small_topics import alone, bare_topic, small_topic
 
-from srd_gym.measures import MEASURES, Measure, Reference, evaluate, evaluate_run, measure
+from srd_gym.measures import MEASURES, IdealPool, Measure, evaluate, evaluate_run, parse_measure
 from srd_gym.measures.label_free import LABEL_FREE, NEAR_DUPLICATE, label_free_values
 from srd_gym.topic import Topic, TopicSet
 
@@ -90,14 +90,14 @@ def test_a_run_is_scored_by_labels_and_without_labels() -> None:
     found = evaluate_run(topics, {"2": ["a"], "9": ["a"]}, ["Vendi@2", "sources@2"], sources={"a": "s"})
     assert found.per_topic == {"1": dict.fromkeys(found.names, 0.0), "2": dict.fromkeys(found.names, 1.0)}
     assert (found.missing_topics, found.unjudged) == (("1",), ("9",))
-    assert found.mean(present_only=True) == {"Vendi@2": 1.0, "sources@2": 1.0}
+    assert found.mean(ranked_topics_only=True) == {"Vendi@2": 1.0, "sources@2": 1.0}
 
 
 def test_notation_and_direction() -> None:
-    assert str(measure("ils@5")) == "ILS@5"
-    assert str(measure("Top-Source@3")) == "top_source@3"
-    assert str(measure("duplicates(cosine=0.5)@3")) == "duplicates(cosine=0.5)@3"
-    assert measure("duplicates@3") == measure(f"duplicates(cosine={NEAR_DUPLICATE})@3")
+    assert str(parse_measure("ils@5")) == "ILS@5"
+    assert str(parse_measure("Top-Source@3")) == "top_source@3"
+    assert str(parse_measure("duplicates(cosine=0.5)@3")) == "duplicates(cosine=0.5)@3"
+    assert parse_measure("duplicates@3") == parse_measure(f"duplicates(cosine={NEAR_DUPLICATE})@3")
     lower = {name for name, kind in LABEL_FREE.items() if kind.lower_is_better}
     assert lower == {"ILS", "duplicates", "top_source", "moved"}
     assert not LABEL_FREE.keys() & MEASURES.keys()
@@ -124,15 +124,15 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(ValueError, match="has no cutoff"):
         evaluate(topics, ranking, ["ILS"])
     with pytest.raises(ValueError, match="cosine must be above 0"):
-        measure("duplicates(cosine=0)@5")
+        parse_measure("duplicates(cosine=0)@5")
     with pytest.raises(ValueError, match="leave out rel and normalizer"):
-        measure("ILS(rel=2)@5")
+        parse_measure("ILS(rel=2)@5")
     with pytest.raises(ValueError, match="Did you mean"):
-        measure("Vendy@5")
+        parse_measure("Vendy@5")
 
 
 @pytest.mark.parametrize("name", LABEL_FREE)
 def test_none_can_be_a_reward(name: str) -> None:
-    kind: Measure = measure(f"{name}@3")
+    kind: Measure = parse_measure(f"{name}@3")
     with pytest.raises(ValueError, match="neither reward nor ideal"):
-        kind.bind([Reference([[1]])], 3)
+        kind.bind([IdealPool([[1]])], 3)

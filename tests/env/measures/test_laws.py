@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from srd_gym.measures import MEASURES, BoundMeasure, Measure, Reference, greedy_ideal, greedy_rankings, measure
+from srd_gym.measures import MEASURES, BoundMeasure, IdealPool, Measure, greedy_ideal, greedy_rankings, parse_measure
 from srd_gym.measures import base as base_module
 from srd_gym.measures import bound as bound_module
 
@@ -31,8 +31,8 @@ class Case:
     ranking: Ranking
 
     @property
-    def reference(self) -> Reference:
-        return Reference(self.pool, self.ids, self.weights)
+    def reference(self) -> IdealPool:
+        return IdealPool(self.pool, self.ids, self.weights)
 
     @property
     def rows(self) -> NDArray[np.int8]:
@@ -207,7 +207,7 @@ def test_every_way_to_score_a_ranking_gives_the_same(case: Case, m: Measure) -> 
 @settings(max_examples=100)
 @given(cases, st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([1, 2]))
 def test_the_greedy_ideal_is_the_official_one(case: Case, alpha: float, rel: int) -> None:
-    m = measure(f"alpha_nDCG(alpha={alpha}, rel={rel})")
+    m = parse_measure(f"alpha_nDCG(alpha={alpha}, rel={rel})")
     found = greedy_ideal(case.pool, ids=case.ids, alpha=alpha, rel=rel, weights=case.weights)
     assert found.tolist() == Definitions(case, m, len(found)).best_first()
 
@@ -264,16 +264,16 @@ def test_ideals_are_computed_once_per_reference(monkeypatch: pytest.MonkeyPatch)
     calls = []
     real = base_module.greedy_by_novelty
     monkeypatch.setattr(base_module, "greedy_by_novelty", lambda *a: calls.append(1) or real(*a))
-    references = [Reference(np.eye(12, dtype=np.int8)[:, :5]) for _ in range(40)]
+    references = [IdealPool(np.eye(12, dtype=np.int8)[:, :5]) for _ in range(40)]
     for name in ("alpha_nDCG@10", "nERR_IA@10", "alpha_nDCG@5", "nNRBP", "nNRBP@3", "StRecall@10"):
-        measure(name).bind(references, 10)
+        parse_measure(name).bind(references, 10)
     assert len(calls) == 1  # all forty in one batch; five useful documents are the whole list already
 
 
 def test_long_rankings_are_scored_in_bounded_memory() -> None:
     rng = np.random.default_rng(0)
     judgments = (rng.random((10, 200, 8)) < 0.1).astype(np.int8)
-    bound = measure("alpha_nDCG@10").bind([Reference(rows) for rows in judgments], 200)
+    bound = parse_measure("alpha_nDCG@10").bind([IdealPool(rows) for rows in judgments], 200)
     rankings = np.argsort(rng.random((40_000, 200), dtype=np.float32), axis=1)
     topic = np.arange(len(rankings)) % 10
     tracemalloc.start()

@@ -13,12 +13,12 @@ from small_topics import WIDTH, alone, bare_topic, random_topics, refused, small
 from srd_gym.data import write_qrels
 from srd_gym.measures import (
     MEASURES,
+    IdealPool,
     Normalizer,
-    Reference,
     default_normalizer,
     evaluate,
     evaluate_run,
-    measure,
+    parse_measure,
     references,
 )
 from srd_gym.topic import TopicSet
@@ -27,9 +27,14 @@ from srd_gym.trec_files import Qrels, Run, TopicQrels, read_qrels, read_run
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_what_is_written_is_read_back_and_every_measure_says_what_it_is(name: str) -> None:
-    for each in (measure(name), measure(name).at(7), measure(name) @ 3, measure(name, normalizer="candidates").plain()):
-        assert measure(str(each)) == each
-        assert hash(measure(str(each))) == hash(each)
+    for each in (
+        parse_measure(name),
+        parse_measure(name).at(7),
+        parse_measure(name) @ 3,
+        parse_measure(name, normalizer="candidates").plain(),
+    ):
+        assert parse_measure(str(each)) == each
+        assert hash(parse_measure(str(each))) == hash(each)
     kind = MEASURES[name]
     assert kind.__doc__.startswith(name)
     assert "Parameters:" in kind.__doc__
@@ -51,14 +56,14 @@ def test_what_is_written_is_read_back_and_every_measure_says_what_it_is(name: st
     ("D-nDCG@5", "D_nDCG@5"),
 ])  # fmt: skip
 def test_spellings_are_understood_and_defaults_left_out(typed: str, written: str) -> None:
-    assert str(measure(typed)) == written
+    assert str(parse_measure(typed)) == written
 
 
 def test_an_explicit_cutoff_is_kept_a_missing_one_filled_and_arguments_replace_what_is_written() -> None:
-    assert measure("alpha_DCG@3").at(10).cutoff == 3
-    assert measure("alpha_DCG").at(10) == measure("alpha_DCG@10")
-    assert measure(measure("ERR_IA").plain()) == measure("ERR_IA(normalization=none)")
-    assert measure("nNRBP", normalizer="candidates").normalizer == "candidates"
+    assert parse_measure("alpha_DCG@3").at(10).cutoff == 3
+    assert parse_measure("alpha_DCG").at(10) == parse_measure("alpha_DCG@10")
+    assert parse_measure(parse_measure("ERR_IA").plain()) == parse_measure("ERR_IA(normalization=none)")
+    assert parse_measure("nNRBP", normalizer="candidates").normalizer == "candidates"
 
 
 @pytest.mark.parametrize(("typed", "message"), [
@@ -82,13 +87,13 @@ def test_an_explicit_cutoff_is_kept_a_missing_one_filled_and_arguments_replace_w
     ("", r"cannot read measure ''"),
 ])  # fmt: skip
 def test_a_slip_says_what_was_expected(typed: str, message: str) -> None:
-    refused(lambda: measure(typed), message)
-    refused(lambda: measure(10), "expected a measure or its notation such as 'alpha_nDCG@10', got 10", TypeError)
+    refused(lambda: parse_measure(typed), message)
+    refused(lambda: parse_measure(10), "expected a measure or its notation such as 'alpha_nDCG@10', got 10", TypeError)
 
 
 def test_numbers_of_numpy_are_written_as_numbers() -> None:
-    made = replace(measure("alpha_DCG"), alpha=np.float64(0.25), cutoff=np.int64(5))  # type: ignore[call-arg]
-    assert str(made) == "alpha_DCG(alpha=0.25)@5" == str(measure(str(made)))
+    made = replace(parse_measure("alpha_DCG"), alpha=np.float64(0.25), cutoff=np.int64(5))  # type: ignore[call-arg]
+    assert str(made) == "alpha_DCG(alpha=0.25)@5" == str(parse_measure(str(made)))
 
 
 def test_the_pool_is_the_default_where_every_topic_has_one() -> None:
@@ -98,19 +103,19 @@ def test_the_pool_is_the_default_where_every_topic_has_one() -> None:
     assert default_normalizer(bare) == "candidates"
     assert len(references(pooled)[0].pool) == 3
     assert len(references(pooled, "candidates")[0].pool) == 2
-    empty = [*references(alone(bare_topic(2, subtopic_ids=("1",)))), Reference(np.zeros((0, 1), np.int8))]
-    bound = measure("alpha_nDCG@2").bind(empty, 2)
+    empty = [*references(alone(bare_topic(2, subtopic_ids=("1",)))), IdealPool(np.zeros((0, 1), np.int8))]
+    bound = parse_measure("alpha_nDCG@2").bind(empty, 2)
     assert bound.values(np.ones((2, 2, 1), bool), [0, 1]).tolist() == [0.0, 0.0]
     with pytest.raises(ValueError, match="read-only"):
         bound.terms[0].weights[0, 0] = 2.0
 
 
 def test_binding_and_scoring_check_judgments_and_shapes() -> None:
-    bound = measure("alpha_nDCG").bind([Reference([[1, 0], [0, 1]])], 2)
-    rows = Reference([[1, 0], [0, 1]]).pool
-    refused(lambda: Reference([[1], [0]], ["a"]), "expected one id for each of 2 pool documents, got 1")
-    refused(lambda: Reference([[1], [0]], None, [1.0, 2.0]), "expected one weight for each of 1 subtopics")
-    whole = measure("NRBP").bind([Reference(rows)], 2)
+    bound = parse_measure("alpha_nDCG").bind([IdealPool([[1, 0], [0, 1]])], 2)
+    rows = IdealPool([[1, 0], [0, 1]]).pool
+    refused(lambda: IdealPool([[1], [0]], ["a"]), "expected one id for each of 2 pool documents, got 1")
+    refused(lambda: IdealPool([[1], [0]], None, [1.0, 2.0]), "expected one weight for each of 1 subtopics")
+    whole = parse_measure("NRBP").bind([IdealPool(rows)], 2)
     message = "was bound for 2 ranks, but lists have 3; bind it with depth=3"
     refused(lambda: whole.values(rows[[0, 1, 1]][None], 0), message)
     refused(lambda: bound.values(rows, 0), r"expected judgments of shape \[B, L, S\], got \(2, 2\)")
@@ -120,8 +125,8 @@ def test_binding_and_scoring_check_judgments_and_shapes() -> None:
     refused(lambda: bound.score_rankings([[2]], rows[None], 0), message)
     message = r"rankings hold candidate indices, expected integers, got \[\[0.0\]\]"
     refused(lambda: bound.score_rankings([[0.0]], rows[None], 0), message, TypeError)
-    refused(lambda: Reference.of(small_topic(), "pool"), r"topic '1' has no pool .*use normalizer='candidates'")
-    refused(lambda: Reference.of(bare_topic(), "candidates"), "topic '1' has no judgments")
+    refused(lambda: IdealPool.of(small_topic(), "pool"), r"topic '1' has no pool .*use normalizer='candidates'")
+    refused(lambda: IdealPool.of(bare_topic(), "candidates"), "topic '1' has no judgments")
 
 
 # Evaluation of whole sets
@@ -137,7 +142,7 @@ def trec(tmp_path: Path) -> tuple[Qrels, Run]:
     return read_qrels(tmp_path / "qrels"), read_run(tmp_path / "run")
 
 
-ALL = [str(measure(name).at(5)) for name in MEASURES] + ["alpha_nDCG(alpha=0.3)@9", "alpha_nDCG(rel=2)@4"]
+ALL = [str(parse_measure(name).at(5)) for name in MEASURES] + ["alpha_nDCG(alpha=0.3)@9", "alpha_nDCG(rel=2)@4"]
 
 
 def pooled(topics: TopicSet, generator: np.random.Generator) -> TopicSet:
@@ -203,7 +208,7 @@ def test_a_missing_ranking_counts_0_and_an_unjudged_one_nothing(trec: tuple[Qrel
     # Topic 3 has no relevant document: 0, where the tool would divide 0 by 0 for nNRBP.
     assert set(found.per_topic["3"].values()) == {0.0}
     assert found.measures["StRecall@3"] == pytest.approx(1 / 3)
-    assert found.mean(present_only=True)["StRecall@3"] == pytest.approx(1 / 2)
+    assert found.mean(ranked_topics_only=True)["StRecall@3"] == pytest.approx(1 / 2)
 
 
 def test_measures_keep_the_names_they_were_asked_for_and_what_cannot_be_scored_is_refused(
@@ -220,7 +225,7 @@ def test_measures_keep_the_names_they_were_asked_for_and_what_cannot_be_scored_i
     refused(lambda: evaluate_run(*trec, candidates), "TREC files have no candidates")
     bare = alone(small_topic())
     refused(lambda: evaluate(bare, {"1": [0]}, ["StRecall@1"], "pool"), "topic '1' has no pool")
-    found = evaluate_run(*trec, ["st-recall@3", measure("alpha-ndcg@3")])
+    found = evaluate_run(*trec, ["st-recall@3", parse_measure("alpha-ndcg@3")])
     assert list(found.measures) == ["st-recall@3", "alpha_nDCG@3"]
     assert list(evaluate_run(*trec, "P_IA@2").measures) == ["P_IA@2"]
 
@@ -246,7 +251,7 @@ def test_the_ideal_is_the_pool_unless_candidates_are_asked_for() -> None:
 def test_no_ranking_scores_0_and_an_empty_rank_is_a_document_that_covers_nothing() -> None:
     found = evaluate(topics(), {}, ["alpha_nDCG@2"], "candidates")
     assert (found.topics, found.missing, found.measures) == (2, 2, {"alpha_nDCG@2": 0.0})
-    assert found.mean(present_only=True) == {"alpha_nDCG@2": 0.0}
+    assert found.mean(ranked_topics_only=True) == {"alpha_nDCG@2": 0.0}
     plain = "alpha_DCG(normalization=None)@2"
     found = evaluate(topics(), {"1": [-1, 0], "2": np.array([])}, [plain], "candidates")
     assert found.per_topic["1"] == {plain: pytest.approx(1 / np.log2(3))}
@@ -291,7 +296,7 @@ def test_indri_runs_score_as_in_the_golden_file(data_dir: Path, year: str) -> No
     for query_id, row in expected.items():
         ours = [found.per_topic[query_id][name] for name in golden["measures"]]
         np.testing.assert_allclose(ours, row, rtol=0, atol=1e-11, err_msg=f"topic {query_id}")
-    means = [found.mean(present_only=True)[name] for name in golden["measures"]]
+    means = [found.mean(ranked_topics_only=True)[name] for name in golden["measures"]]
     np.testing.assert_allclose(means, np.mean(list(expected.values()), axis=0), rtol=0, atol=1e-11)
 
 
@@ -312,8 +317,8 @@ def test_random_judgments_score_as_in_pyndeval_for_any_parameters(seed: int) -> 
     parameters = {"alpha": alpha, "beta": beta, "rel": rel}
 
     def asked(name: str) -> Any:
-        own = [field.name for field in fields(measure(name))]
-        return replace(measure(name), **{key: value for key, value in parameters.items() if key in own})
+        own = [field.name for field in fields(parse_measure(name))]
+        return replace(parse_measure(name), **{key: value for key, value in parameters.items() if key in own})
 
     ours = evaluate_run(qrels, run, [asked(name) for name in OFFICIAL]).per_topic["q"]
 
@@ -327,4 +332,4 @@ def test_random_judgments_score_as_in_pyndeval_for_any_parameters(seed: int) -> 
 def test_weights_of_subtopics_count_with_every_ideal(normalizer: Normalizer) -> None:
     (topic, *_) = (topic for topic in random_topics(0) if topic.subtopic_weights is not None)
     pooled = replace(topic, pool=topic.judgments, pool_ids=topic.doc_ids)
-    assert Reference.of(pooled, normalizer).weights.tolist() == topic.subtopic_weights.tolist()
+    assert IdealPool.of(pooled, normalizer).weights.tolist() == topic.subtopic_weights.tolist()

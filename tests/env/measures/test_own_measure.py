@@ -16,7 +16,7 @@ from small_topics import random_topics, refused
 
 from srd_gym import TopicSet, scoring_v0
 from srd_gym.core import SelectionCore
-from srd_gym.measures import Measure, Term, catalogue, evaluate, measure
+from srd_gym.measures import Measure, Term, catalogue, evaluate, parse_measure
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "extending.md"
 TOPICS = TopicSet([replace(topic, subtopic_weights=None) for topic in random_topics(3, n=6)], name="own")
@@ -46,8 +46,8 @@ def test_it_is_a_value(own: Any) -> None:
     one = own(cutoff=10)
     assert (str(one), repr(one)) == ("Early@10", "Early(cutoff=10, rel=1, normalizer=None)")
     assert one == own() @ 10 == own().at(10) == one.plain() == copy.deepcopy(one) == pickle.loads(pickle.dumps(one))
-    assert len({one, own(cutoff=10), own(cutoff=5), own(cutoff=10, rel=2), measure("StRecall@10")}) == 4
-    assert measure(one, normalizer="candidates") == own(cutoff=10, normalizer="candidates")
+    assert len({one, own(cutoff=10), own(cutoff=5), own(cutoff=10, rel=2), parse_measure("StRecall@10")}) == 4
+    assert parse_measure(one, normalizer="candidates") == own(cutoff=10, normalizer="candidates")
     refused(lambda: own(cutoff=0), "Early: cutoff must be at least 1, got 0")
 
 
@@ -56,7 +56,7 @@ def test_it_scores_rewards_and_is_told(own: Any, registered: bool) -> None:
     what, name, short = own(cutoff=10), "Early@10", own(cutoff=2)
     if registered:
         catalogue.add_measure("early:Early", own)
-        what, name = measure("early:Early@10"), "early:Early@10"
+        what, name = parse_measure("early:Early@10"), "early:Early@10"
     ranking = {topic.query_id: np.arange(6) for topic in TOPICS}
     result = evaluate(TOPICS, ranking, [what, short, "StRecall@10"])
     assert list(result.measures) == [name, "Early@2", "StRecall@10"]
@@ -88,12 +88,17 @@ def test_registering_names_it_and_changes_no_class(own: Any) -> None:
     for name, kind in (("one", own), ("Two", own), ("late", Late), ("one", own)):
         catalogue.add_measure(name, kind)
     assert {kind: dict(vars(kind)) for kind in before} == before
-    named = [measure(f"{name}@10") for name in ("one", "T-w_o", "late")]
+    named = [parse_measure(f"{name}@10") for name in ("one", "T-w_o", "late")]
     assert [*map(str, named), str(own(cutoff=10)), str(Late())] == ["one@10", "Two@10", "late@10", "Early@10", "Late"]
     assert named[0] == named[1] == own(cutoff=10)
     assert named[2] == Late(cutoff=10) != own(cutoff=10)
     assert [type(each) for each in named] == [own, own, Late]
-    for each in (named[0] @ 5, replace(named[0], cutoff=5), measure("one").at(5), pickle.loads(pickle.dumps(named[0]))):
+    for each in (
+        named[0] @ 5,
+        replace(named[0], cutoff=5),
+        parse_measure("one").at(5),
+        pickle.loads(pickle.dumps(named[0])),
+    ):
         assert str(each) == f"one@{each.cutoff}"
     # Equal measures share what they are bound to; each environment says the name that it was given.
     names = [SelectionCore(TOPICS, reward=what).reward_name for what in (*named[:2], own(cutoff=10))]
@@ -107,8 +112,8 @@ def test_parameters_are_fields(own: Any) -> None:
 
     catalogue.add_measure("Patient", Patient)
     assert str(Patient(patience=0.5, cutoff=3)) == "Patient(patience=0.5)@3"
-    assert measure("patient(patience=0.5)@3") == Patient(patience=0.5, cutoff=3)
-    refused(lambda: measure("Patient(known_as=x)"), "unknown parameter of Patient: 'known_as'")
+    assert parse_measure("patient(patience=0.5)@3") == Patient(patience=0.5, cutoff=3)
+    refused(lambda: parse_measure("Patient(known_as=x)"), "unknown parameter of Patient: 'known_as'")
 
 
 @pytest.mark.parametrize(("name", "kind", "error", "message"), [
@@ -118,7 +123,7 @@ def test_parameters_are_fields(own: Any) -> None:
     ("early@10", None, ValueError, "no spaces, brackets or '@'"),
     ("early", Measure, TypeError, "a subclass of Measure that has `_terms`, got <class .*Measure'>"),
     ("early", "StRecall", TypeError, "a subclass of Measure that has `_terms`, got 'StRecall'"),
-    ("early", measure("StRecall"), TypeError, "got StRecall"),
+    ("early", parse_measure("StRecall"), TypeError, "got StRecall"),
 ])  # fmt: skip
 def test_names_and_classes_that_cannot_be_registered(
     own: Any, name: str, kind: Any, error: type[Exception], message: str

@@ -8,7 +8,7 @@ import pytest
 from small_topics import refused
 
 from srd_gym.data import as_qrels, generate, load_trec, read_qrels, read_weights, write_qrels
-from srd_gym.measures import Reference, evaluate_run, measure, risk_against
+from srd_gym.measures import IdealPool, evaluate_run, parse_measure, risk_against
 
 JUDGMENTS = np.array([[1, 0, 0], [2, 0, 0], [1, 1, 0], [0, 0, 0], [0, 0, 1]], np.int8)
 
@@ -26,8 +26,8 @@ JUDGMENTS = np.array([[1, 0, 0], [2, 0, 0], [1, 1, 0], [0, 0, 0], [0, 0, 1]], np
 def test_values_worked_by_hand(
     notation: str, weights: tuple[float, ...] | None, ranking: list[int], expected: float
 ) -> None:
-    reference = Reference(JUDGMENTS, subtopic_weights=weights)
-    chosen = measure(notation)
+    reference = IdealPool(JUDGMENTS, subtopic_weights=weights)
+    chosen = parse_measure(notation)
     bound, paid = chosen.bind([reference], 3), chosen.plain().bind([reference], 3)
     rows = JUDGMENTS[ranking].reshape(1, -1, 3)
     (start,) = bound.values(rows[:, :0], 0)
@@ -43,7 +43,7 @@ def test_a_missing_ranking_has_the_risk_of_no_document() -> None:
     assert found.per_topic["2"] == {"VRisk@2": 0.5, "VRisk_reduction@2": 0.0, "StRecall@2": 0.0}
     assert found.per_topic["1"]["VRisk@2"] == 0.0
     assert found.missing_topics == ("2",)
-    assert found.mean(present_only=True)["VRisk@2"] == 0.0
+    assert found.mean(ranked_topics_only=True)["VRisk@2"] == 0.0
 
 
 def test_weights_of_qrels_are_those_of_a_topic_set(tmp_path: Path) -> None:

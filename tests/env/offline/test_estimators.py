@@ -109,7 +109,7 @@ def test_a_ranker_evaluated_on_its_own_log_has_the_mean_of_its_clicks() -> None:
         if name != "cascade-dr":
             assert found.value == pytest.approx(log.clicks.sum(axis=1).mean(), abs=1e-12)
         assert found.mean_weight == pytest.approx(1, abs=1e-9)
-        assert found.effective == pytest.approx(500, abs=1e-6)
+        assert found.effective_sample_size == pytest.approx(500, abs=1e-6)
 
 
 @pytest.mark.parametrize(("within", "quick"), [(None, False), (10, True)])
@@ -125,7 +125,7 @@ def test_clipping_cuts_weights_and_the_interval_is_seeded() -> None:
     how: dict[str, Any] = {"epsilon": 0.3, "resamples": 50}
     whole, cut, again = (evaluate_offline(log, OTHER, clip=clip, **how)["ips"] for clip in (None, 2.0, None))
     assert cut.mean_weight < whole.mean_weight
-    assert cut.effective > whole.effective
+    assert cut.effective_sample_size > whole.effective_sample_size
     assert whole == again
 
 
@@ -147,4 +147,4 @@ def test_a_log_without_support_is_told_and_what_it_does_not_tell_is_refused() ->
     assert unsupported(few, OTHER) == pytest.approx(1 / 3)  # document 5 is out of reach
     assert unsupported(replace(few, policy=None), OTHER) > 0.5
     found = evaluate_offline(log, OTHER, resamples=50)
-    assert (found["ips"].value, found["ips"].effective, found["ips"].mean_weight) == (0, 0, 0)
+    assert (found["ips"].value, found["ips"].effective_sample_size, found["ips"].mean_weight) == (0, 0, 0)

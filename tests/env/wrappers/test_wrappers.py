@@ -19,7 +19,7 @@ import srd_gym
 from srd_gym import wrappers
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.testing import _require_equal, check_env, check_vector_env
-from srd_gym.wrappers import BoolMask, FlatObservation, VectorObservation, lookup, tables
+from srd_gym.wrappers import BoolMask, FlatObservation, VectorObservation, expand_observation, topic_tables
 
 WRAPPERS = [BoolMask, FlatObservation, wrappers.TianshouObservation, wrappers.RLlibObservation]
 stacks = pytest.mark.parametrize("stack", STACKS)
@@ -105,20 +105,22 @@ def test_lookup_completes_compact_observations_alone() -> None:
     full = SelectionVectorEnv(TOPICS, num_envs=3)
     compact = SelectionVectorEnv(TOPICS, num_envs=3, observation="compact")
     for source in (compact, made("compact"), TOPICS, srd_gym.load_topics(TOPICS)):
-        known = tables(source)
-        completed, expected = lookup(compact.reset(seed=5)[0], known), full.reset(seed=5)[0]
+        known = topic_tables(source)
+        completed, expected = expand_observation(compact.reset(seed=5)[0], known), full.reset(seed=5)[0]
         assert completed.keys() == expected.keys()
         for name, part in expected.items():
             assert_array_equal(completed[name], part)
     one, _ = made("compact").reset(seed=5)
-    assert_array_equal(lookup(one, known)["documents"], expected["documents"][0])
+    assert_array_equal(expand_observation(one, known)["documents"], expected["documents"][0])
     observation, _ = made("nothing").reset(seed=0)
-    known, other = tables(TOPICS), gym.make("CartPole-v1")
+    known, other = topic_tables(TOPICS), gym.make("CartPole-v1")
     message = r"expected a compact observation, with 'topic', got \['action_mask', 'doc"
-    refused(lambda: lookup(observation, known), message)
-    refused(lambda: lookup({"topic": np.zeros((2, 1), np.float32)}, known), "must be of integer", IndexError)
+    refused(lambda: expand_observation(observation, known), message)
+    refused(
+        lambda: expand_observation({"topic": np.zeros((2, 1), np.float32)}, known), "must be of integer", IndexError
+    )
     message = "expected SRD-v0, its native vector environment, or topics, got CartPoleEnv"
-    refused(lambda: tables(other), message, TypeError)
+    refused(lambda: topic_tables(other), message, TypeError)
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
@@ -131,4 +133,4 @@ def test_wrappers_refuse_what_they_cannot_wrap(wrapper: Any) -> None:
     refused(lambda: wrapper(without), message + re.escape("['documents']"))
     if wrapper is not BoolMask:
         compact = gym.make("SRD-v0", topics=TOPICS, observation="compact")
-        refused(lambda: wrapper(compact), "reads query, documents, retrieval_scores of .*lookup")
+        refused(lambda: wrapper(compact), "reads query, documents, retrieval_scores of .*expand_observation")

@@ -14,7 +14,7 @@ from run_srd import Srd
 from small_topics import FirstRankOnly
 
 from srd_agents.registry import make_ranker
-from srd_gym import Clicks, measure
+from srd_gym import Clicks, parse_measure
 from srd_gym.offline import EpsilonPolicy
 from srd_gym.offline.minari_data import _own_folder, collect_minari
 from srd_gym.pruning import KNN
@@ -93,7 +93,7 @@ def collected(reward: Any = "alpha_DCG", **arguments: Any) -> Any:
 @pytest.mark.usefixtures("srd")
 @pytest.mark.parametrize("arguments", [
     {"reward": Clicks(model="dbn", attraction=(0.1, 0.5, 0.9))},
-    {"reward": measure("alpha_nDCG@2"), "measures": (measure("NRBP"), "StRecall")},
+    {"reward": parse_measure("alpha_nDCG@2"), "measures": (parse_measure("NRBP"), "StRecall")},
     {"pruning": KNN(0.3)},
 ])  # fmt: skip
 def test_measures_users_and_pruning_survive_in_the_data_set(arguments: dict[str, Any]) -> None:

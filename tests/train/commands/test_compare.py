@@ -210,13 +210,13 @@ def test_runs_of_other_topics_count_0_or_are_left_out(srd: Srd, made: dict[str, 
         ("part-second", "no ranking of 2 of 30 judged topics (4, 11); each counts as an empty ranking"),
         ("part-second", "rankings without judgments (99); left out"),
     ]
-    present = srd.works(*words(made, "first", "part"), "--present-only", "--json").json
+    present = srd.works(*words(made, "first", "part"), "--ranked-topics-only", "--json").json
     assert present["topics"] == 28
     both = {name: without(made[name], "4", "11") for name in ("first", "second")}
     for name, path in (("first", both["first"]), ("part-second", both["second"])):
-        evaluated = evaluate_run(read_qrels(made["qrels"]), read_run(path), MEASURES).mean(present_only=True)
+        evaluated = evaluate_run(read_qrels(made["qrels"]), read_run(path), MEASURES).mean(ranked_topics_only=True)
         assert present["runs"][name]["means"] == pytest.approx(evaluated, abs=1e-12)
-    shown = srd.works(*words(made, "first", "part"), "--present-only")
+    shown = srd.works(*words(made, "first", "part"), "--ranked-topics-only")
     assert "2 runs, on the topics that all of them rank: 28 judged topics" in shown.out
     assert "notice: part-second: no ranking of 2 of 30 judged topics (4, 11); left out for every run" in shown.err
 
@@ -234,7 +234,7 @@ def test_what_cannot_be_compared_is_explained(srd: Srd, made: dict[str, Path], t
         (NAMES, ("--baseline", "thirdd"), "unknown run to test against, 'thirdd'. Did you mean third"),
         (("first", "twice"), (), "document 'd' is duplicated for query '1'"),
         (("first", "foreign"), (), "foreign: no query of the run is judged (the run has 'x'"),
-        (("early", "late"), ("--present-only",), "no judged topic is ranked by every run"),
+        (("early", "late"), ("--ranked-topics-only",), "no judged topic is ranked by every run"),
         (NAMES, ("--measures", "alpha_nDGC@10"), "Did you mean alpha_nDCG"),
         (NAMES, ("--measures", "NRBP", "P_IA"), "measure 'P_IA' has no cutoff; write P_IA@10"),
     ):

@@ -170,7 +170,7 @@ def test_real_vectors_end_to_end(srd: Srd, data_dir: Path, out: Path, tmp_path: 
     assert len(read_topics(out)) == 13
     srd.works("train", "mdp-div", "--topics", out, "--out", tmp_path / "m", "--epochs", "2")
     srd.works("rank", tmp_path / "m", "--topics", out, "--out", tmp_path / "run")
-    scores = srd.works("evaluate", "--qrels", *qrels, "--run", tmp_path / "run", "--json", "--present-only").json
+    scores = srd.works("evaluate", "--qrels", *qrels, "--run", tmp_path / "run", "--json", "--ranked-topics-only").json
     assert scores["missing"] == 198 - 13
     assert 0 < scores["measures"]["alpha_nDCG@10"] < 1
     assert json.loads((tmp_path / "m" / "config.json").read_text())["vector_width"] == 25

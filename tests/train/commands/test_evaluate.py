@@ -38,9 +38,9 @@ def test_json_has_the_shape_of_the_contract(srd: Srd, files: tuple[Path, Path]) 
     assert found == {"measures": means, "per_topic": per_topic, "topics": 3, "missing": 1}
 
 
-def test_present_only_leaves_missing_topics_out_of_the_mean(srd: Srd, files: tuple[Path, Path]) -> None:
+def test_ranked_topics_only_leaves_missing_topics_out_of_the_mean(srd: Srd, files: tuple[Path, Path]) -> None:
     qrels, run = files
-    words = ("evaluate", "--qrels", qrels, "--run", run, "--measures", "StRecall@2", "--json", "--present-only")
+    words = ("evaluate", "--qrels", qrels, "--run", run, "--measures", "StRecall@2", "--json", "--ranked-topics-only")
     assert srd.works(*words).json == {"measures": {"StRecall@2": 0.75}, "topics": 3, "missing": 1}
 
 

@@ -53,7 +53,7 @@ def test_a_log_is_written_once_and_evaluated(srd: Srd, log: Path) -> None:
         estimates = {each["estimator"]: each for each in ranker["estimates"]}
         assert list(estimates) == ["ips", "snips", "item-position", "cascade-dr", "pseudo-inverse"]
         for each in estimates.values():
-            assert (each["low"] is None) == (each["high"] is None) == (each["effective"] < 100)
+            assert (each["low"] is None) == (each["high"] is None) == (each["effective_sample_size"] < 100)
             assert each["low"] is None or each["low"] <= each["value"] <= each["high"]
     assert told["rankers"][0]["unsupported"] == 0
     assert told["rankers"][1]["estimates"][0]["low"] is None
@@ -102,7 +102,7 @@ def test_where_half_of_the_topics_have_no_support_there_is_no_interval(srd: Srd,
     write_log(tmp_path / "half.parquet", parts, {"epsilon": 0.0, "within": None}, lambda _: None)
     told = srd.works(*ope(tmp_path / "half.parquet", "--ranker", "retrieval-order", "--json")).json["rankers"][0]
     assert told["unsupported"] == pytest.approx(0.5, abs=0.1)
-    assert min(each["effective"] for each in told["estimates"]) > 100
+    assert min(each["effective_sample_size"] for each in told["estimates"]) > 100
     assert {(each["low"], each["high"]) for each in told["estimates"]} == {(None, None)}
 
 

@@ -35,7 +35,7 @@ _DIFFERS = "DIFFERS from what is stored: {}"
 _USAGE = """srd benchmark NAME|FILE.toml [--out DIR] [--fresh] [--jobs N]
                      [--engine local|ray] [--trust] [--markdown FILE]
                      [--latex FILE] [--scores FILE [--force]]
-                     [--check FILE] [--beside FILE] [--full] [--json]"""
+                     [--check FILE] [--beside FILE] [--all-columns] [--json]"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class Benchmark:
     """Take runs that --scores wrote into this file from there, and run the others: rows of yours beside stored ones."""
     force: bool = False
     """Replace the scores in an existing file."""
-    full: bool = False
+    all_columns: bool = False
     """Print all columns: intervals, tests, other measures and costs."""
     json: bool = False
     """Print the tables as JSON."""
@@ -125,7 +125,7 @@ class Benchmark:
             output.data(content | {"failed": failed, "check": check})
         else:
             self._show(tables, recipe, output)
-            output.text(f"All columns: --full, --markdown FILE or --json. Scores and runs: {out}")
+            output.text(f"All columns: --all-columns, --markdown FILE or --json. Scores and runs: {out}")
             if check:
                 output.text("{file}: {equal} of {of} equal".format(**check))
         return int(bool(failed or (check and differing)))
@@ -133,7 +133,7 @@ class Benchmark:
     def _show(self, tables: Sequence[ResultTable], recipe: Recipe, output: Output) -> None:
         """Print the tables, and the averages of their collections."""
         for table in tables:
-            if self.full:
+            if self.all_columns:
                 print_table(table, output, legend_of(tables) if table is tables[-1] else "")
             else:
                 print_summary(table, output)

@@ -71,7 +71,7 @@ class Compare:
     """Measures to compute. The first one orders the rows. Label-free ones (srd evaluate --help) need --topics."""
     sources: SomeFile = None
     """Source of documents, for sources@k and top_source@k: lines "document<TAB>source"."""
-    present_only: bool = False
+    ranked_topics_only: bool = False
     """Count only the topics that every run ranks."""
     per_topic: bool = False
     """Also show the first measure topic by topic (every measure with --json and --format csv or trec)."""
@@ -124,7 +124,7 @@ class Compare:
             test=self.test,
             adjust=self.adjust,
             topics=texts,
-            present_only=self.present_only,
+            ranked_topics_only=self.ranked_topics_only,
             sources=sources_of(self.sources),
         )
         written, problems = made.write(html=self.out, markdown=self.markdown, latex=self.latex, csv=self.csv)

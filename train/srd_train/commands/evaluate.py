@@ -50,7 +50,7 @@ class Evaluate:
     """Source (site, author, ...) of documents, for sources@k and top_source@k: lines "document<TAB>source"."""
     per_topic: bool = False
     """Also show the values of every topic."""
-    present_only: bool = False
+    ranked_topics_only: bool = False
     """Average over the topics that the run ranks only, as ndeval without -c, and pyndeval."""
     trust: bool = False
     """Let --measures run code: "module:NAME@k", a measure of your own."""
@@ -75,7 +75,7 @@ class Evaluate:
 
             import_own(self.measures, trust=self.trust)
         name, evaluation = self._evaluated()
-        means = evaluation.mean(present_only=self.present_only)
+        means = evaluation.mean(ranked_topics_only=self.ranked_topics_only)
         if self.json:
             content: dict[str, Any] = {"run": name} if name else {}
             content |= {"measures": means, "topics": evaluation.topics, "missing": evaluation.missing}
@@ -86,7 +86,7 @@ class Evaluate:
             return 0
         judged = "" if only_label_free(self.measures) else "judged "
         over = f"all {judged}topics, a missing ranking counts as empty"
-        over = "ranked topics only" if self.present_only else over
+        over = "ranked topics only" if self.ranked_topics_only else over
         left_out = f"; {len(evaluation.unjudged)} rankings of unjudged topics left out" if evaluation.unjudged else ""
         ideal = f"; ideal of the {evaluation.normalizer}" if judged else ""
         caption = (

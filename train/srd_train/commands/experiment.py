@@ -17,7 +17,7 @@ from srd_gym.checks import check_integer
 from srd_gym.data import read_topics, write_topics
 from srd_gym.data.fusion import Fusion
 from srd_gym.files import written_atomically
-from srd_gym.measures import measure
+from srd_gym.measures import parse_measure
 from srd_gym.reading import few
 from srd_gym.topic import TopicSet
 from srd_train.commands.benchmark import Benchmark
@@ -132,7 +132,7 @@ class Experiment:
         check_integer("--folds", self.folds, 2)
         check_integer("--seeds", self.seeds, 1)
         for name in self.measures:
-            measure(name)
+            parse_measure(name)
         names = [name.strip() for name in self.rankers.split(",")]
         return tuple(RankerEntry(ranker=name) for name in dict.fromkeys([ORDER, *names]))
 

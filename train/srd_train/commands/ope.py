@@ -90,7 +90,7 @@ class Ope:
             [
                 [f"{each['ranker']}, {row['estimator']}" if len(told) > 1 else row["estimator"],
                  *("-" if row[key] is None else f"{row[key]:.4f}" for key in ("value", "low", "high")),
-                 f"{row['effective']:.0f}",
+                 f"{row['effective_sample_size']:.0f}",
                  f"{row['mean_weight']:.3f}"]
                 for each in told for row in each["estimates"]
             ],

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from srd_gym.files import PathLike
 from srd_gym.in_memory import as_qrels
-from srd_gym.measures import measure
+from srd_gym.measures import parse_measure
 from srd_gym.measures.label_free import LabelFree
 from srd_gym.reading import numbered_lines, shown
 from srd_gym.topic import TopicSet
@@ -106,7 +106,7 @@ def sources_of(file: PathLike | None) -> dict[str, str] | None:
 
 def needs_vectors(measures: Iterable[str]) -> bool:
     """Whether one of the measures compares documents."""
-    asked = [measure(name) for name in measures]
+    asked = [parse_measure(name) for name in measures]
     return any(isinstance(each, LabelFree) and each.needs == "vectors" for each in asked)
 
 

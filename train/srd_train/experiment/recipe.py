@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from srd_agents.own_code import import_own
 from srd_agents.training.options import Config, Count, at_least, config_from
 from srd_gym.checks import unknown
-from srd_gym.measures import measure
+from srd_gym.measures import parse_measure
 from srd_gym.measures.ad_hoc import AdHoc
 from srd_gym.reading import existing_file, read_json_object, reading
 from srd_train.experiment.selection import ResolvedRanker
@@ -175,10 +175,10 @@ class Recipe(Config):
         if not self.seeds or not self.measures:
             raise ValueError("expected seeds and measures")
         chosen = (self.select_by, *(entry.select_by for entry in self.rankers))
-        if relevance := [name for name in chosen if name and isinstance(measure(name), AdHoc)]:
+        if relevance := [name for name in chosen if name and isinstance(parse_measure(name), AdHoc)]:
             raise ValueError(f"select_by {relevance[0]!r}: options are chosen by a measure such as alpha_nDCG@10")
         for name in (*self.measures, self.select_by, *(entry.select_by for entry in self.rankers if entry.select_by)):
-            measure(name)
+            parse_measure(name)
 
     def _check_seeds(self, entry: TopicsEntry) -> None:
         """Refuse learners that would train with one seed on two folds that are to have each its own."""
@@ -213,7 +213,7 @@ def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:
         ValueError: a ranker that is not trusted, or parameters that a measure does not have.
     """
     for name in recipe.measures:
-        if isinstance(chosen := measure(name), AdHoc):
+        if isinstance(chosen := parse_measure(name), AdHoc):
             chosen.parsed()
     for row in recipe.rankers:
         if row.resolved.spec.foreign_code and not trust:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from srd_agents.training.options import check_type
 from srd_agents.training.progress import History
 from srd_gym.checks import check_integer
-from srd_gym.measures import Normalizer, measure
+from srd_gym.measures import Normalizer, parse_measure
 
 Record = Mapping[str, Any]
 Item = TypeVar("Item")
@@ -103,7 +103,7 @@ def _check(record: dict[str, Any]) -> None:
     if not record["per_topic"]:
         raise ValueError("it scores nothing")
     for name in record["measures"]:
-        measure(name)
+        parse_measure(name)
     for query_id, scores in record["per_topic"].items():
         if scores.keys() != record["measures"].keys():
             raise ValueError(

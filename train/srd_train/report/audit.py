@@ -18,7 +18,7 @@ from srd_agents.training.machine import versions
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.measures import default_normalizer, evaluate
-from srd_gym.measures.catalogue import measure
+from srd_gym.measures.catalogue import parse_measure
 from srd_gym.measures.label_free import LabelFree, Sources, label_free_values
 from srd_gym.reading import few, shown
 from srd_gym.topic import Topic, TopicSet
@@ -199,7 +199,7 @@ def _depths(lists: TopicSet, sources: Sources | None) -> Depths:
         if not long:
             break
         names = [f"{name}@{depth}" for name in _measures(False, sources) if name not in ("score", "moved")]
-        asked: Mapping[str, Any] = {name: measure(name) for name in (*names, f"score@{depth}")}
+        asked: Mapping[str, Any] = {name: parse_measure(name) for name in (*names, f"score@{depth}")}
         free = {name.partition("@")[0]: each for name, each in asked.items() if isinstance(each, LabelFree)}
         last = {"score at it": free.pop("score")}
         whole = [np.arange(depth) for _ in long]

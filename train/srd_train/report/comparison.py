@@ -12,7 +12,7 @@ from srd_agents.training.machine import versions
 from srd_gym.checks import unknown
 from srd_gym.data.queries import TopicText
 from srd_gym.data.trec import judged_fields, topic_qrels
-from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
+from srd_gym.measures import Evaluation, Measure, evaluate_run, parse_measure
 from srd_gym.measures.catalogue import only_label_free
 from srd_gym.measures.label_free import Sources
 from srd_gym.reading import few
@@ -61,7 +61,7 @@ def compare(
     test: Test = "t",
     adjust: Adjust = "all",
     topics: TopicSet | Mapping[str, TopicText] | None = None,
-    present_only: bool = False,
+    ranked_topics_only: bool = False,
     sources: Sources | None = None,
 ) -> Comparison:
     """Score several runs against diversity qrels, and test their differences by every measure.
@@ -80,7 +80,7 @@ def compare(
             "none", or "tukey" (Tukey's HSD of all pairs).
         topics: where the page takes texts from, by query, subtopic and document id: a topic set, or what
             `srd_gym.data.read_queries` read.
-        present_only: count only the topics that every run ranks.
+        ranked_topics_only: count only the topics that every run ranks.
         sources: document id -> its source, for `sources` and `top_source`.
 
     Returns:
@@ -99,16 +99,18 @@ def compare(
     wanted = [measures] if isinstance(measures, str | Measure) else list(measures)
     judged = _judged(qrels, wanted)
     scored = {name: _scored(name, qrels, run, wanted, sources) for name, run in runs.items()}
-    unranked = {query_id for each in scored.values() for query_id in each.missing_topics} if present_only else set()
+    unranked = (
+        {query_id for each in scored.values() for query_id in each.missing_topics} if ranked_topics_only else set()
+    )
     if len(unranked) == len(judged):
         raise ValueError("no judged topic is ranked by every run, so that none is left to compare them on")
     shared = {
         "topic_set": {
-            "name": f"{len(runs)} runs" + (", on the topics that all of them rank" if present_only else ""),
+            "name": f"{len(runs)} runs" + (", on the topics that all of them rank" if ranked_topics_only else ""),
             "fingerprint": "",
             "marks": [],
         },
-        "depth": max(measure(name).cutoff or _SHOWN for name in next(iter(scored.values())).names),
+        "depth": max(parse_measure(name).cutoff or _SHOWN for name in next(iter(scored.values())).names),
         "commit": commit(),
         "versions": versions(),
     }

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from srd_gym.measures import measure
-from srd_gym.measures.base import Reference
+from srd_gym.measures import parse_measure
+from srd_gym.measures.base import IdealPool
 from srd_gym.measures.label_free import LabelFree
 from srd_gym.topic import GradeArray, Topic, TopicSet
 from srd_gym.trec_files import Run, read_run
@@ -89,12 +89,12 @@ def _gains(
     lists: Sequence[Sequence[str]], topic: Topic | None, place: Mapping[str, int], table: ResultTable
 ) -> Iterable[Any]:
     """Gain in the first measure by the document at each rank, for every ranking; None without judgments."""
-    wanted = measure(table.measures[0])
+    wanted = parse_measure(table.measures[0])
     if topic is None or topic.judgments is None or isinstance(wanted, LabelFree):  # no gains
         return [None] * len(lists)
     judged, depth = topic.judgments, max(record["depth"] for record in table.records)
     normalizer = wanted.normalizer or table.normalizer
-    reference = Reference.of(topic, normalizer)
+    reference = IdealPool.of(topic, normalizer)
     bound = dataclasses.replace(wanted, normalizer=normalizer).bind([reference], depth, judged.shape[1])
     rows = np.zeros((len(lists), depth, judged.shape[1]), dtype=np.int8)
     for i, ranking in enumerate(lists):

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from srd_gym.measures import Measure, Normalizer, measure
+from srd_gym.measures import Measure, Normalizer, parse_measure
 from srd_gym.measures.label_free import LabelFree
 from srd_gym.showing import short_repr
 from srd_train.experiment.recipe import Recipe
@@ -301,7 +301,7 @@ def sign_of(name: str) -> int:
 def known_measure(name: str) -> Measure | None:
     """The measure of a name; None for one of the user's own, whose code is not trusted here."""
     try:
-        return measure(name)
+        return parse_measure(name)
     except ValueError:
         return None
 

@@ -22,7 +22,7 @@ from srd_agents import diversify
 from srd_agents.heuristic.relevance import cosines
 from srd_agents.registry import make_ranker
 from srd_gym.core.arrays import TopicArrays
-from srd_gym.measures import measure, references
+from srd_gym.measures import parse_measure, references
 from srd_gym.protocols import Ranker
 from srd_gym.topic import Topic
 from studies.speed.race import Work, limit, share, timed
@@ -49,7 +49,7 @@ def scoring(size: float) -> Work:
     count, lists = share(size, 100_000, len(topics)), share(size, 2_000, len(topics))
     owner, judgments = np.arange(count) % len(topics), TopicArrays.of(topics).judgments
     rankings = np.argsort(np.random.default_rng(0).random((count, 200)), axis=1)[:, :_TEN].astype(np.int64)
-    bound = measure("alpha_nDCG@10").bind(references(topics, "candidates"), _TEN, topics.max_subtopics)
+    bound = parse_measure("alpha_nDCG@10").bind(references(topics, "candidates"), _TEN, topics.max_subtopics)
     lines = [
         (topics[i].query_id, topics[i].doc_ids[j], float(_TEN - rank))
         for i, ranking in zip(owner[:lists], rankings[:lists], strict=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -96,6 +96,14 @@ class TopicArrays:
         """
         return self._padded("doc_vectors", np.float32, self.max_candidates, self.topics.require_vectors(_WHO))
 
+    @property
+    def documents_by_topic(self) -> FloatArray | DocumentsOnDemand:
+        """`documents`, to be indexed by topic; beyond 512 MiB each topic's rows are laid out as they are asked for."""
+        width = self.topics.require_vectors(_WHO)
+        if "documents" in self.__dict__ or 4 * len(self) * self.max_candidates * width <= _LAID_OUT:
+            return self.documents
+        return DocumentsOnDemand(self.topics, (len(self), self.max_candidates, width))
+
     @cached_property
     def queries(self) -> FloatArray:
         """[T, F] float32 query vectors; 0 where a topic has none.
@@ -135,6 +143,34 @@ class TopicArrays:
         return self._cache[key]
 
 
+class DocumentsOnDemand:
+    """[T, N, F] float32 document vectors of a set that is too large to lay out, such as a mapped one.
+
+    Args:
+        topics: the topics.
+        shape: (T, N, F).
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, topics: TopicSet, shape: tuple[int, int, int]) -> None:
+        self._topics, self.shape = topics, shape
+
+    def __getitem__(self, topic: int) -> FloatArray:
+        """[N, F], read-only; rows of padding are 0."""
+        return read_only(self.take(np.array([topic]))[0])
+
+    def take(
+        self, topics: NDArray[np.int64], axis: Literal[0] = 0, out: FloatArray | None = None, mode: str = "raise"
+    ) -> FloatArray:
+        """[B, N, F], the rows of these topics, as `numpy.ndarray.take` gives them along the first axis."""
+        rows = np.empty((len(topics), *self.shape[1:]), np.float32) if out is None else out
+        for row, topic in zip(rows, topics.tolist(), strict=True):
+            vectors = cast(FloatArray, self._topics[topic].doc_vectors)  # the set has been asked for its width
+            row[: len(vectors)], row[len(vectors) :] = vectors, 0
+        return rows
+
+
 def _arrays_of(topics: TopicSet, max_candidates: int) -> TopicArrays:
     return TopicArrays.of(topics, max_candidates)
 
@@ -143,6 +179,9 @@ Topics = TopicSet | Iterable[Topic] | TopicArrays
 """Topics, as simulators take them."""
 
 _WHO = "an environment with observation='full' (not 'compact')"
+
+_LAID_OUT = 2**29
+"""Bytes of documents that are laid out at once."""
 
 _SHARED: WeakValueDictionary[tuple[int, int], TopicArrays] = WeakValueDictionary()
 # Keyed by identity: arrays hold their topic set, so an id cannot be reused while its entry lives.

@@ -14,7 +14,7 @@ from gymnasium import spaces
 from numpy.typing import DTypeLike, NDArray
 
 from srd_gym.checks import check_option
-from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.arrays import DocumentsOnDemand, TopicArrays
 from srd_gym.core.selection import SelectionCore
 from srd_gym.dtypes import IntArray
 from srd_gym.envs.features import FEATURES, Features
@@ -36,14 +36,16 @@ class Part(NamedTuple):
 
     space: Callable[[TopicArrays, int], spaces.Box]
     """Its space, by topics and horizon."""
-    table: Callable[[TopicArrays], NDArray[Any]] | None = None
+    table: Callable[[TopicArrays], NDArray[Any] | DocumentsOnDemand] | None = None
     """Its values for all topics, [T, ...], where it depends on the topic alone; None: a state of the episode."""
 
 
 PARTS: dict[str, Part] = {
     "ranking": Part(lambda arrays, horizon: spaces.Box(-1, arrays.max_candidates - 1, (horizon,), np.int64)),
     "action_mask": Part(lambda arrays, _: spaces.Box(0, 1, (arrays.max_candidates,), np.int8)),
-    "documents": Part(lambda arrays, _: _unbounded(arrays.documents), lambda arrays: arrays.documents),
+    "documents": Part(
+        lambda arrays, _: _unbounded(arrays.documents_by_topic), lambda arrays: arrays.documents_by_topic
+    ),
     "query": Part(lambda arrays, _: _unbounded(arrays.queries), lambda arrays: arrays.queries),
     "retrieval_scores": Part(
         lambda arrays, _: _unbounded(arrays.retrieval_scores), lambda arrays: arrays.retrieval_scores
@@ -165,6 +167,6 @@ class Observer:
                 self._laid_out[episode] = self.shared[self.core.topic_index.item(episode)]
 
 
-def _unbounded(table: FloatArray) -> spaces.Box:
+def _unbounded(table: FloatArray | DocumentsOnDemand) -> spaces.Box:
     """The space of a row of any numbers."""
     return spaces.Box(-np.inf, np.inf, table.shape[1:], np.float32)

@@ -137,7 +137,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         self._masks = read_only(np.ones_like(scores, np.int8)), read_only((scores == 0).astype(np.int8))
         self._action_space = spaces.Discrete(self.core.n_scores)
         self._observation_space = self._space()
-        width = arrays.documents.shape[2]
+        width = arrays.documents_by_topic.shape[2]
         self.state_space = spaces.Box(-np.inf, np.inf, ((1 + arrays.max_candidates) * width,), np.float32)
         self._order = TopicShuffle(len(arrays))
         self._generator = np.random.default_rng()
@@ -237,7 +237,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
             ResetNeeded: no episode has begun.
         """
         topic, arrays = self._begun(), self.core.arrays
-        return np.concatenate([arrays.queries[topic], arrays.documents[topic].reshape(-1)])
+        return np.concatenate([arrays.queries[topic], arrays.documents_by_topic[topic].reshape(-1)])
 
     def render(self) -> str | Frame | None:
         """The documents by score with what they cover, as text or as a picture; "human" shows it; None without a mode.
@@ -258,7 +258,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
     def _observe(self) -> dict[str, Observation]:
         """Observation of each agent."""
         topic, arrays = self._begun(), self.core.arrays
-        query, documents = arrays.queries[topic], arrays.documents[topic]
+        query, documents = arrays.queries[topic], arrays.documents_by_topic[topic]
         if self._observation == "flat":
             rows = np.concatenate([np.broadcast_to(query, documents.shape), documents], axis=1)
             return dict(zip(self.agents, rows, strict=False))
@@ -323,7 +323,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
 
     def _space(self) -> spaces.Space[Any]:
         """The space of observations."""
-        n, width = self.core.arrays.documents.shape[1:]
+        n, width = self.core.arrays.documents_by_topic.shape[1:]
         vector = spaces.Box(-np.inf, np.inf, (width,), np.float32)
         if self._observation == "flat":
             return spaces.Box(-np.inf, np.inf, (2 * width,), np.float32)

@@ -97,7 +97,7 @@ class ScoringVectorEnv(TopicVectorEnv):
         arrays = self.core.arrays
         super().__init__(arrays, self.core.users, num_envs, autoreset_mode)
         self._flat = observation == "flat"
-        n, width = arrays.documents.shape[1:]
+        n, width = arrays.documents_by_topic.shape[1:]
         self.single_action_space = spaces.MultiDiscrete([self.core.n_scores] * n)
         self.single_observation_space = _space(n, width, self.core.n_scores, self._flat)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -169,7 +169,7 @@ class ScoringVectorEnv(TopicVectorEnv):
     def _observe(self, topics: IntArray) -> JointObservation:
         """Observations of these topics, stacked."""
         arrays = self.core.arrays
-        query, documents = arrays.queries.take(topics, axis=0), arrays.documents.take(topics, axis=0)
+        query, documents = arrays.queries.take(topics, axis=0), arrays.documents_by_topic.take(topics, axis=0)
         if self._flat:
             return np.concatenate([np.broadcast_to(query[:, None], documents.shape), documents], axis=2)
         mask = np.ones((*documents.shape[:2], self.core.n_scores), np.int8)

@@ -22,7 +22,6 @@ import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
 from srd_gym.core.arrays import TopicArrays
-from srd_gym.envs.observations import KINDS, PARTS
 from srd_gym.envs.selection import SelectionEnv
 from srd_gym.envs.selection_vector import SelectionVectorEnv
 from srd_gym.sources import TopicSource, arrays_from
@@ -54,8 +53,7 @@ def topic_tables(source: TableSource) -> dict[str, FloatArray]:
         arrays: TopicArrays = inner.core.arrays
     else:
         arrays = arrays_from(source)
-    parts = {key: PARTS[key].table for key in KINDS["full"]}
-    return {key: table(arrays) for key, table in parts.items() if table is not None}
+    return {"query": arrays.queries, "documents": arrays.documents, "retrieval_scores": arrays.retrieval_scores}
 
 
 def expand_observation(observation: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, Any]:

@@ -402,6 +402,9 @@ def test_wrong_uses_are_explained(srd: Srd, tiny_file: Path, tmp_path: Path) -> 
         ((tmp_path, *topics, *out), "holds no trained ranker"),
         ((tmp_path / "bad", *topics, *out), "has schema version None"),
         (("mmr", "--engine", "ray"), "--engine ray needs --topics"),
+        (("mmr", "--jobs", "2"), "--jobs needs --topics"),
+        (("mmr", *topics, *out, "--jobs", "0"), "at least 1"),
+        (("mmr", "--topics", "synthetic:tiny:3", *out, "--jobs", "2"), "--jobs ranks Parquet files, not synthetic"),
         (("mmr", *topics, *out, "--on-error", "skip"), "are for JSON lines"),
         *((("mmr", "--pass-through", key), f"'{key}' cannot be passed") for key in ("groups", "filled", "k")),
     ):

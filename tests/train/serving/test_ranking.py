@@ -16,7 +16,7 @@ from srd_agents.registry import make_ranker
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.installing import how_to_install
-from srd_gym.topic import Topic
+from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import read_run
 from srd_train.serving.ranking import topic_stream
 
@@ -43,6 +43,17 @@ def test_a_folder_and_a_pattern_rank_as_one_file(srd: Srd, parts: Path, tiny_fil
     rankings = read_run(tmp_path / "one").rankings
     for topic in generate("tiny", n_topics=30, seed=0):
         assert rankings[topic.query_id] == tuple(topic.doc_ids[i] for i in ranker.rank(topic, 4))
+
+
+def test_processes_write_the_run_of_one_and_name_what_is_wrong(srd: Srd, parts: Path, tmp_path: Path) -> None:
+    words = ("rank", "mmr", "--k", "4", "--topics", parts)
+    srd.works(*words, "--out", tmp_path / "one")
+    srd.works(*words, "--out", tmp_path / "two", "--jobs", "2")
+    assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
+    bare = Topic(query_id="bare", doc_ids=("a", "b"))
+    write_topics(parts / "part-9.parquet", TopicSet([bare], name="bare"))
+    assert "'bare' has no document vectors" in srd.fails(*words, "--out", tmp_path / "three", "--jobs", "2")
+    assert not (tmp_path / "three").exists()
 
 
 def test_patterns_may_be_relative(srd: Srd, parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from srd_train.commands.help import overview
 from srd_train.commands.options import SomeFile, parsed, parsed_with_ranker
 from srd_train.serving.json_lines import OnError, rank_lines
 from srd_train.serving.models import Model, load_model, ranking_options
-from srd_train.serving.ranking import TopicStream, rank_on_ray, rank_stream, topic_stream
+from srd_train.serving.ranking import TopicStream, rank_on_processes, rank_on_ray, rank_stream, topic_stream
 
 _MORE = """Ranker options: srd rank mmr --help. Trained rankers may have options of ranking: srd rank DIR --help
 (mcts: --rank-by). Trained policies of the package: {}."""
@@ -66,6 +66,8 @@ class Rank:
     """Rank every topic, including those that the model was trained on."""
     seed: int = 0
     """Random seed of a ranker that samples (random)."""
+    jobs: int = 1
+    """Processes that rank, each a row group of the files at a time. The run is that of one process."""
     engine: Literal["local", "ray"] = "local"
     """Place to rank: this machine, or Ray Data on the cluster that RAY_ADDRESS names or that runs here."""
     on_error: OnError = "stop"
@@ -137,8 +139,10 @@ class RankCommand:
             raise ValueError("give both --topics FILE and --out FILE, or neither: JSON lines have answers, not a run")
         if options.topics is not None and (options.on_error != "stop" or options.pass_through):
             raise ValueError("--on-error and --pass-through are for JSON lines, not for --topics")
-        if options.engine == "ray" and options.topics is None:
-            raise ValueError("--engine ray needs --topics FILES; JSON lines are answered by this process")
+        check_integer("--jobs", options.jobs, 1)
+        if options.topics is None and (options.engine == "ray" or options.jobs > 1):
+            who = "--engine ray" if options.engine == "ray" else "--jobs"
+            raise ValueError(f"{who} needs --topics FILES; JSON lines are answered by this process")
         # Workers of Ray stand in folders of their own.
         target = str(Path(self.target).resolve()) if Path(self.target).is_dir() else self.target
         load = partial(load_model, target, self.config, options.seed, trust=options.trust)
@@ -173,6 +177,8 @@ class RankCommand:
         with output.progress("rank", count) as advance:
             if options.engine == "ray":
                 rankings = rank_on_ray(load, topics, options.k, wanted, advance)
+            elif options.jobs > 1:
+                rankings = rank_on_processes(load, topics, options.k, wanted, advance, options.jobs)
             else:
                 rankings = rank_stream(model, topics, options.k, wanted, advance)
             write_run(out, rankings, model.name)

@@ -65,7 +65,7 @@ def processes(jobs: int) -> Engine:
                 yield from results  # first: what they chose goes with the next tasks
                 results = []
                 while idle and (task := next(waiting, None)) is not None:
-                    with _shielded():
+                    with shielded():
                         try:
                             future = idle[-1].begin(task)
                         except BrokenProcessPool:
@@ -81,7 +81,7 @@ def processes(jobs: int) -> Engine:
                     of_task = worker.died(task) if isinstance(ended.exception(), BrokenProcessPool) else ended.result()
                     results += zip(task.cells, of_task, strict=True)
         finally:
-            with _shielded():
+            with shielded():
                 for worker in (*idle, *(worker for worker, _ in running.values())):
                     worker.stop()
 
@@ -93,7 +93,7 @@ class _Worker:
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_begin)
+        self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=begin_worker)
         self._process: multiprocessing.process.BaseProcess | None = None
         self._topics: TopicSet | None = None
 
@@ -128,7 +128,7 @@ class _Worker:
 
 
 @contextlib.contextmanager
-def _shielded() -> Iterator[None]:
+def shielded() -> Iterator[None]:
     """Interrupts wait for the block's end, and never reach processes started in it before these ignore them.
 
     Such processes compute with one thread each: numpy and torch read this once, when imported.
@@ -148,7 +148,7 @@ def _shielded() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin() -> None:
+def begin_worker() -> None:
     """Prepare a process for its first task."""
     for number in STOPS:  # they reach all processes of a terminal; the one that started this one ends it
         signal.signal(number, signal.SIG_IGN)

@@ -1,11 +1,15 @@
-"""Ranking topics of one file, of many or generated, in memory that does not grow; here or on Ray Data."""
+"""Ranking topics of one file, of many or generated, in memory that does not grow; here, in processes or on Ray Data."""
 
 from __future__ import annotations
 
 import glob
 import logging
+import multiprocessing
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -17,7 +21,7 @@ from srd_gym.data.arrow import pa
 from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, read_origin
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic, TopicSet
-from srd_train.experiment.engines import connected_ray
+from srd_train.experiment.engines import begin_worker, connected_ray, shielded
 from srd_train.serving.models import Model, digest_of
 
 
@@ -156,9 +160,7 @@ def rank_on_ray(
         ImportError, ConnectionError: as `srd_train.experiment.engines.connected_ray`.
         ValueError: generated topics; or what a worker raised, with its message.
     """
-    if not topics.files:
-        raise ValueError(f"--engine ray ranks Parquet files, not {topics.name}; write them with `srd data build` first")
-    parts = [{"file": str(path.resolve()), "group": i} for path in topics.files for i in range(count_row_groups(path))]
+    parts = [{"file": path, "group": group} for path, group in _parts(topics, "--engine ray")]
     ray = connected_ray()
     from ray import data as ray_data
 
@@ -181,6 +183,69 @@ def rank_on_ray(
             yield from zip(batch.column("query_id").to_pylist(), batch.column("doc_ids").to_pylist(), strict=True)
     except ray.exceptions.RayError as error:
         raise ValueError(f"ranking on Ray: {_innermost(error)}") from error
+
+
+def rank_on_processes(
+    load: Callable[[], Model], topics: TopicStream, k: int, wanted: Wanted, advance: Callable[[int], None], jobs: int
+) -> Rankings:
+    """Rank the topics of files in several processes of this machine, a row group at a time, in the order of the files.
+
+    A ranker that draws (random) draws something else than in one process.
+
+    Args:
+        load: makes the ranker, in each process.
+        topics: files.
+        k: as of `rank_stream`.
+        wanted: as of `rank_stream`.
+        advance: called with the number of topics that were just ranked.
+        jobs: processes.
+
+    Raises:
+        ValueError: generated topics, or what a process raised.
+        RuntimeError: a process ended, as where memory ran out.
+    """
+    parts, running = iter(_parts(topics, "--jobs")), deque[Future[list[tuple[str, list[str]]]]]()
+    with shielded():
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_to_rank, initargs=(load, k, wanted))
+        running += [pool.submit(_rank_part, *part) for part in islice(parts, 2 * jobs)]
+    try:
+        while running:
+            pairs = running.popleft().result()
+            running += [pool.submit(_rank_part, *part) for part in islice(parts, 1)]
+            advance(len(pairs))
+            yield from pairs
+    except BrokenProcessPool as error:
+        raise RuntimeError("a process that ranked has ended; did memory run out? Fewer --jobs need less") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _parts(topics: TopicStream, who: str) -> list[tuple[str, int]]:
+    """The row groups of all files, as whole paths and numbers.
+
+    Raises:
+        ValueError: topics that are generated.
+    """
+    if not topics.files:
+        raise ValueError(f"{who} ranks Parquet files, not {topics.name}; write them with `srd data build` first")
+    return [(str(path.resolve()), group) for path in topics.files for group in range(count_row_groups(path))]
+
+
+_ranking: list[Callable[[Iterable[Topic]], Rankings]] = []
+"""How this process ranks."""
+
+
+def _begin_to_rank(load: Callable[[], Model], k: int, wanted: Wanted) -> None:
+    """Prepare a process."""
+    begin_worker()
+    model = load()
+    _ranking.append(lambda topics: rank_stream(model, topics, k, wanted, lambda _: None))
+
+
+def _rank_part(file: str, group: int) -> list[tuple[str, list[str]]]:
+    """The rankings of a row group, in a process."""
+    return list(_ranking[0](iter_topics(file, [group])))
 
 
 class _PartRanker:

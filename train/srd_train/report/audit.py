@@ -65,7 +65,7 @@ class Audit(Comparison):
         return ["first documents", *names], rows
 
     def change_cells(self) -> tuple[list[str], list[list[str]]]:
-        """Heads and rows of what actions change: means less those of the order."""
+        """Heads and rows of what actions change: means minus those of the order."""
         (table,) = self.tables
         means = {row.ranker: row.means for row in table.rows}
         order = means[ORDER]

@@ -38,13 +38,13 @@ pairs by each measure (Tukey's honestly significant difference)."""
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """One ranker's mean less a baseline's, by one measure."""
+    """One ranker's mean minus a baseline's, by one measure."""
 
     measure: str
     ranker: str
     baseline: str
     mean: float
-    """Mean of the ranker less that of the baseline."""
+    """Mean of the ranker minus that of the baseline."""
     interval: tuple[float, float]
     """Its 95% interval, by Student's t."""
     raw_p_value: float

@@ -101,7 +101,7 @@ def _differences(table: ResultTable, compared: Sequence[Difference], label: str,
     """Differences with their intervals, tests and topics, by measure: as many tables as pages need."""
     noun = _noun(table)
     heads = [f"{noun}s" if pairs else noun, "difference", r"95\% interval", "$p$", "wins / ties / losses"]
-    less = "the first's mean less the second's" if pairs else f"mean less that of {table.reference}"
+    less = "the first's mean minus the second's" if pairs else f"mean minus that of {table.reference}"
     caption = (
         f"Differences of {_noun(table)}s over {_about(table)}: {less}, its 95% interval, p ({compared[0].family}), and "
         "topics that are higher, equal and lower."

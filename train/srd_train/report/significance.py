@@ -54,7 +54,7 @@ def interval(scores: ArrayLike) -> tuple[float, float]:
 
 
 def difference_interval(*pairs: tuple[ArrayLike, ArrayLike]) -> tuple[float, float]:
-    """The 95% interval of one ranker's mean less another's, over topics and both rankers' seeds.
+    """The 95% interval of one ranker's mean minus another's, over topics and both rankers' seeds.
 
     Args:
         pairs: [S, T] scores of the first and [S', T] of the second, same topics, same order; several pairs are several

@@ -47,7 +47,7 @@ const drawDifferences = (measure, one, other) => {
   const made = chart(holder, {
     height: 260,
     label: `Differences in ${measure} between ${one} and ${other}, topics sorted; arrow keys move along them, Enter opens the topic's rankings`,
-    title: `${measure}: ${one} less ${other}`,
+    title: `${measure}: ${one} minus ${other}`,
     xLabel: "topics, by difference",
     xOf: (from, to) => ({ ...linear(0, count, from, to), ticks: [] }),
     yOf: (from, to) => linear(low, high, from, to),

@@ -77,8 +77,8 @@ ANNOUNCED = """
 import sys
 from srd_agents import RANKERS, load_ranker
 
-assert "torch" not in sys.modules and RANKERS["mmr"].learns is False
-assert RANKERS["my-policy"].learns is True, "its class says so"
+assert "torch" not in sys.modules and RANKERS["mmr"].trainable is False
+assert RANKERS["my-policy"].trainable is True, "its class says so"
 assert load_ranker("named").config.epochs == 5
 """
 

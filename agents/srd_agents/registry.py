@@ -59,17 +59,17 @@ class RankerSpec:
     """Place of its options: "module:Dataclass"; left out, they are those that the class names as `config_class`, else
     it takes none."""
     class_path: str
-    """Place of its class: "module:Class"; the class takes the options as its only argument (see `foreign_code`)."""
+    """Place of its class: "module:Class"; the class takes the options as its only argument (see `requires_trust`)."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
-    learns: bool = False
+    trainable: bool = False
     """Whether it must be fitted: the class is then a `srd_agents.training.learner.Learner`, or has
     `fit(train, validation, *, seed)` of its own and lives as long as its benchmark. Of a ranker of another distribution
     the registry asks the class."""
     needs: Sequence[str] = ()
     """Parts that a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
     "judgments"; "model file": the options must name one; "language model": the options must hold a client."""
-    foreign_code: bool = False
+    requires_trust: bool = False
     """Whether its options name a file that can run any code while it is read: then it is built only where the caller
     says `trust=True` at the call, which the class is then told. No file can say so: neither a model folder nor a
     pruning description."""
@@ -108,13 +108,13 @@ class RankerSpec:
         Args:
             config: an instance of `config_class`; None takes the name's own.
             seed: for rankers that draw while ranking (an option `seed`); learners take theirs in `fit`.
-            trust: let it run other people's code (`foreign_code`).
+            trust: let it run other people's code (`requires_trust`).
 
         Raises:
             TypeError: it must be fitted but has no `fit`, or is a `Learner` that reads other options than these.
             ValueError: it can run other people's code and is not trusted.
         """
-        if self.foreign_code and not trust:
+        if self.requires_trust and not trust:
             raise ValueError(
                 f"ranker {self.name!r} reads a file that can run any code in it. If you or people you trust have made "
                 "the file, say so where you call: trust=True in Python, --trust for `srd rank` and `srd benchmark`"
@@ -123,8 +123,8 @@ class RankerSpec:
         if seed is not None and hasattr(config, "seed"):
             config = replace(config, seed=seed)
         given = () if self.config_class is Config else (config,)
-        made: Any = self.ranker_class(*given, **({"trust": True} if self.foreign_code else {}))
-        if self.learns:
+        made: Any = self.ranker_class(*given, **({"trust": True} if self.requires_trust else {}))
+        if self.trainable:
             self._check_learner(made)
             made.name = self.name  # several names can share a class
         ranker: Ranker = made
@@ -136,7 +136,7 @@ class RankerSpec:
             if not callable(getattr(made, "fit", None)):
                 raise TypeError(
                     f"ranker {self.name!r} is to be fitted, but {self.class_path} has no method `fit`: write one, or "
-                    "leave learns=True out where nothing needs training"
+                    "leave trainable=True out where nothing needs training"
                 )
             return
         if made.config_class is not self.config_class:
@@ -193,10 +193,10 @@ class Registry(Mapping[str, RankerSpec]):
         Args:
             path: its name from now on.
             kind: called without arguments, or with an instance of the dataclass that its `config_class` is. One with
-                `fit` learns (`RankerSpec.learns`).
+                `fit` learns (`RankerSpec.trainable`).
         """
         summary = (kind.__doc__ or "").partition("\n")[0]
-        self.built_in[path] = RankerSpec(name=path, summary=summary, class_path=path, learns=hasattr(kind, "fit"))
+        self.built_in[path] = RankerSpec(name=path, summary=summary, class_path=path, trainable=hasattr(kind, "fit"))
 
     def __iter__(self) -> Iterator[str]:
         yield from self.built_in
@@ -263,7 +263,7 @@ def make_ranker(name: str, *, trust: bool = False, **overrides: Any) -> Ranker:
 
     Args:
         name: in the registry.
-        trust: build it although it can run other people's code (`RankerSpec.foreign_code`).
+        trust: build it although it can run other people's code (`RankerSpec.requires_trust`).
         overrides: its options.
 
     Raises:
@@ -316,7 +316,7 @@ def find_untrained(name: str) -> RankerSpec:
     own = ", ".join(pretrained_names())
     hint = f"A trained ranker is given by its folder, and there is no such folder; those of the package: {own}."
     spec = RANKERS.find(name, hint=hint)
-    if spec.learns:
+    if spec.trainable:
         raise ValueError(f"ranker {name!r} must be trained first: give the folder that `srd train {name}` wrote")
     return spec
 
@@ -333,13 +333,13 @@ def load_trained(folder: PathLike) -> Ranker:
     with reading(folder, "trained ranker", "the folder of one", "train again"):
         info = ModelInfo.read(folder)
         spec = RANKERS.find(info.ranker, hint=f"{folder} holds its weights; install its package.")
-        if spec.foreign_code:
+        if spec.requires_trust:
             raise ValueError(
                 f"{folder} names ranker {spec.name!r}, which can run any code in the file that it reads, so a model "
                 "folder must not name it. If you trust the file, name it yourself: `srd rank ... --trust`, "
                 "make_ranker(trust=True)"
             )
-        if not spec.learns:
+        if not spec.trainable:
             return spec.build(spec.configure(**info.config))
         check_saved(spec)
         learner: Ranker = spec.ranker_class.load(folder, name=spec.name)
@@ -352,7 +352,7 @@ def check_saved(spec: RankerSpec) -> None:
     Raises:
         ValueError: the message says what it can do.
     """
-    if spec.learns and not issubclass(spec.ranker_class, Learner):
+    if spec.trainable and not issubclass(spec.ranker_class, Learner):
         raise ValueError(
             f"ranker {spec.name!r} learns in `srd benchmark` and by its own `fit`, but no folder holds it: "
             f"{spec.class_path} is not a srd_agents.training.learner.Learner"
@@ -360,11 +360,11 @@ def check_saved(spec: RankerSpec) -> None:
 
 
 def _as_announced(spec: RankerSpec, name: str) -> RankerSpec:
-    """Another distribution's spec by the name that it was announced by, with `learns` as its class says."""
-    learns = spec.learns
+    """Another distribution's spec by the name that it was announced by, with `trainable` as its class says."""
+    trainable = spec.trainable
     with contextlib.suppress(ImportError, AttributeError):  # whoever uses the ranker is told
-        learns = learns or hasattr(spec.ranker_class, "fit")
-    return spec if (name, learns) == (spec.name, spec.learns) else replace(spec, name=name, learns=learns)
+        trainable = trainable or hasattr(spec.ranker_class, "fit")
+    return spec if (name, trainable) == (spec.name, spec.trainable) else replace(spec, name=name, trainable=trainable)
 
 
 def _imported(path: str, owner: str) -> type[Any]:

@@ -25,7 +25,7 @@ from srd_gym.topic import Topic
 
 NEED_MORE = {"model file", "language model"}
 """Of which rankers that need them are not built without: a file, a client."""
-HEURISTICS = [spec.name for spec in RANKERS.values() if not spec.learns and NEED_MORE.isdisjoint(spec.needs)]
+HEURISTICS = [spec.name for spec in RANKERS.values() if not spec.trainable and NEED_MORE.isdisjoint(spec.needs)]
 
 
 def topics(shuffled: bool = False) -> list[Topic]:
@@ -145,7 +145,7 @@ LEARNER = RankerSpec(name="theirs", summary="x", class_path=f"{HERE}:Fitted", ne
 HEURISTIC = RankerSpec(name="heuristic", summary="x", class_path="srd_agents.heuristic.order:RandomOrder")
 THEIRS = replace(HEURISTIC, name="theirs")
 NO_LEARNER = RankerSpec(name="no-learner", summary="x", class_path=f"{HERE}:Unfitted")
-NO_FIT = replace(HEURISTIC, name="no-fit", learns=True)
+NO_FIT = replace(HEURISTIC, name="no-fit", trainable=True)
 OTHER = replace(LEARNER, name="other", config_path=f"{HERE}:OtherConfig")
 NO_TORCH = RankerSpec(name="no-torch", summary="x", class_path="no_such_library:Learner")
 
@@ -172,8 +172,8 @@ def test_entry_points_add_rankers_and_take_none_over() -> None:
 @pytest.mark.usefixtures("_announced")
 def test_an_announced_learner_learns_under_the_name_that_announces_it(tmp_path: Path) -> None:
     spec = RANKERS["learner"]
-    assert (spec.name, spec.learns, spec.config_class) == ("learner", True, NoisyLinearConfig)
-    assert not RANKERS["heuristic"].learns
+    assert (spec.name, spec.trainable, spec.config_class) == ("learner", True, NoisyLinearConfig)
+    assert not RANKERS["heuristic"].trainable
     assert RANKERS["heuristic"].config_class is Config
     learner: Any = make_ranker("learner", epochs=2)
     learner.fit(generate("tiny", n_topics=6, seed=0), seed=3, out=tmp_path)

@@ -17,7 +17,7 @@ from srd_gym.protocols import SequentialScorer
 from srd_gym.testing import ConformanceError
 from srd_gym.topic import Topic, TopicSet
 
-NAMES = [spec.name for spec in RANKERS.values() if spec.learns]
+NAMES = [spec.name for spec in RANKERS.values() if spec.trainable]
 # Whole scores tie, and candidate order then decides: only ties broken by value follow a permutation.
 SCORES: dict[str, Any] = {"attention_width": 8, "hidden_size": 8, "n_scores": 6, "epsilon_episodes": 20}
 SCORES |= {"rollouts": 2, "batch_topics": 2, "replay_capacity": 8, "tie_break": "q"}

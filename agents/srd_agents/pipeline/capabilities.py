@@ -32,7 +32,8 @@ def rankers_with(ability: str) -> list[str]:
     return [
         name
         for name, spec in RANKERS.built_in.items()
-        if not (spec.learns or "judgments" in spec.needs or ":" in name) and getattr(spec.ranker_class, ability, False)
+        if not (spec.trainable or "judgments" in spec.needs or ":" in name)
+        and getattr(spec.ranker_class, ability, False)
     ]
 
 

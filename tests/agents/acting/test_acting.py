@@ -35,8 +35,8 @@ def built(name: str) -> Ranker:
     """The ranker of this name, trained for a moment where it learns."""
     spec = RANKERS.find(name)
     options = {key: value for key, value in FAST.items() if key in spec.config_class.__dataclass_fields__}
-    ranker: Any = spec.build(spec.configure(**(options if spec.learns else {})), seed=0)
-    if spec.learns:
+    ranker: Any = spec.build(spec.configure(**(options if spec.trainable else {})), seed=0)
+    if spec.trainable:
         ranker.fit(load_topics("words")[:12] if "texts" in spec.needs else SERP[:12], seed=0)
     return ranker
 

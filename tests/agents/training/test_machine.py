@@ -18,7 +18,7 @@ from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic
 
 TOPICS = generate("tiny", n_topics=6, seed=0)
-LEARNERS = {name: spec for name, spec in RANKERS.items() if spec.learns}
+LEARNERS = {name: spec for name, spec in RANKERS.items() if spec.trainable}
 
 
 @pytest.mark.parametrize("name", list(LEARNERS))

@@ -41,7 +41,7 @@ def test_recipes_that_come_along_hold_together(name: str) -> None:
 def test_trained_rows_of_a_papers_table_have_five_seeds_all_their_episodes_and_grids_with_an_inside(name: str) -> None:
     recipe, budgets = load_recipe(name), set()
     for entry in recipe.rankers:
-        if not entry.resolved.spec.learns or entry.name == "mdp-div, 240 epochs":  # shown, not tested
+        if not entry.resolved.spec.trainable or entry.name == "mdp-div, 240 epochs":  # shown, not tested
             continue
         options = entry.resolved.configured({})
         assert len(entry.seeds or recipe.seeds) == 5

@@ -97,7 +97,7 @@ def test_what_fit_tells_beyond_episodes_and_steps_fails_its_cell_alone(tmp_path:
 def test_no_folder_holds_it(srd: Srd, tmp_path: Path) -> None:
     name = f"{__name__}:MeanDirection"
     import_own(name, trust=True)
-    assert RANKERS[name].learns
+    assert RANKERS[name].trainable
     done = srd("train", name, "--topics", "synthetic:tiny:8", "--fold", "1/4", "--trust", "--out", tmp_path / "model")
     assert done.code == 2
     assert "no folder holds it" in done.err

@@ -165,7 +165,7 @@ class Experiment:
             yield "one_seed_a_fold = true  # learners: fold 1 has the first seed, fold 2 the second"
         for row in rows:
             yield from ("", "[[rankers]]", f"ranker = {_toml(row.ranker)}")
-            if not row.resolved.spec.learns and self.seeds > 1:
+            if not row.resolved.spec.trainable and self.seeds > 1:
                 yield "seeds = [0]"
             if grid := row.resolved.grid:
                 yield "# chosen on the validation queries of each fold:"

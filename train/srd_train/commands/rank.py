@@ -84,7 +84,7 @@ class Rank:
 
 def first_words() -> dict[str, str]:
     """The rankers that need no training, and what each is."""
-    return {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
+    return {spec.name: spec.summary for spec in RANKERS.values() if not spec.trainable}
 
 
 def parse(args: Sequence[str], prog: str) -> RankCommand:
@@ -113,7 +113,7 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
         config = spec.configure()
         if isinstance(config, TradeOffConfig):  # the weight means here what it means to `diversify`
             config = replace(config, relevance="matched")
-        names = spec.ranking_options if spec.learns else tuple(entry.name for entry in fields(config))
+        names = spec.ranking_options if spec.trainable else tuple(entry.name for entry in fields(config))
     if not names:
         return RankCommand(target, parsed(Rank, words, prog, reads=[target]), {})
     return RankCommand(target, *parsed_with_ranker(Rank, config, words, prog, only=names, reads=[target]))

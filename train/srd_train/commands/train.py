@@ -81,7 +81,7 @@ class Train:
 
 def first_words() -> dict[str, str]:
     """The rankers that can be trained, and what each is."""
-    return {spec.name: spec.summary for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune}
+    return {spec.name: spec.summary for spec in RANKERS.values() if spec.trainable or spec.parameters_to_tune}
 
 
 def parse(args: Sequence[str], prog: str) -> TrainCommand:
@@ -99,7 +99,7 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
     name = words.pop(0)
     import_own(name, trust="--trust" in words)
     spec = RANKERS.find(name)
-    if spec.foreign_code:
+    if spec.requires_trust:
         raise ValueError(f"ranker {spec.name!r} is trained elsewhere: rank with `srd rank {spec.name} --help`")
     tuned = spec.parameters_to_tune
     options, config = parsed_with_ranker(Train, spec.configure(), words, f"{prog} {spec.name}", tuned=tuned)
@@ -224,10 +224,10 @@ class TrainCommand:
 
 def _check_folder(options: Train, spec: RankerSpec) -> None:
     """Refuse to train what has nothing to fit, and to overwrite a trained model."""
-    if not spec.learns and not spec.parameters_to_tune:
+    if not spec.trainable and not spec.parameters_to_tune:
         raise ValueError(f"ranker {spec.name!r} has nothing to train or choose; `srd rank {spec.name}` ranks at once")
     for option in ("resume", "tensorboard", "measures"):
-        if getattr(options, option) and not spec.learns:
+        if getattr(options, option) and not spec.trainable:
             raise ValueError(f"ranker {spec.name!r} is not a learner and has no epochs; leave --{option} out")
     used = [name for name in (CONFIG_FILE, MODEL_FILE, STATE_FILE) if (options.out / name).exists()]
     if used and not options.resume:

@@ -202,13 +202,13 @@ def _try_row(task: Task, *, trust: bool) -> None:
     sample = topics.replace(kinds.values())
     if entry.vectors == "lsa":  # fitted later, on training texts
         sample = embed_topics(sample, lambda texts: np.zeros((len(texts), entry.width), np.float32))
-    if row.spec.learns or len(row.choices) > 1:
+    if row.spec.trainable or len(row.choices) > 1:
         checked_topics(cell.row, topics, None)
-    if row.spec.learns:
+    if row.spec.trainable:
         sample.require_vectors(f"ranker {row.spec.name!r}")
     if "texts" in row.spec.needs and any(topic.doc_texts is None for topic in sample):
         raise ValueError(f"ranker {row.spec.name!r} needs document texts, and some topics have none")
-    if not row.spec.learns and ":" not in row.spec.name:  # what is wrong with a ranker of one's own, its cells say
+    if not row.spec.trainable and ":" not in row.spec.name:  # what is wrong with a ranker of one's own, its cells say
         ranked = row.spec.build(row.configured(row.choices[0]), trust=trust).rank_batch(list(sample), cell.depth)
         evaluate(sample, dict(zip(sample.query_ids, ranked, strict=True)), cell.measures)
 

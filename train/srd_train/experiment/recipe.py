@@ -88,7 +88,7 @@ class RankerEntry(Config):
 
     def trained_longer(self, factor: float) -> RankerEntry:
         """The same ranker with this many times its epochs, and epochs of decay, at least one; others as they are."""
-        if factor == 1 or not self.resolved.spec.learns:
+        if factor == 1 or not self.resolved.spec.trainable:
             return self
         options: Any = self.resolved.configured({})
         own = {name: getattr(options, name, 0) for name in _EPOCHS}
@@ -185,7 +185,7 @@ class Recipe(Config):
         for ranker in self.rankers if entry.one_seed_a_fold else ():
             seeds = [seed for fold in entry.fold_numbers for seed in self.seeds_of(entry, ranker, fold)]
             if (
-                ranker.resolved.spec.learns
+                ranker.resolved.spec.trainable
                 and len(set(seeds)) < len(seeds)
                 and ranker.name in (entry.rankers or self.rows)
             ):
@@ -216,7 +216,7 @@ def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:
         if isinstance(chosen := parse_measure(name), AdHoc):
             chosen.parsed()
     for row in recipe.rankers:
-        if row.resolved.spec.foreign_code and not trust:
+        if row.resolved.spec.requires_trust and not trust:
             raise ValueError(
                 f"recipe {recipe.name!r}: row {row.name!r} (ranker {row.ranker!r}) reads a file that can run any "
                 "code in it; give the command --trust if you trust the recipe and the file"
@@ -230,7 +230,7 @@ def chosen_at_edges(recipe: Recipe, records: Iterable[Mapping[str, Any]]) -> Ite
         recipe: the product.
         records: of its cells.
     """
-    entries = {entry.name: entry for entry in recipe.rankers if entry.resolved.spec.learns}
+    entries = {entry.name: entry for entry in recipe.rankers if entry.resolved.spec.trainable}
     seen: dict[tuple[str, str, str, float], set[int]] = {}
     for record in records:
         for option, value in record["chosen"].items() if record["ranker"] in entries else ():

@@ -135,7 +135,7 @@ def fit_ranker(
             made.metadata = dict(metadata or {})
             history = made.fit(split.train, split.validation, seed=seed, **training)
             score = history.best_validation
-        elif ranker.spec.learns:
+        elif ranker.spec.trainable:
             history = _played(cast(Any, made).fit(split.train, split.validation, seed=seed), len(split.train))
         if judge is not None:
             score = judge.mean(made)

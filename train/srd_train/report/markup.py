@@ -241,7 +241,7 @@ def difference_cells(compared: Sequence[Difference]) -> tuple[list[str], list[li
 
 
 def pair_cells(rankers: Sequence[str], compared: Sequence[Difference]) -> dict[str, list[str]]:
-    """Differences of all pairs by one measure as a matrix: a row for each ranker, its mean minus that of each column."""
+    """Differences of all pairs by one measure as a matrix: a row for each ranker, its mean minus each column's."""
     cells = {(one, other): "" for one in rankers for other in rankers}
     opposite = {"above": "below", "below": "above", "level": "level"}
     for each in compared:

@@ -81,12 +81,12 @@ def _cells(name: str, stored: Stored, tell: Tell, done: Counter[str]) -> Iterato
         cells = [(cell, left.pop(place)) for cell in task.cells if (place := _place(cell)) in left]
         done["other"] += sum(cell.id != record["cell"] for cell, record in cells)
         spec = task.cells[0].ranker.resolved.spec
-        if spec.learns:
+        if spec.trainable:
             kept = [(cell, record) for cell, record in cells if record["rankings"]]
             done["kept"] += len(kept)
             again = [_scored(cell, task.topics, record) for cell, record in kept]
             yield from differences(again, [record for _, record in kept])
-        elif cells and not spec.foreign_code:
+        elif cells and not spec.requires_trust:
             done["ranked"] += len(cells)
             results = run_fit(task.cells, task.topics)
             yield from (f"{result.record['cell']}: {result.record['error']}" for result in results if result.failed)

@@ -9,6 +9,7 @@ a data frame (pandas, polars)                a row per record, columns of the sa
                                              `label`)
 dictionaries                                 {query: {subtopic: {document: judgment}}}; {query: {document: score}} or
                                              {query: [documents, best first]}
+objects with `to_dict()`                     `ranx.Run`
 a dataset of ir_datasets                     its `qrels_iter()`; its `scoreddocs_iter()`
 text                                         the path of a file, or "ir-datasets:ID"
 ===========================================  ====================================================================
@@ -139,6 +140,8 @@ def _opened(source: object) -> Any:
         return [source]
     if isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "dataset_id"):
         return source
+    if hasattr(source, "to_dict"):  # of ranx; it has no iterator, and its Qrels have no subtopics
+        return source.to_dict()
     if not isinstance(source, Iterable):
         raise TypeError(f"expected a path, records as of ir_measures, a frame or dictionaries, got {with_type(source)}")
     return list(source)

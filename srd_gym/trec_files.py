@@ -81,6 +81,13 @@ class Qrels:
             topics[query_id] = replace(topic, subtopic_weights=np.array([own[name] for name in topic.subtopic_ids]))
         return Qrels(topics=topics)
 
+    def ad_hoc(self) -> dict[str, dict[str, int]]:
+        """The ad-hoc view {query: {document: highest grade over subtopics, at least 0}}, which `ranx.Qrels` takes."""
+        return {
+            query_id: dict(zip(topic.doc_ids, topic.judgments.max(axis=1, initial=0).tolist(), strict=True))
+            for query_id, topic in self.topics.items()
+        }
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
 class Run:
@@ -92,6 +99,13 @@ class Run:
     """Document ids, best first."""
     scores: dict[str, NDArray[np.float64]]
     """[N] float64 scores of the same documents, never rising."""
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """{query: {document: score}}, best first, for `ranx.Run` and ir_measures, which order equal scores anew."""
+        return {
+            query_id: dict(zip(doc_ids, self.scores[query_id].tolist(), strict=True))
+            for query_id, doc_ids in self.rankings.items()
+        }
 
 
 def read_qrels(paths: Paths, *, on_duplicate: Literal["error", "highest"] = "error") -> Qrels:

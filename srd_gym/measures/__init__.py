@@ -4,6 +4,7 @@ from srd_gym.measures.base import IdealPool, Measure, Normalizer, default_normal
 from srd_gym.measures.bound import BoundMeasure, Term, greedy_rankings
 from srd_gym.measures.catalogue import MEASURES, add_measure, parse_measure
 from srd_gym.measures.evaluation import Evaluation, evaluate, evaluate_run, risk_against
+from srd_gym.measures.ir import to_ir_measures
 from srd_gym.measures.label_free import LABEL_FREE, LabelFree
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "parse_measure",
     "references",
     "risk_against",
+    "to_ir_measures",
 ]

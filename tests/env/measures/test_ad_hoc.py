@@ -14,7 +14,7 @@ import pytest
 from small_topics import judged_topic, refused
 
 from srd_gym.data import read_qrels, read_run
-from srd_gym.measures import evaluate, evaluate_run, parse_measure
+from srd_gym.measures import evaluate, evaluate_run, parse_measure, to_ir_measures
 from srd_gym.measures.ad_hoc import AdHoc
 from srd_gym.topic import TopicSet
 
@@ -54,6 +54,8 @@ def test_it_is_no_reward_and_needs_its_library(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "ir_measures", None)
     advice = r"'P@2' is computed by ir_measures, which is not installed: pip install .*\[ir\]"
     refused(lambda: evaluate([topic], {topic.query_id: [0]}, ["P@2"]), advice, ImportError)
+    refused(lambda: to_ir_measures("alpha_nDCG@2"), r"ir_measures is not installed: pip install .*\[ir\]", ImportError)
+    refused(lambda: to_ir_measures("ILS@2"), "ILS@2 needs the documents' vectors")
 
 
 def test_what_the_library_refuses_is_said() -> None:

@@ -18,7 +18,7 @@ from srd_agents import load_ranker, make_ranker
 from srd_agents.integrations.pyterrier import DiverseReranker
 from srd_agents.pipeline.frames import FrameRanker
 from srd_gym.data import load_ambient
-from srd_gym.measures import evaluate
+from srd_gym.measures import evaluate, evaluate_run, to_ir_measures
 from srd_gym.topic import TopicSet
 
 GENERATOR = np.random.default_rng(0)
@@ -66,6 +66,19 @@ def test_a_grid_search_sets_the_weight() -> None:
     assert found == [one["alpha_nDCG@5"][0] for one in weights]
     assert not pt.java.started()
     assert len(set(found)) > 1
+
+
+@pytest.mark.filterwarnings("ignore:There are shared pipeline components:UserWarning")
+def test_an_experiment_takes_the_measures_of_this_package() -> None:
+    names = ["alpha_nDCG@5", "Dsharp_nDCG@5", "NRBP", "nDCG@5"]
+    pipelines = [FIRST, FIRST >> DiverseReranker(k=5, Lambda=0.3), pt.Transformer.from_df(frame().iloc[:8])]
+    measures = [alpha_nDCG @ 3, *map(to_ir_measures, names)]
+    table = pt.Experiment(pipelines, QUERIES, QRELS, measures, names=["first", "mmr", "half"]).set_index("name")
+    for name, pipeline in zip(["first", "mmr"], pipelines, strict=False):
+        values = table.loc[name, names].to_dict()
+        assert values == pytest.approx(evaluate_run(QRELS, pipeline.transform(QUERIES), names).measures, abs=1e-12)
+    assert table.loc["half", "NRBP"] == table.loc["first", "NRBP"] / 2, "both queries have the same list"
+    assert table.loc["first", "NRBP"] != table.loc["mmr", "NRBP"]
 
 
 def test_pipelines_can_be_inspected() -> None:

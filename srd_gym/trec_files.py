@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from srd_gym.checks import check_option
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import few, shown, with_type
+from srd_gym.run_metadata import metadata_lines
 from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray
 from srd_gym.topic_fields import read_only
@@ -327,7 +328,10 @@ def _run(parts: Mapping[str, dict[str, float]], ranks: Mapping[str, Sequence[Any
 
 
 def write_run(
-    path: PathLike, rankings: Mapping[str, Sequence[str]] | Iterable[tuple[str, Sequence[str]]], tag: str
+    path: PathLike,
+    rankings: Mapping[str, Sequence[str]] | Iterable[tuple[str, Sequence[str]]],
+    tag: str,
+    metadata: Mapping[str, Any] | None = None,
 ) -> None:
     """Write rankings as a TREC run, whole or not at all.
 
@@ -338,14 +342,18 @@ def write_run(
         rankings: document ids by query id, best first; or pairs of a query id and its document ids, which are written
             as they come, so that they need not be in memory together (each query once: that is not checked).
         tag: the run's name.
+        metadata: a header to begin with (`srd_gym.run_metadata`), values as JSON holds them; None: none, as other tools
+            need it.
 
     Raises:
-        TypeError: an id or tag that is not text, or a ranking that is a set or one text.
+        TypeError: an id or tag that is not text, a ranking that is a set or one text, or metadata that JSON cannot
+            hold.
         ValueError: an id or tag that is empty or holds white space or control characters (the format cannot carry it),
             or a document twice; nothing is written.
     """
     check_word("run", "the tag", tag)
     with written_atomically(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(f"{line}\n" for line in (metadata_lines(metadata) if metadata else ()))
         for query_id, doc_ids in rankings.items() if isinstance(rankings, Mapping) else rankings:
             check_query_id("run", query_id)
             if isinstance(doc_ids, str | set | frozenset):

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from srd_agents.registry import load_ranker, make_ranker
 from srd_gym.data import load_ambient, load_topics
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
+from srd_gym.run_metadata import read_run_metadata
 from srd_gym.trec_files import read_run
 
 LINE: dict[str, Any] = {
@@ -53,6 +55,29 @@ def test_trained_policies_rank_by_name(srd: Srd, tmp_path: Path) -> None:
     assert {query: list(ids) for query, ids in read_run(tmp_path / "run").rankings.items()} == named
     assert "Did you mean pretrained:serp-reinforce" in srd.fails("rank", "pretrained:serp-reinforc", *words)
     assert "pretrained:serp-qmix" in srd.works("rank", "--help").out
+
+
+@pytest.mark.parametrize("words", [("mmr", "--lambda", "0.3"), ("oracle",), ("vrisker-judged",), ("safe",)])
+def test_a_header_says_who_ranked_what_with_which_model(srd: Srd, tmp_path: Path, words: tuple[str, ...]) -> None:
+    plain, run = tmp_path / "plain.run", tmp_path / "signed.run"
+    ranked = ("rank", *words, "--topics", "synthetic:serp:3", "--k", "4")
+    srd.works(*ranked, "--out", plain)
+    srd.works(*ranked, "--out", run, "--actor", "Ada Lovelace")
+    assert run.read_text().endswith(f"# ir_metadata.end\n{plain.read_text()}")
+    found = read_run_metadata(run)
+    assert (found["tag"], found["actor"]) == (words[0], {"name": "Ada Lovelace"})
+    assert datetime.fromisoformat(found["date"]).tzinfo is not None
+    (method,) = found["method"]["retrieval"]
+    assert method["name"] == words[0]
+    assert method["k"] == 4
+    assert words[0] != "mmr" or method["lambda_"] == 0.3
+    compared = ("compare", plain, run, "--topics", "synthetic:serp:3")
+    assert srd.works(*compared, "--json").json["metadata"] == {"signed": found}
+    assert (
+        f"signed: tag: '{words[0]}'; actor: 'Ada Lovelace'; date: '{found['date']}'; method: ["
+        in srd.works(*compared).err
+    )
+    assert "--actor is for the header of a run" in srd.fails("rank", words[0], "--actor", "Ada")
 
 
 def test_json_lines_are_answered_line_by_line(srd: Srd, feed: Any) -> None:

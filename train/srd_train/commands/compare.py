@@ -14,6 +14,8 @@ import tyro
 from srd_agents.own_code import import_own
 from srd_gym.data import load_topics
 from srd_gym.data.queries import TopicText, read_queries
+from srd_gym.reading import shown
+from srd_gym.run_metadata import read_run_metadata
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import Order, Qrels, read_run
 from srd_train.commands.console import Output
@@ -91,7 +93,7 @@ class Compare:
     trust: bool = False
     """Let --measures run code: "module:NAME@k", a measure of your own."""
     json: bool = False
-    """Print JSON: the figures of each run, the problems, and what was written."""
+    """Print JSON: the figures of each run, its header (srd rank --actor), the problems, and what was written."""
 
     def execute(self, output: Output) -> int:
         """Score, test and show.
@@ -127,15 +129,17 @@ class Compare:
             ranked_topics_only=self.ranked_topics_only,
             sources=sources_of(self.sources),
         )
+        metadata = {name: own for name, files in zip(named, runs, strict=True) if (own := read_run_metadata(files[0]))}
         written, problems = made.write(html=self.out, markdown=self.markdown, latex=self.latex, csv=self.csv)
         if self.json:
-            output.data(self._content(made, problems, written))
+            output.data(self._content(made, problems, written) | {"metadata": metadata})
             return 0
         if self.format == "table":
             self._tables(made, output)
         else:
             output.text(self._text(made).removesuffix("\n"))
-        for said in (*(f"notice: {problem}" for problem in problems), *map(str, written)):
+        headers = (_told(name, own) for name, own in metadata.items())
+        for said in (*headers, *(f"notice: {problem}" for problem in problems), *map(str, written)):
             output.notice(said)
         return 0
 
@@ -193,6 +197,15 @@ class Compare:
 def _scores(made: Comparison) -> dict[str, dict[str, dict[str, float]]]:
     """Run -> topic -> measure -> value."""
     return {record["ranker"]: record["per_topic"] for record in made.tables[0].records}
+
+
+def _told(name: str, metadata: Mapping[str, Any]) -> str:
+    """Who made a run, with what and when, as far as its header says."""
+    actor, method = metadata.get("actor"), metadata.get("method")
+    who = actor.get("name") if isinstance(actor, Mapping) else actor
+    what = method.get("retrieval") if isinstance(method, Mapping) else method
+    parts = {"tag": metadata.get("tag"), "actor": who, "date": metadata.get("date"), "method": what}
+    return f"{name}: " + "; ".join(f"{key}: {shown(value)}" for key, value in parts.items() if value)
 
 
 def _named(runs: Sequence[NamedRun], output: Output) -> dict[str, NamedRun]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,11 +16,13 @@ from srd_agents.heuristic.config import TradeOffConfig
 from srd_agents.own_code import import_own
 from srd_agents.registry import RANKERS, find_untrained, model_folder, pretrained_names
 from srd_agents.training.files import CONFIG_FILE
+from srd_agents.training.machine import versions
 from srd_gym.checks import check_integer
 from srd_gym.trec_files import write_run
 from srd_train.commands.console import Output
 from srd_train.commands.help import overview
 from srd_train.commands.options import SomeFile, parsed, parsed_with_ranker
+from srd_train.experiment.provenance import commit
 from srd_train.serving.json_lines import OnError, rank_lines
 from srd_train.serving.models import Model, load_model, ranking_options
 from srd_train.serving.ranking import TopicStream, rank_on_processes, rank_on_ray, rank_stream, topic_stream
@@ -62,6 +65,9 @@ class Rank:
     """Documents per ranking."""
     out: SomeFile = None
     """Run to write; needed with --topics."""
+    actor: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """Your name: --out begins with an ir_metadata header of it, the ranker, its options, the topics, versions and date.
+    `srd compare` shows it; trec_eval, ndeval, ir_measures, ranx and PyTerrier refuse such a file."""
     all: bool = False
     """Rank every topic, including those that the model was trained on."""
     seed: int = 0
@@ -139,6 +145,8 @@ class RankCommand:
             raise ValueError("give both --topics FILE and --out FILE, or neither: JSON lines have answers, not a run")
         if options.topics is not None and (options.on_error != "stop" or options.pass_through):
             raise ValueError("--on-error and --pass-through are for JSON lines, not for --topics")
+        if options.actor is not None and options.out is None:
+            raise ValueError("--actor is for the header of a run: give it with --topics FILE and --out FILE")
         check_integer("--jobs", options.jobs, 1)
         if options.topics is None and (options.engine == "ray" or options.jobs > 1):
             who = "--engine ray" if options.engine == "ray" else "--jobs"
@@ -181,7 +189,23 @@ class RankCommand:
                 rankings = rank_on_processes(load, topics, options.k, wanted, advance, options.jobs)
             else:
                 rankings = rank_stream(model, topics, options.k, wanted, advance)
-            write_run(out, rankings, model.name)
+            write_run(out, rankings, model.name, self._metadata(model) if options.actor else None)
         part = "" if count == every else f" of {every} (the model's test fold; --all ranks every one)"
         about = {"run": str(out), "ranker": model.name, "topics": count, "k": options.k}
         output.outcome(about, f"{out}: top {options.k} of {count} topics{part}")
+
+    def _metadata(self, model: Model) -> dict[str, Any]:
+        """Who ranked what, with which model and when, by the keys of ir_metadata; the date is ours."""
+        options = self.options
+        ranker = {"name": model.name, "method": self.target, **self.config, "k": options.k}
+        training = {key: value for key, value in model.metadata.items() if key != "test_query_ids"}
+        return {
+            "schema-version": 0.1,
+            "tag": model.name,
+            "actor": {"name": options.actor},
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "platform": {"software": {"libraries": versions()}},
+            "implementation": {"source": {"commit": commit()}},
+            "method": {"automatic": True, "retrieval": [ranker]},
+            "data": {"test collection": {"name": options.topics}, "training data": training},
+        }

@@ -135,6 +135,17 @@ class Topic:
         """Whether some candidate covers some subtopic: without one, every ranking earns 0 and teaches nothing."""
         return self.judgments is not None and bool((self.judgments >= 1).any())
 
+    def feature(self, name: str) -> FloatArray:
+        """A column of `doc_features` by its name, [N].
+
+        Raises:
+            ValueError: it has no such column; the message suggests the nearest.
+        """
+        if self.doc_features is None or name not in self.feature_names:
+            raise unknown(f"feature column of topic {shown(self.query_id)}:", name, self.feature_names)
+        column: FloatArray = self.doc_features[:, self.feature_names.index(name)]
+        return column
+
     def require_vectors(self, who: str) -> FloatArray:
         """The document vectors, [N, F] float32, for one who cannot do without.
 

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from srd_gym.checks import near
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.attach import attach_vectors, embed_topics
-from srd_gym.data.fusion import fuse_runs
+from srd_gym.data.fusion import fuse_runs, with_runs
 from srd_gym.data.ir_datasets import load_ir_datasets
 from srd_gym.data.label_files import load_du_div, load_rl4srd
 from srd_gym.data.lsa import LsaVectorizer
@@ -68,6 +68,7 @@ __all__ = [
     "read_weights",
     "simulate_vectors",
     "topic_qrels",
+    "with_runs",
     "write_qrels",
     "write_run",
     "write_topics",

@@ -15,6 +15,15 @@ KINDS: tuple[str, ...] = get_args(Relevance)
 
 
 @dataclass(frozen=True, kw_only=True)
+class OrderConfig(Config):
+    """Options of the retrieval order."""
+
+    by: str = ""
+    """A column of the topics (`Topic.feature_names`) to order by instead, the largest number first, such as one of
+    several fused runs (`srd_gym.data.with_runs`); equal ones keep the retrieval order."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RandomConfig(Config):
     """Options of the random order."""
 

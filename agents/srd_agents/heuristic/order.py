@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 
-from srd_agents.heuristic.config import RandomConfig
+from srd_agents.heuristic.config import OrderConfig, RandomConfig
 from srd_agents.heuristic.stepwise import OneByOne
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
@@ -15,15 +15,23 @@ from srd_gym.topic import Topic
 
 
 class RetrievalOrder(OneByOne):
-    """The candidates in the order in which they were retrieved: what every other ranker has to beat."""
+    """The candidates in the order in which they were retrieved: what every other ranker has to beat.
+
+    Args:
+        config: the column to order by instead.
+    """
 
     name = "retrieval-order"
+
+    def __init__(self, config: OrderConfig | None = None) -> None:
+        self.config = config or OrderConfig()
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k candidates: [min(k, N)] int64.
 
         Raises:
-            ValueError: the topic has no retrieval scores: its candidates stand in a shuffle, which is no baseline.
+            ValueError: the topic has no retrieval scores: its candidates stand in a shuffle, which is no baseline; or
+                it has no such column.
         """
         check_integer("k", k, 1)
         if topic.retrieval_scores is None:
@@ -31,6 +39,8 @@ class RetrievalOrder(OneByOne):
                 f"topic {shown(topic.query_id)} has no retrieval order (no retrieval_scores; its candidates were "
                 "shuffled); leave 'retrieval-order' out for this topic set, or load it with the run that retrieved it"
             )
+        if self.config.by:
+            return np.argsort(-topic.feature(self.config.by), kind="stable")[:k].astype(np.int64)
         return np.arange(min(k, topic.n_candidates), dtype=np.int64)
 
 

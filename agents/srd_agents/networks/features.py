@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.checks import unknown
 from srd_gym.core import TopicArrays
 from srd_gym.dtypes import BoolArray
-from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
 ORDER_FEATURES = ("falling rank", "reciprocal rank", "normalised score")
@@ -113,7 +111,7 @@ def relevance_columns(topic: Topic, columns: Sequence[str] = ()) -> FloatArray:
     Raises:
         ValueError: no document vectors, or no such column.
     """
-    own = [own_column(topic, name)[:, None] for name in columns]
+    own = [topic.feature(name)[:, None] for name in columns]
     values = np.concatenate([relevance_features(topic), *own], axis=1).astype(np.float64)
     low, high = values.min(axis=0), values.max(axis=0)
     spread = high - low
@@ -121,18 +119,6 @@ def relevance_columns(topic: Topic, columns: Sequence[str] = ()) -> FloatArray:
     spread[spread <= 1e-6 * np.maximum(np.abs(low), np.abs(high))] = np.inf
     scaled: FloatArray = ((values - low) / spread).astype(np.float32)
     return scaled
-
-
-def own_column(topic: Topic, name: str) -> FloatArray:
-    """A topic's own column, [N].
-
-    Raises:
-        ValueError: it has no such column; the message suggests the nearest.
-    """
-    if topic.doc_features is None or name not in topic.feature_names:
-        raise unknown(f"feature column of topic {shown(topic.query_id)}:", name, topic.feature_names)
-    column: FloatArray = topic.doc_features[:, topic.feature_names.index(name)]
-    return column
 
 
 def relu(values: Any) -> Any:

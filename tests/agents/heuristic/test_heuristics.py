@@ -68,6 +68,9 @@ def test_poor_input_is_ranked_in_candidate_order(name: str, options: Any) -> Non
 
 def test_the_retrieval_order_is_that_of_the_candidates() -> None:
     assert make_ranker("retrieval-order").rank(topic(4, retrieval_scores=[4, 3, 3, 1]), 3).tolist() == [0, 1, 2]
+    columns = topic(4, retrieval_scores=[4, 3, 3, 1], doc_features=[[0], [2], [0], [5]], feature_names=("clicks",))
+    assert make_ranker("retrieval-order", by="clicks").rank(columns, 4).tolist() == [3, 1, 0, 2]
+    refused(lambda: make_ranker("retrieval-order", by="click").rank(columns, 4), "Did you mean clicks")
 
 
 def test_random_order_depends_on_seed_and_query_only_and_is_uniform() -> None:

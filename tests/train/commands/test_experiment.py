@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from run_srd import Srd
 
-from srd_gym.data import load_topics, read_topics, write_qrels, write_run
+from srd_gym.data import generate, load_topics, read_topics, write_qrels, write_run
+from srd_gym.measures import evaluate_run
 from srd_gym.topic import TopicSet
 
 pytest.importorskip("jinja2")
@@ -97,3 +99,39 @@ def test_a_recipe_can_be_written_and_not_run(srd: Srd, words: list[object], tmp_
     assert {file.name for file in out.iterdir()} == {"topics.parquet", "recipe.toml"}
     assert "one_seed_a_fold" not in recipe
     assert recipe.count("seeds = [0]\n") == 2, "what does not learn has one seed"
+
+
+def test_several_runs_without_texts_are_learned_from_and_compared_with(srd: Srd, tmp_path: Path) -> None:
+    topics, generator = generate("serp", n_topics=12, seed=0), np.random.default_rng(0)
+    for name in ("a", "b", "c"):
+        orders = {topic.query_id: generator.permutation(topic.doc_ids).tolist() for topic in topics}
+        write_run(tmp_path / f"{name}.run", orders, name)
+    rows = (tmp_path / "c.run").read_text().splitlines(keepends=True)
+    (tmp_path / "c.1.run").write_text("".join(rows[: 6 * topics[0].n_candidates]))
+    (tmp_path / "c.2.run").write_text("".join(rows[6 * topics[0].n_candidates :]))
+    write_qrels(tmp_path / "qrels", topics)
+    ids = topics.query_ids
+    (tmp_path / "folds").write_text("".join(f"fold{i + 1}: {json.dumps(ids[i::3])}\n" for i in range(3)))
+    a, third = tmp_path / "a.run", f"third={tmp_path / 'c.1.run'},{tmp_path / 'c.2.run'}"
+    measures = ("--measures", "alpha_nDCG@5", "StRecall@5")
+    ends = ("--qrels", tmp_path / "qrels", "--vectors", "runs", *measures, "--out")
+    out, command = tmp_path / "out", ["experiment", "--run", a, tmp_path / "b.run", third, *ends]
+    assert "--vectors runs are ranks and scores of fused runs" in srd.fails(*command, out)
+    twice = srd.fails("experiment", "--run", a, a, *ends, out, "--fuse", "rrf")
+    assert "runs: 'a' is the name of two; name one of them: --run NAME=FILE" in twice
+    options = ("--fuse", "rrf", "--folds", 3, "--folds-file", tmp_path / "folds", "--order", "rank")
+    shown = srd.works(*command, out, *options, "--rankers", "mmr,r-ltr")
+    recipe = (out / "recipe.toml").read_text()
+    assert 'name = "third"\nconfig = { by = "third" }\n' in recipe
+    assert f"folds_file = {json.dumps((tmp_path / 'folds').as_posix())}" in recipe
+    assert all(f"\n  {row} " in shown.out for row in ("retrieval-order", "combsum", "combmnz", "a", "third", "r-ltr"))
+    assert "simulated" not in (out / "table.md").read_text()
+    whole = ("a", tmp_path / "a.run"), ("third", tmp_path / "c.run")
+    for name, run in whole:
+        mean = evaluate_run(tmp_path / "qrels", run, ["alpha_nDCG@5"]).measures["alpha_nDCG@5"]
+        assert f"| {name} | {mean:.4f} |" in (out / "table.md").read_text(), "a row is the run itself"
+    assert "xquad: expected named subtopics of every query" in srd.fails(
+        *command, tmp_path / "other", *options, "--rankers", "xquad"
+    )
+    srd.works(*command, tmp_path / "few", *options, "--candidates", 5, "--write-only")
+    assert "candidates = 5\n" in (tmp_path / "few" / "recipe.toml").read_text()

@@ -15,16 +15,18 @@ import tyro
 
 from srd_gym.checks import check_integer
 from srd_gym.data import read_topics, write_topics
-from srd_gym.data.fusion import Fusion
+from srd_gym.data.fusion import FUSIONS, Fusion
 from srd_gym.files import written_atomically
 from srd_gym.measures import parse_measure
 from srd_gym.reading import few
 from srd_gym.topic import TopicSet
+from srd_gym.trec_files import Order
 from srd_train.commands.benchmark import Benchmark
 from srd_train.commands.console import Output
-from srd_train.commands.data.build import Trec
+from srd_train.commands.data.build import RUNS, Trec, run_names
 from srd_train.commands.options import Files, Folder, SomeFile
 from srd_train.commands.report import Report
+from srd_train.commands.runs import named_run
 from srd_train.experiment.recipe import RankerEntry
 
 ORDER = "retrieval-order"
@@ -55,7 +57,10 @@ class Experiment:
     run: Files
     """The retrieval run: candidates and their scores. Several files are parts of one run."""
     fuse: Fusion | None = None
-    """Take the files of --run as several runs, and fuse them: by reciprocal ranks, CombSUM or CombMNZ."""
+    """Take the files of --run as several runs, [NAME=]FILE[,FILE], and fuse them: by reciprocal ranks, CombSUM or
+    CombMNZ."""
+    order: Order = "score"
+    """Order of a run: by score, by its rank column (as many published runs need), or as pyndeval; see srd compare."""
     qrels: Files
     """Diversity judgments: lines "topic subtopic document judgment"."""
     out: Folder
@@ -68,13 +73,16 @@ class Experiment:
     subtopics: Files = ()
     """Named subtopics, for xquad and the like: lines query<TAB>subtopic<TAB>text or query<TAB>text, or JSON lines
     {"query_id": ..., "subtopics": [...]}; in place of those of Web Track XML."""
-    vectors: Annotated[str, tyro.conf.arg(metavar="lsa|minilm|model:NAME|FILE")] = "lsa"
+    vectors: Annotated[str, tyro.conf.arg(metavar="lsa|minilm|model:NAME|FILE|runs")] = "lsa"
     """Embeddings. lsa: fitted on the texts of each fold's training queries. minilm, model:NAME: of a
-    sentence-transformers model. FILE: by document id; an .npz may hold those of queries and subtopics, too."""
+    sentence-transformers model. FILE: by document id; an .npz may hold those of queries and subtopics, too. runs: no
+    texts, but ranks and scores of the runs that --fuse fuses; each run, and each fusion, is a row of the table."""
     query_vectors: SomeFile = None
     """Embeddings by query id or query text, beside --vectors FILE."""
     missing: Literal["error", "drop"] = "error"
     """Treatment of documents without an embedding: stop, or drop them, and queries that are left without any."""
+    candidates: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """Keep the first N candidates of each query (default: all); training takes longer with more."""
     rankers: Annotated[str, tyro.conf.arg(metavar="NAME[,NAME]...")] = "mmr,safe"
     """Rankers to compare with the run, by their names in the registry."""
     measures: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = (
@@ -83,6 +91,8 @@ class Experiment:
     """Measures of the table. The first one is tested."""
     folds: Annotated[int, tyro.conf.arg(metavar="N")] = 5
     """Number of folds."""
+    folds_file: SomeFile = None
+    """Published test sets in place of drawn folds: lines "fold1: [2, 7, ...]" of query ids."""
     seeds: Annotated[int, tyro.conf.arg(metavar="N")] = 1
     """Seeds of learners. 1: one for each fold, another in each. More: as many in every fold."""
     jobs: Annotated[int, tyro.conf.arg(metavar="N")] = 1
@@ -131,24 +141,33 @@ class Experiment:
         """The rankers, the run before them; unknown names and measures are refused before files are read."""
         check_integer("--folds", self.folds, 2)
         check_integer("--seeds", self.seeds, 1)
+        if self.candidates is not None:
+            check_integer("--candidates", self.candidates, 1)
         for name in self.measures:
             parse_measure(name)
         names = [name.strip() for name in self.rankers.split(",")]
-        return tuple(RankerEntry(ranker=name) for name in dict.fromkeys([ORDER, *names]))
+        rows = tuple(RankerEntry(ranker=name) for name in dict.fromkeys([ORDER, *names]))
+        if self.vectors != RUNS:
+            return rows
+        columns = [name for name in (*FUSIONS, *run_names(self.run)) if name != self.fuse]
+        single = (RankerEntry(ranker=ORDER, name=name, config={"by": name}) for name in columns)
+        return (rows[0], *single, *rows[1:])
 
     def _build(self, file: Path) -> Trec:
         """The command that makes the topic file."""
         vectors = {"lsa": None, "minilm": MINILM}.get(self.vectors, self.vectors)
         if (vectors is None or vectors.startswith("model:")) and not (self.corpus and self.topics):
             raise ValueError(f"--vectors {self.vectors} are of texts: give --topics and --corpus, or --vectors FILE")
-        names = ("run", "fuse", "topics", "qrels", "subtopics", "query_vectors", "missing")
+        names = ("run", "fuse", "order", "topics", "qrels", "subtopics", "query_vectors", "missing")
         own: Any = {name: getattr(self, name) for name in names}
         return Trec(**own, texts=self.corpus, vectors=vectors, out=file)
 
     def _recipe(self, rows: Sequence[RankerEntry], file: Path) -> Iterator[str]:
         """The lines of the recipe."""
         names = [row.name for row in rows]
-        runs = few([Path(run).name for run in self.run]) + (f" ({self.fuse})" if self.fuse else "")
+        runs = few([named_run(run).name or Path(run).name for run in self.run]) + (
+            f" ({self.fuse})" if self.fuse else ""
+        )
         yield f"# Written by srd experiment; srd benchmark {file.with_name('recipe.toml')} --out FOLDER runs it again."
         yield f"title = {_toml(f'Rankers on {runs}')}"
         yield f'about = "The candidates of a run, {self.folds}-fold cross-validation by query."'
@@ -160,11 +179,16 @@ class Experiment:
         yield from ("", "[[topics]]", f"name = {_toml(runs)}", f"source = {_toml(file.as_posix())}")
         if self.vectors == "lsa":
             yield 'vectors = "lsa"  # fitted on the training queries of each fold'
+        yield from () if self.candidates is None else (f"candidates = {self.candidates}",)
         yield f"folds = {self.folds}"
+        yield from () if self.folds_file is None else (f"folds_file = {_toml(self.folds_file.as_posix())}",)
         if self.seeds == 1:
             yield "one_seed_a_fold = true  # learners: fold 1 has the first seed, fold 2 the second"
         for row in rows:
             yield from ("", "[[rankers]]", f"ranker = {_toml(row.ranker)}")
+            if row.name != row.ranker:
+                yield f"name = {_toml(row.name)}"
+                yield f"config = {{ by = {_toml(row.config['by'])} }}"
             if not row.resolved.spec.trainable and self.seeds > 1:
                 yield "seeds = [0]"
             if grid := row.resolved.grid:

@@ -17,10 +17,17 @@ from srd_gym.data.collection import Retrieve
 from srd_gym.data.fusion import Fusion
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.in_memory import RunSource
+from srd_gym.reading import twice_in
 from srd_gym.topic import TopicSet
+from srd_gym.trec_files import Order as RunOrder
+from srd_gym.trec_files import Run
 from srd_train.commands.console import Output
 from srd_train.commands.options import File, Files, SomeFile
+from srd_train.commands.runs import named_run
 from srd_train.experiment.sources import MADE_VECTORS, simulated
+
+RUNS = "runs"
+"""Vectors that are ranks and scores of runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +38,11 @@ class Build(ABC):
 
     out: File
     """The topic file to write (Parquet)."""
-    vectors: Annotated[str | None, tyro.conf.arg(metavar="FILE|lsa|simulated|model:NAME")] = None
+    vectors: Annotated[str | None, tyro.conf.arg(metavar="FILE|lsa|simulated|model:NAME|runs")] = None
     """Source of the embeddings. FILE: embeddings by document id (TSV, JSON, .npy, .npz, Parquet). model:NAME: a
     sentence-transformers model, by name or folder. lsa: fitted on the texts of all topics, and marked transductive
     (`srd train --vectors lsa` fits them on training topics only). simulated: drawn from the judgments, and marked
-    simulated."""
+    simulated. runs: ranks and scores of the runs that --fuse fuses (trec)."""
     query_vectors: SomeFile = None
     """Embeddings by query id or query text."""
     missing: Literal["error", "drop"] = "error"
@@ -55,7 +62,7 @@ class Build(ABC):
     @property
     def any_vectors(self) -> Path | data.LsaVectorizer | Embedding | None:
         """The vectors that --vectors names, but for simulated ones: a file, or what makes vectors of texts."""
-        if self.vectors is None or self.vectors == "simulated":
+        if self.vectors in (None, "simulated", RUNS):
             return None
         if self.vectors == "lsa":
             return data.LsaVectorizer(self.width or 100)
@@ -86,6 +93,11 @@ class Build(ABC):
             if getattr(self, option) is not None and self.vectors not in kinds:
                 wanted = " or ".join(f"--vectors {kind}" for kind in kinds)
                 raise ValueError(f"--{option} is of vectors that are made: give {wanted} with it, or leave it out")
+        if self.vectors == RUNS and not (isinstance(self, Trec) and self.fuse):
+            raise ValueError(
+                "--vectors runs are ranks and scores of fused runs: use `srd data build trec` with several files as "
+                "--run, and --fuse"
+            )
 
     @abstractmethod
     def load(self, output: Output) -> TopicSet:
@@ -155,9 +167,28 @@ class Ambient(FolderBuild):
         return data.load_ambient(self.folder, vectors=self.vector_file, missing=self.missing, **self.own)
 
 
-def candidates(files: Files, fuse: Fusion | None) -> RunSource | None:
+def run_names(words: Files) -> list[str]:
+    """The names of runs that are fused, NAME of "NAME=FILE[,FILE]" or that of the file, each another.
+
+    Raises:
+        ValueError: two runs of one name.
+    """
+    names = [run.name or run.file_name for run in map(named_run, words)]
+    if twice := twice_in(names):
+        raise ValueError(f"runs: {twice!r} is the name of two; name one of them: --run NAME=FILE")
+    return names
+
+
+def separate_runs(words: Files, order: RunOrder) -> list[Run]:
+    """The runs of words, each of one file or of parts joined by commas."""
+    return [data.read_run(named_run(word).files, order=order) for word in words]
+
+
+def candidates(files: Files, fuse: Fusion | None, order: RunOrder = "score") -> RunSource | None:
     """The run of these files: parts of one, or several fused into one; None without files."""
-    return data.fuse_runs([data.read_run(file) for file in files], fuse) if fuse else files or None
+    if fuse:
+        return data.fuse_runs(separate_runs(files, order), fuse)
+    return files or None if order == "score" else data.read_run(files, order=order)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -323,7 +354,10 @@ class Trec(Build):
     run: Files
     """The retrieval run: candidates and their scores. Several files are parts of one run."""
     fuse: Fusion | None = None
-    """Take the files of --run as several runs, and fuse them: by reciprocal ranks, CombSUM or CombMNZ."""
+    """Take the files of --run as several runs, [NAME=]FILE[,FILE], and fuse them: by reciprocal ranks, CombSUM or
+    CombMNZ."""
+    order: RunOrder = "score"
+    """Order of a run: by score, by its rank column, or as pyndeval; see srd compare."""
     qrels: Files = ()
     """Diversity judgments, plain or gzip. Topics without judgments can be ranked, not trained on."""
     topics: Files = ()
@@ -336,6 +370,9 @@ class Trec(Build):
 
     def load(self, output: Output) -> TopicSet:
         """TREC's topics."""
-        own = {name: value for name, value in self.own.items() if name != "fuse"}
-        own |= {"vectors": self.vector_file, "run": candidates(self.run, self.fuse), "missing": self.missing}
-        return data.load_trec(**own)
+        own = {name: value for name, value in self.own.items() if name not in ("fuse", "order")}
+        run = candidates(self.run, self.fuse, self.order)
+        topics = data.load_trec(**own | {"vectors": self.vector_file, "run": run, "missing": self.missing})
+        if self.vectors != RUNS:
+            return topics
+        return data.with_runs(topics, dict(zip(run_names(self.run), separate_runs(self.run, self.order), strict=True)))

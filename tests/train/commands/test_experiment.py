@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from run_srd import Srd
 
+from srd_agents.pipeline.naming import Namer
 from srd_gym.data import generate, load_topics, read_topics, write_qrels, write_run
 from srd_gym.measures import evaluate_run
 from srd_gym.topic import TopicSet
@@ -135,3 +136,29 @@ def test_several_runs_without_texts_are_learned_from_and_compared_with(srd: Srd,
     )
     srd.works(*command, tmp_path / "few", *options, "--candidates", 5, "--write-only")
     assert "candidates = 5\n" in (tmp_path / "few" / "recipe.toml").read_text()
+
+
+def test_a_language_model_names_subtopics_once(
+    srd: Srd, words: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def model(prompt: str) -> str:
+        asked.append(prompt)
+        return '["its first meaning", "a second"]'
+
+    monkeypatch.setattr("srd_train.commands.experiment.Namer", lambda folder: Namer(model))
+    out = tmp_path / "out"
+    command = [*words, "--namer", tmp_path, "--rankers", "xquad", "--write-only", "--out", out]
+    assert f"subtopics.jsonl: subtopics that {tmp_path} named" in srd.works(*command).err
+    assert len(asked) == 9
+    assert all(
+        topic.subtopic_texts[:2] == ("its first meaning", "a second") for topic in read_topics(out / "topics.parquet")
+    )
+    file = out / "subtopics.jsonl"
+    file.write_text(file.read_text().replace("a second", "another"))
+    srd.works(*command)
+    assert len(asked) == 9, "what was named is not asked for again"
+    assert read_topics(out / "topics.parquet")[0].subtopic_texts[1] == "another"
+    both = srd.fails(*command, *named(words))
+    assert "--namer names subtopics of --topics: give these, and leave --subtopics out" in both

@@ -13,9 +13,11 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from srd_agents.pipeline.naming import Namer
 from srd_gym.checks import check_integer
 from srd_gym.data import read_topics, write_topics
 from srd_gym.data.fusion import FUSIONS, Fusion
+from srd_gym.data.queries import read_queries
 from srd_gym.files import written_atomically
 from srd_gym.measures import parse_measure
 from srd_gym.reading import few
@@ -73,6 +75,9 @@ class Experiment:
     subtopics: Files = ()
     """Named subtopics, for xquad and the like: lines query<TAB>subtopic<TAB>text or query<TAB>text, or JSON lines
     {"query_id": ..., "subtopics": [...]}; in place of those of Web Track XML."""
+    namer: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """A language model for transformers, in a folder, that names the subtopics of --topics: subtopics.jsonl in --out
+    keeps them, to read and edit."""
     vectors: Annotated[str, tyro.conf.arg(metavar="lsa|minilm|model:NAME|FILE|runs")] = "lsa"
     """Embeddings. lsa: fitted on the texts of each fold's training queries. minilm, model:NAME: of a
     sentence-transformers model. FILE: by document id; an .npz may hold those of queries and subtopics, too. runs: no
@@ -118,7 +123,7 @@ class Experiment:
                 f"{recipe} is there and differs from what this command writes: run it by srd benchmark {recipe} --out "
                 f"{results}, or give another folder as --out"
             )
-        self._build(file).execute(output)
+        self._build(file, self._subtopics(output)).execute(output)
         topics = read_topics(file)
         if unjudged := [topic.query_id for topic in topics if not topic.labelled]:
             output.notice(
@@ -153,14 +158,30 @@ class Experiment:
         single = (RankerEntry(ranker=ORDER, name=name, config={"by": name}) for name in columns)
         return (rows[0], *single, *rows[1:])
 
-    def _build(self, file: Path) -> Trec:
+    def _subtopics(self, output: Output) -> Files:
+        """The files of named subtopics: those given, or the one with what the model names, now or before."""
+        if self.namer is None:
+            return self.subtopics
+        if self.subtopics or not self.topics:
+            raise ValueError("--namer names subtopics of --topics: give these, and leave --subtopics out")
+        file = self.out / "subtopics.jsonl"
+        if not file.is_file():
+            queries = read_queries(self.topics)
+            named = Namer(self.namer).many([query.query_text for query in queries.values()])
+            with written_atomically(file) as temporary, temporary.open("w", encoding="utf-8") as stream:
+                for query_id, names in zip(queries, named, strict=True):
+                    stream.write(json.dumps({"query_id": query_id, "subtopics": names}, ensure_ascii=False) + "\n")
+        output.notice(f"{file}: subtopics that {self.namer} named")
+        return (str(file),)
+
+    def _build(self, file: Path, subtopics: Files) -> Trec:
         """The command that makes the topic file."""
         vectors = {"lsa": None, "minilm": MINILM}.get(self.vectors, self.vectors)
         if (vectors is None or vectors.startswith("model:")) and not (self.corpus and self.topics):
             raise ValueError(f"--vectors {self.vectors} are of texts: give --topics and --corpus, or --vectors FILE")
-        names = ("run", "fuse", "order", "topics", "qrels", "subtopics", "query_vectors", "missing")
+        names = ("run", "fuse", "order", "topics", "qrels", "query_vectors", "missing")
         own: Any = {name: getattr(self, name) for name in names}
-        return Trec(**own, texts=self.corpus, vectors=vectors, out=file)
+        return Trec(**own, subtopics=subtopics, texts=self.corpus, vectors=vectors, out=file)
 
     def _recipe(self, rows: Sequence[RankerEntry], file: Path) -> Iterator[str]:
         """The lines of the recipe."""
@@ -210,7 +231,7 @@ def _check_subtopics(rows: Sequence[RankerEntry], topics: TopicSet, *, made: boo
     if wanting and without:
         raise ValueError(
             f"{wanting}: expected named subtopics of every query, and {len(without):,} of {len(topics):,} have none "
-            f"({few(without)}); give --subtopics FILE, or Web Track XML as --topics"
+            f"({few(without)}); give --subtopics FILE, --namer DIR, or Web Track XML as --topics"
         )
     lacking = [topic.query_id for topic in topics if topic.subtopic_vectors is None]
     if wanting and lacking and not made:

@@ -19,7 +19,8 @@ from srd_train.cli import TREE, Group
 from srd_train.commands.outputs import WRITTEN
 from studies.__main__ import TREE as STUDIES
 
-READ = {"beside", "check", "folder", "folds", "logs", "model", "query_vectors", "results", "sources", "tensorboard"}
+READ = {"beside", "check", "folder", "folds", "folds_file", "logs", "model", "namer", "query_vectors", "results"}
+READ |= {"sources", "tensorboard"}
 """Options that are paths and not in `WRITTEN`; into a folder of --tensorboard only new files are written."""
 
 

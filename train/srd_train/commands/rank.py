@@ -56,7 +56,7 @@ class Rank:
       srd rank safe --on-error record < candidates.jsonl > rankings.jsonl
     """
 
-    OURS: ClassVar = rb"\S+ Q0 "
+    OURS: ClassVar = rb"\S+ Q0 |# ir_metadata"
 
     topics: Annotated[str | None, tyro.conf.arg(metavar="FILE|synthetic:PRESET")] = None
     """Topic file (Parquet), a folder of such files, a pattern ("parts/*.parquet"), "words", or

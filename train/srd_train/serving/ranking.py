@@ -233,7 +233,7 @@ def _parts(topics: TopicStream, who: str) -> list[tuple[str, int]]:
 
 
 _ranking: list[Callable[[Iterable[Topic]], Rankings]] = []
-"""How this process ranks."""
+"""Ranks in this process, once it has begun."""
 
 
 def _begin_to_rank(load: Callable[[], Model], k: int, wanted: Wanted) -> None:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.heuristic.config import Metric
 from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise, best, least_tied
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray, ScoreArray
@@ -58,6 +59,22 @@ class Rows(NamedTuple):
         """The chosen vectors, scaled to length 1."""
         scaled: FloatArray = self.vectors[index] * self.scale[index][..., None]
         return scaled
+
+
+class Similarities(Rows):
+    """Rows of a symmetric matrix [N, N] of similarities in place of vectors: a sum of rows is its own projection."""
+
+    def project(self, direction: FloatArray) -> FloatArray:
+        """The similarities with the documents of which the direction is the weighted sum."""
+        return direction
+
+
+def rows_by(metric: Metric, vectors: FloatArray) -> Rows:
+    """Vectors ready to be compared by a metric."""
+    if metric == "cosine":
+        return rows_of(vectors)
+    kind = Rows if metric == "dot" else Similarities
+    return kind(vectors, np.ones(vectors.shape[:-1], np.float32))
 
 
 def rows_of(vectors: FloatArray) -> Rows:
@@ -127,6 +144,8 @@ class Objective(ABC):
     """Whether the first document can only lower a candidate's score below its value, as further ones do."""
     tied = TIED
     """Which scores tie."""
+    metric: Metric = "cosine"
+    """Kind of product that a projection is."""
 
     @abstractmethod
     def direction(self, vector: FloatArray, scale: Any, earlier: FloatArray) -> FloatArray:
@@ -251,7 +270,7 @@ class ByObjective(Choice):
     ) -> None:
         self.value: FloatArray = value
         self.ties, self.tied = ties, objective.tied
-        self._rows, self._objective = rows_of(vectors), objective
+        self._rows, self._objective = rows_by(objective.metric, vectors), objective
         self._state = np.full(value.shape, objective.start, dtype=np.float32)
         count, _, width = vectors.shape
         self._directions, self._count = np.empty((count, most, width), dtype=np.float32), 0
@@ -283,7 +302,7 @@ def chosen_alone(
         objective: the rest of the score.
         ties: [N] float32 what decides between equal scores; None: the position.
     """
-    ranking, (rows, scale) = np.empty(k, dtype=np.int64), rows_of(vectors)
+    ranking, (rows, scale) = np.empty(k, dtype=np.int64), rows_by(objective.metric, vectors)
     state = np.full(value.shape, objective.start, dtype=np.float32)
     projection = np.empty_like(state)
     earlier = directions = np.empty((1, k, vectors.shape[1]), dtype=np.float32)

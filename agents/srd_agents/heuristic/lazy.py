@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srd_agents.heuristic.greedy import BLOCK, Objective, Rows, rows_of
+from srd_agents.heuristic.greedy import BLOCK, Objective, Rows, rows_by
 from srd_agents.heuristic.stepwise import best, highest, least_tied
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import FloatArray
@@ -71,7 +71,7 @@ class _Lazy:
         self._value[index] = self._exact[index] = -np.inf
         position = self._position
         if position < 0:
-            (vector,), (scale,) = rows_of(self._vectors[index : index + 1])
+            (vector,), (scale,) = rows_by(self._objective.metric, self._vectors[index : index + 1])
         else:
             self._few_values[position] = -np.inf
             vector, scale = self._few.vectors[position], self._few.scale[position]
@@ -146,7 +146,7 @@ class _Lazy:
         """Some of the candidates, their vectors in an array that is there where they stay as given."""
         if self._rows is None:
             self._vectors.take(indices, axis=0, out=out, mode="clip")
-            return rows_of(out)
+            return rows_by(self._objective.metric, out)
         self._rows.vectors.take(indices, axis=0, out=out, mode="clip")
         return Rows(out, self._rows.scale[indices])
 
@@ -158,7 +158,7 @@ class _Lazy:
     def _renew(self, rank: int) -> None:
         """Fold directions into the state of all candidates, up to `rank` of them, and sort anew."""
         if self._rows is None:
-            self._rows = rows_of(self._vectors)
+            self._rows = rows_by(self._objective.metric, self._vectors)
         # Block by block, so that the products with many directions stay in the cache.
         step = max(1, BLOCK // (rank - self._folded))
         for start in range(0, len(self._state), step):

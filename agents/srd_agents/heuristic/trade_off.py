@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from srd_agents.heuristic.config import MMRConfig, Relevance, TradeOffConfig
+from srd_agents.heuristic.config import Metric, MMRConfig, Relevance, TradeOffConfig
 from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, chosen_alone, rows_of
 from srd_agents.heuristic.lazy import lazily
 from srd_agents.heuristic.relevance import ROUNDING, ByRelevance, centred, relevance_of
@@ -68,7 +68,9 @@ class AgainstLikeness(Weighing):
     def with_diversity(self, diversity: float) -> Ranker:
         """With lambda = 1 - diversity, and "matched" in the place of relevance "auto"."""
         relevance = "matched" if self.config.relevance == "auto" else self.config.relevance
-        return self._with(lambda_=1.0 - diversity, relevance=relevance) if diversity else ByRelevance(relevance)
+        if not diversity:
+            return ByRelevance(relevance, getattr(self.config, "metric", "cosine"))
+        return self._with(lambda_=1.0 - diversity, relevance=relevance)
 
 
 class TradeOff(AgainstLikeness, Objective):
@@ -84,7 +86,7 @@ class TradeOff(AgainstLikeness, Objective):
         return ByObjective(vectors, value, self, most, ties)
 
     def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
-        if len(topics) > 1:
+        if len(topics) > 1 or self.metric == "given":
             return super()._first(topics, k)
         vectors = topics[0].require_vectors(f"ranker {self.name!r}")
         (value,), ties = self._values(topics)
@@ -102,9 +104,9 @@ class MMR(TradeOff):
     """Greedy choice of the next document by lambda * rel(d) - (1 - lambda) * max_{s in S} sim(d, s).
 
     rel is the cosine of query and document, or a retrieval score or rank (see `MMRConfig.relevance`); sim is the cosine
-    of two documents; the cosine with a zero vector is 0. With nothing selected the second part is 0. At most one row of
-    similarities per selected document is computed, O(k N F), and of large topics only those that can matter
-    (`srd_agents.heuristic.lazy`); there is no N x N matrix.
+    of two documents (or another `MMRConfig.metric`); the cosine with a zero vector is 0. With nothing selected the
+    second part is 0. At most one row of similarities per selected document is computed, O(k N F), and of large topics
+    only those that can matter (`srd_agents.heuristic.lazy`); there is no N x N matrix.
 
     Args:
         config: lambda, and what counts as relevance and similarity.
@@ -117,8 +119,15 @@ class MMR(TradeOff):
         config = config or MMRConfig()
         super().__init__(config)
         # A similarity below 0 would raise a score at first.
-        self.falls_at_once = config.clip
+        self.falls_at_once, self.metric = config.clip, config.metric
         self.start = 0.0 if config.clip else -np.inf
+
+    def with_metric(self, metric: Metric) -> Ranker:
+        """With another kind of similarity."""
+        return self._with(metric=metric)
+
+    def _relevance(self, topic: Topic) -> FloatArray:
+        return relevance_of(topic, self.config.relevance, f"ranker {self.name!r}", self.metric)
 
     def direction(self, vector: FloatArray, scale: Any, earlier: FloatArray) -> FloatArray:
         """The weight goes into the chosen vector: F products instead of N."""

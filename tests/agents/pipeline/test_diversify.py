@@ -431,7 +431,7 @@ HIDDEN = np.ma.masked_array(np.eye(4), mask=np.eye(4))  # type: ignore[no-untype
     ({"subtopic_weights": [[1, 2], [3]]}, ValueError, "subtopic_weights must have rows of one length"),
     ({"subtopics": ["cat"], "embed": embed, "query_text": 7}, TypeError, r"query_text must be text, got 7 \(int\)"),
     ({"query_vector": "jaguar"}, TypeError, "query_vector must hold numbers, got 'jaguar' .str.; give a list"),
-    ({"doc_vectors": sparse.eye_array(4)}, TypeError, r"_array\); give a list .*of a sparse matrix: toarray"),
+    ({"scores": sparse.eye_array(4)}, TypeError, r"_array\); give a list .*of a sparse matrix: toarray"),
     ({"doc_vectors": [np.eye(4)] * 2, "costs": NAN, "budget": 3}, ValueError, "costs must have 2 entries.*got nan"),
 ])  # fmt: skip
 def test_odd_arguments_are_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:

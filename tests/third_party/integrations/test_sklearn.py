@@ -34,7 +34,7 @@ def test_parameters_are_read_set_and_cloned() -> None:
     made = DiverseNeighbors(3, n_candidates=20, diversity=0.0, ranker="dpp")
     given = {"n_neighbors": 3, "n_candidates": 20, "diversity": 0.0, "ranker": "dpp"}
     unset = {"max_per_group": None, "budget": None, "relevance": None, "fill": False, "per_cost": False}
-    unset |= {"near_duplicates": 0.9999, "strict": False}
+    unset |= {"near_duplicates": 0.9999, "strict": False, "metric": None, "min_per_group": None}
     assert made.get_params() == {**given, **unset}
     assert clone(made).get_params() == made.get_params()
     fitted = made.fit(DOCUMENTS)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import Metric
-from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise, best, least_tied
+from srd_agents.heuristic.stepwise import TIED, PartialRanking, Scored, Scoring, best, least_tied
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
@@ -189,21 +189,22 @@ class Choice(ABC):
     def add(self, chosen: IntArray) -> None:
         """Choose one document for each topic, [B]."""
 
-    def first(self, k: int) -> IntArray:
-        """The next k of each topic: [B, k] int64."""
+    def first(self, k: int) -> Scored:
+        """The next k of each topic, [B, k] int64, and their scores, [B, k] float64."""
         topics = np.arange(len(self.value))
-        ranking = np.empty((len(topics), k), dtype=np.int64)
+        ranking, chosen_scores = np.empty((len(topics), k), dtype=np.int64), np.empty((len(topics), k))
         for rank in range(k):
-            scores = self.scores()
+            own = scores = self.scores()
             equal = scores >= least_tied(scores.max(axis=1, keepdims=True), self.tied)
             if self.ties is not None:
                 scores = np.where(equal, self.ties, -np.inf)
                 equal = scores >= least_tied(scores.max(axis=1, keepdims=True), self.tied)
             ranking[:, rank] = chosen = equal.argmax(axis=1)
+            chosen_scores[:, rank] = own[topics, chosen]
             if rank + 1 < k:
                 self.value[topics, chosen] = -np.inf
                 self.add(chosen)
-        return ranking
+        return ranking, chosen_scores
 
 
 class _ChoiceForOne(PartialRanking):
@@ -225,7 +226,7 @@ class _ChoiceForOne(PartialRanking):
         self._choice.add(np.array([document]))
 
 
-class Greedy(Stepwise):
+class Greedy(Scoring):
     """A ranker that takes the best next document, again and again; subclasses say what is best."""
 
     name: ClassVar[str]
@@ -239,15 +240,15 @@ class Greedy(Stepwise):
     def _choice(self, topics: Sequence[Topic], most: int) -> Choice:
         """An empty choice for topics of one shape, of so many documents at most."""
 
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic; small topics of one shape are ranked side by side."""
+    def rank_scored(self, topics: Sequence[Topic], k: int) -> list[Scored]:
+        """`rank_batch` with scores; small topics of one shape are ranked side by side."""
         check_integer("k", k, 1)
         shapes = [self._shape(topic) for topic in topics]
         return in_blocks(topics, shapes, 2 * BLOCK, lambda block: self._first(block, min(k, block[0].n_candidates)))
 
-    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
-        """The rankings of topics of one shape, each [k] int64."""
-        return self._choice(topics, k).first(k)
+    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[Scored]:
+        """The rankings of topics of one shape, and scores, each [k]."""
+        return zip(*self._choice(topics, k).first(k), strict=True)
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
@@ -292,8 +293,8 @@ class ByObjective(Choice):
 
 def chosen_alone(
     vectors: FloatArray, value: FloatArray, k: int, objective: Objective, ties: FloatArray | None = None
-) -> IntArray:
-    """`ByObjective.first` of one topic, to the last bit, with fewer calls: [k] int64.
+) -> Scored:
+    """`ByObjective.first` of one topic, to the last bit, with fewer calls: [k] int64, [k] float64.
 
     Args:
         vectors: [N, F] float32.
@@ -307,6 +308,8 @@ def chosen_alone(
     projection = np.empty_like(state)
     earlier = directions = np.empty((1, k, vectors.shape[1]), dtype=np.float32)
     ranking[0] = chosen = best(value, ties, objective.tied)
+    chosen_scores = np.empty(k)
+    chosen_scores[0] = value[chosen]
     for rank in range(1, k):
         value[chosen] = -np.inf
         if objective.looks_back:
@@ -317,5 +320,7 @@ def chosen_alone(
         np.vecdot(rows, direction, out=projection)
         projection *= scale
         objective.fold(state, projection)
-        ranking[rank] = chosen = best(objective.scored(value, state), ties, objective.tied)
-    return ranking
+        scores = objective.scored(value, state)
+        ranking[rank] = chosen = best(scores, ties, objective.tied)
+        chosen_scores[rank] = scores[chosen]
+    return ranking, chosen_scores

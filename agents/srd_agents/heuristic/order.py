@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
 from srd_agents.heuristic.config import RandomConfig
-from srd_agents.heuristic.stepwise import OneByOne
+from srd_agents.heuristic.stepwise import OneByOne, PartialRanking, Scored, by_scores
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.reading import shown
@@ -32,6 +33,17 @@ class RetrievalOrder(OneByOne):
                 "shuffled); leave 'retrieval-order' out for this topic set, or load it with the run that retrieved it"
             )
         return np.arange(min(k, topic.n_candidates), dtype=np.int64)
+
+    def progress(self, topic: Topic) -> PartialRanking:
+        """An empty ranking of the topic."""
+        self.rank(topic, 1)
+        return by_scores(np.asarray(topic.retrieval_scores, np.float64))
+
+    def rank_scored(self, topics: Sequence[Topic], k: int) -> list[Scored]:
+        """`rank_batch`, with the retrieval scores."""
+        rankings = self.rank_batch(topics, k)
+        firsts = [np.asarray(topic.retrieval_scores, np.float64)[:k] for topic in topics]
+        return list(zip(rankings, firsts, strict=True))
 
 
 class RandomOrder(OneByOne):

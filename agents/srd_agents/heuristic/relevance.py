@@ -5,6 +5,7 @@ Shapes: N candidates of a topic.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import Metric
 from srd_agents.heuristic.greedy import rows_by
-from srd_agents.heuristic.stepwise import OneByOne, falling_order
+from srd_agents.heuristic.stepwise import OneByOne, PartialRanking, Scored, by_scores, evened, falling_order
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.reading import shown
@@ -135,8 +136,18 @@ class ByRelevance(OneByOne):
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The k most relevant: [min(k, N)] int64."""
+        return self.rank_scored([topic], k)[0][0]
+
+    def progress(self, topic: Topic) -> PartialRanking:
+        """An empty ranking of the topic."""
+        return by_scores(evened(relevance_or_none(topic, self.relevance, self.metric)).astype(np.float64))
+
+    def rank_scored(self, topics: Sequence[Topic], k: int) -> list[Scored]:
+        """`rank_batch`, with the relevance."""
         check_integer("k", k, 1)
-        return falling_order(relevance_or_none(topic, self.relevance, self.metric))[:k].copy()
+        every = [relevance_or_none(topic, self.relevance, self.metric) for topic in topics]
+        orders = [falling_order(relevance)[:k].copy() for relevance in every]
+        return [(order, relevance[order]) for order, relevance in zip(orders, every, strict=True)]
 
 
 def relevance_or_none(topic: Topic, kind: str | None, metric: Metric = "cosine") -> ScoreArray:

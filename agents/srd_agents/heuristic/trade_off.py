@@ -12,8 +12,7 @@ from srd_agents.heuristic.config import Metric, MMRConfig, Relevance, TradeOffCo
 from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, chosen_alone, rows_of
 from srd_agents.heuristic.lazy import lazily
 from srd_agents.heuristic.relevance import ROUNDING, ByRelevance, centred, relevance_of
-from srd_agents.heuristic.stepwise import STRETCHED, TIED, best
-from srd_gym.dtypes import IntArray
+from srd_agents.heuristic.stepwise import STRETCHED, TIED, Scored, best
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
 
@@ -85,7 +84,7 @@ class TradeOff(AgainstLikeness, Objective):
         value, ties = self._values(topics)
         return ByObjective(vectors, value, self, most, ties)
 
-    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
+    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[Scored]:
         if len(topics) > 1 or self.metric == "given":
             return super()._first(topics, k)
         vectors = topics[0].require_vectors(f"ranker {self.name!r}")
@@ -95,8 +94,8 @@ class TradeOff(AgainstLikeness, Objective):
             return [chosen_alone(vectors, value, k, self, one)]
         return [self._large(vectors, value, k, one)]
 
-    def _large(self, vectors: FloatArray, value: FloatArray, k: int, ties: FloatArray | None) -> IntArray:
-        """The ranking of a large topic, which is ranked alone: [k] int64."""
+    def _large(self, vectors: FloatArray, value: FloatArray, k: int, ties: FloatArray | None) -> Scored:
+        """The ranking of a large topic, which is ranked alone, and its scores: [k]."""
         return lazily(vectors, value, k, self, ties)
 
 
@@ -155,7 +154,7 @@ class MSD(TradeOff):
 
     name = "msd"
 
-    def _large(self, vectors: FloatArray, value: FloatArray, k: int, ties: FloatArray | None) -> IntArray:
+    def _large(self, vectors: FloatArray, value: FloatArray, k: int, ties: FloatArray | None) -> Scored:
         return _by_fast_products(rows_of(vectors), value, k, self._weight, ties)
 
     def direction(self, vector: FloatArray, scale: Any, earlier: FloatArray) -> FloatArray:
@@ -184,8 +183,8 @@ def ties_of(topics: Sequence[Topic], relevance: FloatArray) -> FloatArray | None
     return relevance * np.array(unordered)[:, None] if any(unordered) else None
 
 
-def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32, ties: FloatArray | None) -> IntArray:
-    """The choice for one topic: [k] int64.
+def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32, ties: FloatArray | None) -> Scored:
+    """The choice for one topic, and its scores: [k].
 
     The last bits of a matrix product depend on where a row stands, so candidates within rounding of the best are
     compared by products of their own: the choice is that of `ByObjective`.
@@ -196,6 +195,8 @@ def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32,
     score = np.empty_like(value)
     total = np.zeros(vectors.shape[1], dtype=np.float32)
     ranking[0] = chosen = best(value, ties, TIED)
+    scores = np.empty(k)
+    scores[0] = value[chosen]
     for rank in range(1, k):
         value[chosen] = -np.inf
         total += vectors[chosen] * weighted[chosen]
@@ -210,8 +211,8 @@ def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32,
             close.sort()
             exact = value[close] - Rows(vectors[close], scale[close]).project(total)
             chosen = int(close[best(exact, None if ties is None else ties[close], TIED)])
-        ranking[rank] = chosen
-    return ranking
+        ranking[rank], scores[rank] = chosen, value[chosen] - np.vecdot(vectors[chosen], total) * scale[chosen]
+    return ranking, scores
 
 
 class DPP(TradeOff):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import Metric
-from srd_agents.heuristic.stepwise import PartialRanking, progress_of
+from srd_agents.heuristic.stepwise import PartialRanking, Scored, one_over_rank, progress_of
 from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.documents import Gaps, add_gaps
 from srd_agents.pipeline.groups import Kind, kinds_of
@@ -171,8 +171,8 @@ class Limits:
         ]
         return f"no more can be shown of what min_per_group asks for: {few(told)}" if told else ""
 
-    def choose(self, topic: Topic, k: int, progress: PartialRanking) -> IntArray:
-        """The candidate of the highest score that may be shown, again and again: [at most k].
+    def choose(self, topic: Topic, k: int, progress: PartialRanking) -> Scored:
+        """The candidate of the highest score that may be shown, again and again, and these scores: [at most k].
 
         A candidate may be shown if what is left can still meet `min_per_group`. Near copies of what is shown come only
         where nothing else fits, and documents above `max_per_group` after them. Pinned documents count from the
@@ -187,7 +187,8 @@ class Limits:
         chosen = list[int]()
         while len(chosen) < k - len(self.pins) and (document := selection.next()) is not None:
             chosen.append(document)
-        return self._placed(chosen)
+        placed = self._placed(chosen)
+        return placed, np.array([selection.scores[document] for document in placed.tolist()], np.float64)
 
     def _placed(self, chosen: list[int]) -> IntArray:
         """The pinned documents in their places, and those chosen around them."""
@@ -196,24 +197,32 @@ class Limits:
         return np.array([each for each in (*placed, *rest) if each is not None], np.int64)
 
 
-def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[IntArray]:
-    """Rankings of topics within their limits, [at most min(k, N)] each.
+def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[Scored]:
+    """Rankings of topics within their limits, [at most min(k, N)] each, and the scores of documents when chosen.
 
     A ranker that scores candidates in the light of those chosen chooses among what is left at each step, those shown
-    before counting as chosen; of any other the whole ranking is filtered.
+    before counting as chosen; of any other the whole ranking is filtered. Scores are 1 / rank where it has no
+    `rank_scored`.
 
     Raises:
         ValueError: what the ranker refuses, or an answer of it that is no ranking.
     """
-    rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker, k)
+    if scored := hasattr(ranker, "rank_scored"):
+        found = list[Scored](ranker.rank_scored(topics, k))
+        rankings = checked_rankings([ranking for ranking, _ in found], topics, ranker, k)
+    else:
+        rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker, k)
+        found = [(ranking, one_over_rank(len(ranking))) for ranking in rankings]
     if puts_copies_last(ranker):
         copies = ranker.copies
         if all(limit.only_copies(copies) for limit in limits):
-            return rankings
-    return [
-        ranking if limit.kept_by(topic, ranking) else limit.choose(topic, k, progress_of(ranker, topic))
-        for topic, ranking, limit in zip(topics, rankings, limits, strict=True)
-    ]
+            return found
+    for place, (topic, limit) in enumerate(zip(topics, limits, strict=True)):
+        if not limit.kept_by(topic, rankings[place]):
+            found[place] = ranking, scores = limit.choose(topic, k, progress_of(ranker, topic))
+            if not scored:
+                found[place] = ranking, one_over_rank(len(scores))
+    return found
 
 
 def array_of(

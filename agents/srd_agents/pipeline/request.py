@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from srd_agents.heuristic.stepwise import Scored
 from srd_agents.pipeline.arguments import Knobs
 from srd_agents.pipeline.capabilities import (
     check_uses_subtopics,
@@ -23,7 +24,7 @@ from srd_agents.pipeline.capabilities import (
     with_metric,
     with_relevance,
 )
-from srd_agents.pipeline.diversified import Diversified, one_over_rank
+from srd_agents.pipeline.diversified import Diversified
 from srd_agents.pipeline.documents import Gaps, lacking, warn_lacking
 from srd_agents.pipeline.explanation import kept
 from srd_agents.pipeline.given import Given, topic_of
@@ -34,7 +35,6 @@ from srd_agents.pipeline.per_cost import PerCost
 from srd_agents.pipeline.safe import SafeConfig
 from srd_agents.registry import RANKERS, load_ranker
 from srd_gym.checks import check_number, name_of, refuse_class
-from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import kind_of
@@ -175,26 +175,27 @@ class RankingRequest(Knobs):
         rankings = self.show(topics, k, limits, alone=alone)
         explain = getattr(self.made, "explain", lambda topic: f"ranked by {name_of(self.made)}")
         results = []
-        for place, (ranking, order, topic, limit) in enumerate(zip(rankings, orders, topics, limits, strict=True)):
+        every = zip(rankings, orders, topics, limits, strict=True)
+        for place, ((ranking, scores), order, topic, limit) in enumerate(every):
             told, seen = [explain(topic), *notes[place], limit.missed(ranking)], limit.already_shown
             note = "; ".join(filter(None, told))
             rows = np.array([*seen, *ranking], np.int64) if seen else ranking
             positions = rows.copy() if order is None else order[rows]
-            found = Diversified(positions[len(seen) :], one_over_rank(len(ranking)), [note], limit.filled(ranking))
+            found = Diversified(positions[len(seen) :], scores, [note], limit.filled(ranking))
             if near is not None:
                 found._why = (kept(given[place], topic, rows, positions, len(ranking), near, note),)
             results.append(found)
         return results
 
-    def show(self, topics: Sequence[Topic], k: int, limits: Sequence[Limits], *, alone: bool = False) -> list[IntArray]:
-        """Rankings of topics within their limits, as of `srd_agents.pipeline.limits.show`.
+    def show(self, topics: Sequence[Topic], k: int, limits: Sequence[Limits], *, alone: bool = False) -> list[Scored]:
+        """Rankings of topics within their limits, and scores, as of `srd_agents.pipeline.limits.show`.
 
         Where `min_per_group` cannot be met, there is one warning.
         """
         made = self.made
         rankings = made.show(topics, k, limits) if isinstance(made, PerCost) else show(made, topics, k, limits)
         if self.min_per_group is not None:
-            for topic, ranking, limit in zip(topics, rankings, limits, strict=True):
+            for topic, (ranking, _), limit in zip(topics, rankings, limits, strict=True):
                 if missed := limit.missed(ranking):
                     warnings.warn(missed if alone else f"topic {as_text(topic.query_id)}: {missed}", stacklevel=4)
                     break

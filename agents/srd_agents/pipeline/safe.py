@@ -19,12 +19,12 @@ from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.relevance import ByRelevance, relevance_of
 from srd_agents.heuristic.representative import Representative
-from srd_agents.heuristic.stepwise import PartialRanking, SideBySide, progress_of
+from srd_agents.heuristic.stepwise import PartialRanking, Scored, SideBySide, progress_of, rank_scored
 from srd_agents.heuristic.trade_off import DPP, MMR
 from srd_agents.pipeline.capabilities import with_diversity, with_metric, with_relevance
 from srd_agents.training.options import Config
 from srd_gym.checks import check_integer, check_number, check_positive
-from srd_gym.dtypes import BoolArray, IntArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
 
@@ -118,15 +118,19 @@ class Safe(SideBySide):
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; what else is in the batch changes nothing."""
+        return [ranking for ranking, _ in self.rank_scored(topics, k)]
+
+    def rank_scored(self, topics: Sequence[Topic], k: int) -> list[Scored]:
+        """`rank_batch`, with the scores of what ranks each topic."""
         check_integer("k", k, 1)
         groups: defaultdict[Ranker, list[int]] = defaultdict(list)
         for index, topic in enumerate(topics):
             groups[self.ranker_of(topic)].append(index)
-        rankings: dict[int, IntArray] = {}
+        rankings: dict[int, Scored] = {}
         for ranker, members in groups.items():
-            found = ranker.rank_batch([topics[index] for index in members], k)
-            for index, ranking in zip(members, found, strict=True):
-                rankings[index] = self._copies_last(ranker, topics[index], ranking)
+            found = rank_scored(ranker, [topics[index] for index in members], k)
+            for index, scored in zip(members, found, strict=True):
+                rankings[index] = self._copies_last(ranker, topics[index], *scored)
         return [rankings[index] for index in range(len(topics))]
 
     def ranker_of(self, topic: Topic) -> Ranker:
@@ -163,18 +167,18 @@ class Safe(SideBySide):
         kind = DPP if self._metric == "cosine" else MMR
         return _made(_VARIETY, self._relevance, kind, self._metric), why
 
-    def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
+    def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray, scores: ScoreArray) -> Scored:
         """As many documents as the ranking has, near-duplicates last; where some are moved, it is ranked on."""
         vectors = topic.require_vectors(f"ranker {self.name!r}")
         if self.config.near_duplicates is None:
-            return ranking
+            return ranking, scores
         wanted = len(ranking)
         while True:
             copies = near_copies(vectors[ranking], self.config.near_duplicates)
-            shown = ranking[~copies]
-            if len(shown) >= wanted or len(ranking) == topic.n_candidates:
-                return np.concatenate([shown, ranking[copies]])[:wanted]
-            ranking = ranker.rank(topic, 2 * len(ranking))
+            if len(copies) - np.count_nonzero(copies) >= wanted or len(ranking) == topic.n_candidates:
+                order = np.argsort(copies, kind="stable")[:wanted]
+                return ranking[order], scores[order]
+            ((ranking, scores),) = rank_scored(ranker, [topic], 2 * len(ranking))
 
 
 @lru_cache(maxsize=64)

@@ -38,8 +38,12 @@ class Selection:
             self._rows = rows_by(limits.metric, topic.require_vectors("near_duplicates="))
         self._left, self._near = np.ones(n, np.bool_), np.zeros(n, np.bool_)
         self._rooms = [kind.most.copy() for kind in limits.groups]
+        self.scores = dict[int, float]()
+        """Score of each document when it was chosen."""
         pins = limits.pins
         for document in (*limits.already_shown, *pins):
+            if document in pins:
+                self.scores[document] = float(progress.scores()[document])
             self._note(document)
             progress.add(document)
         self._spent = float(self._costs[pins].sum())
@@ -73,8 +77,12 @@ class Selection:
 
     def _best(self, allowed: BoolArray) -> int | None:
         """The best of these after which what must be shown still can."""
-        while allowed.any() and (document := best_of(self._progress, allowed)) is not None:
+        while allowed.any():
+            document, score = best_of(self._progress, allowed)
+            if document is None:
+                break
             if self._quotas.bear(document, self._rooms, self._left, self._most, self._money - self._spent):
+                self.scores[document] = score
                 return document
             allowed[document] = False
         return None

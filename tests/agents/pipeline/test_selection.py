@@ -50,6 +50,7 @@ class Reference:
         self.before, self.wanted = [*case.shown, *self.pins], k - len(self.pins)
         self.costs = case.costs or [0.0] * len(self.order)
         self.needs = self.needs_that_can_be_met()
+        self.values = dict[int, float]()
 
     def count(self, kind: int, group: Any, documents: Sequence[int]) -> int:
         return sum(self.case.kinds[kind][0][i] == group for i in (*self.before, *documents))
@@ -100,7 +101,10 @@ class Reference:
             if not any(self.case.copies[i][j] for j in originals):
                 originals.append(i)
         fresh = [i for i in allowed if not any(self.case.copies[i][j] for j in originals)]
-        return max(fresh or allowed, key=lambda i: self.value(i, chosen), default=None)
+        best = max(fresh or allowed, key=lambda i: self.value(i, chosen), default=None)
+        if best is not None:
+            self.values[best] = self.value(best, chosen)
+        return best
 
     def value(self, i: int, chosen: list[int]) -> float:
         alike = max((self.case.alike[i][j] for j in (*self.before, *chosen)), default=0.0)
@@ -197,9 +201,42 @@ def test_the_choice_is_that_of_the_reference(part: int) -> None:
         for _ in range(CASES // 10):
             case, k, fill = next(drawn)
             found = diversify(**case.call, k=k, fill=fill)
-            assert found.indices.tolist() == Reference(case, k, fill=fill).ranking(), (case, k, fill)
+            wanted = Reference(case, k, fill=fill)
+            assert found.indices.tolist() == wanted.ranking(), (case, k, fill)
+            scores = dict(zip(found.indices.tolist(), found.scores.tolist(), strict=True))
+            assert {i: score for i, score in scores.items() if i not in wanted.pins} == wanted.values, (case, k, fill)
             lacking += "min_per_group asks for" in found.note
     assert 0 < lacking < CASES / 10
+
+
+SCORED = ["mmr", "msd", "dpp", "ssd", "cover", "facility-location", "xquad", "pm2", None]
+
+
+@pytest.mark.parametrize("scored", [True, False])
+@pytest.mark.parametrize("ranker", SCORED)
+def test_scores_are_those_by_which_documents_were_chosen(ranker: str | None, scored: bool) -> None:
+    """Also of many documents, of a batch, and within limits that change nothing."""
+    generator = np.random.default_rng(0)
+    query, vectors, scores = generator.normal(size=8), generator.normal(size=(400, 8)), generator.normal(size=400)
+    given: dict[str, Any] = {"k": 6, "ranker": ranker}
+    given |= {"subtopics": vectors[:3]} if ranker in ("xquad", "pm2") else {}
+    found = diversify(query, vectors, scores=scores if scored else None, **given)
+    for place in (1, 4):  # what was shown before counts as chosen
+        before = {"already_shown": found.indices[:place], "near_duplicates": None}
+        rest = diversify(query, vectors, scores=scores if scored else None, **given | {"k": 1} | before)
+        assert rest.indices == found.indices[place]
+        np.testing.assert_allclose(rest.scores, found.scores[place], rtol=1e-4, atol=1e-5)
+    each = {"scores": [scores] * 2} if scored else {}
+    given |= {"subtopics": [vectors[:3]] * 2} if ranker in ("xquad", "pm2") else {}
+    batch = diversify([query] * 2, [vectors] * 2, **each, **given)
+    np.testing.assert_allclose(batch.scores, [found.scores] * 2, rtol=1e-5, atol=1e-6)
+    assert len(set(found.scores.tolist())) == 6
+
+
+def test_what_wins_alone_scores_what_it_adds() -> None:
+    found = diversify(None, VECTORS, 3, scores=SCORES, costs=[1, 9, 1, 1, 1, 1], budget=4, per_cost=True)
+    assert len(found.scores) == len(found.indices) == 3
+    assert (np.diff(found.scores) <= 0).all()
 
 
 VECTORS, SCORES = np.eye(6), [6, 5, 4, 3, 2, 1]

@@ -164,7 +164,7 @@ class _LineRanker:
         told = Given(topic.query_id, groups=limits["groups"], costs=limits["costs"])
         told = told._replace(already_shown=shown_before, pinned=pinned)
         limit = request.limits.of(topic, order, told)
-        (ranking,) = request.show([topic], k, [limit])
+        ((ranking, _),) = request.show([topic], k, [limit])
         ids = given["doc_ids"]
         shown_now = [ids[i] for i in (ranking if order is None else order[ranking]).tolist()]
         if not limit.fill:

@@ -113,7 +113,7 @@ def check_counts(option: str, told: object, depth: int = 0) -> None:
         check_integer(option, told, 0 if depth else 1)
 
 
-def group_ids(query_id: str, groups: object, count: int, gaps: Gaps = None) -> list[Hashable]:
+def group_ids(query_id: str, groups: object, count: int, gaps: Gaps = None, what: str = "groups") -> list[Hashable]:
     """N ids that can be compared; a document without a group has one of its own.
 
     Args:
@@ -121,6 +121,7 @@ def group_ids(query_id: str, groups: object, count: int, gaps: Gaps = None) -> l
         groups: a list, an array or a column of ids; None of a document that has none.
         count: N.
         gaps: takes note of documents without a group; None: all ids are text, or all whole numbers.
+        what: the caller's word for them, for errors.
 
     Raises:
         TypeError: something that is no id (that cannot be hashed), or what `gaps` does not allow.
@@ -131,17 +132,17 @@ def group_ids(query_id: str, groups: object, count: int, gaps: Gaps = None) -> l
     try:
         ids = list(groups) if isinstance(groups, list | tuple) else array_from(groups).tolist()
     except ValueError as error:
-        raise ValueError(f"topic {as_text(query_id)}: groups cannot be read as an array of ids: {error}") from error
+        raise ValueError(f"topic {as_text(query_id)}: {what} cannot be read as an array of ids: {error}") from error
     if not isinstance(ids, list) or len(ids) != count:
         shape = (len(ids),) if isinstance(ids, list) else ()
-        raise ValueError(f"topic {as_text(query_id)}: groups have shape {shape}, expected ({count},): one a document")
+        raise ValueError(f"topic {as_text(query_id)}: {what} have shape {shape}, expected ({count},): one a document")
     text, absent = any(isinstance(each, str) for each in ids), 0
     for place, each in enumerate(ids):
         value = each.item() if hasattr(each, "item") and not np.ndim(each) else each
         if not isinstance(value, str if text else int):
             if strict or not isinstance(value, Hashable):
                 raise TypeError(
-                    f"topic {as_text(query_id)}: groups must hold ids{' of one kind' * strict}, text or whole numbers, "
+                    f"topic {as_text(query_id)}: {what} must hold ids{' of one kind' * strict}, text or whole numbers, "
                     f"got {as_text(value)}{' beside text' * (strict and text)} (document {place}); give a document "
                     "without a group an id of its own"
                 )

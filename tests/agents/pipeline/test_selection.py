@@ -18,6 +18,7 @@ from scipy import sparse
 from small_topics import refused
 
 from srd_agents import diversify
+from srd_agents.pipeline.chunks import of_chunks, of_tokens
 
 CASES = int(os.environ.get("SRD_CASES", "1000"))
 
@@ -108,7 +109,7 @@ class Reference:
 
     def value(self, i: int, chosen: list[int]) -> float:
         alike = max((self.case.alike[i][j] for j in (*self.before, *chosen)), default=0.0)
-        return float(self.case.relevance[i] / 2 - alike / 2)
+        return round(float(self.case.relevance[i] / 2 - alike / 2), 6)  # equal but for rounding
 
     def ranking(self) -> list[int]:
         chosen = list[int]()
@@ -135,7 +136,9 @@ def documents(generator: np.random.Generator, n: int) -> Case:
     """Vectors by cosine or product, or similarities."""
     relevance = (generator.integers(-8, 9, size=n) / 8).tolist()
     call: dict[str, Any] = {"scores": relevance, "ranker": "mmr", "diversity": 0.5, "relevance": "scores"}
-    kind = generator.integers(3)
+    kind = generator.integers(4)
+    if kind == 3:
+        return chunked(generator, n, call)
     if kind == 0:  # of equal length, so that cosines are fourths
         vectors = generator.choice([-1.0, 1.0], size=(n, 4))
         return Case(call | {"doc_vectors": vectors}, relevance, vectors @ vectors.T / 4, vectors @ vectors.T >= 4)
@@ -148,6 +151,23 @@ def documents(generator: np.random.Generator, n: int) -> Case:
     alike = np.triu(half) + np.triu(half, 1).T
     limit = float(generator.choice([0.5, 0.75, 1.0]))
     return Case(call | {"similarity": alike, "near_duplicates": limit}, relevance, alike, alike >= limit)
+
+
+def chunked(generator: np.random.Generator, n: int, call: dict[str, Any]) -> Case:
+    """Documents by their chunks, the nearest pair or all pairs."""
+    parents = generator.permutation([*range(n), *generator.integers(n, size=n)]).tolist()
+    vectors, relevance = generator.choice([-1.0, 1.0], size=(2 * n, 4)), (generator.integers(-8, 9, size=2 * n) / 8)
+    of = {name: [i for i in range(2 * n) if parents[i] == name] for name in dict.fromkeys(parents)}
+    kind = str(generator.choice(["nearest", "mean"]))
+    whole, combine = of_chunks(vectors, parents, relevance, similarity=kind), {"nearest": np.max, "mean": np.mean}[kind]
+    alike = np.array([[combine([vectors[i] @ vectors[j] / 4 for i in one for j in other]) for other in of.values()]
+                      for one in of.values()])  # fmt: skip
+    best = [max(one, key=lambda i: relevance[i]) for one in of.values()]
+    assert whole.best.tolist() == best
+    np.testing.assert_allclose(whole.similarity, np.where(np.eye(n), 1, alike), atol=1e-6)
+    alike = whole.similarity.astype(np.float64)
+    call |= {"similarity": whole.similarity, "scores": whole.scores, "near_duplicates": 0.75}
+    return Case(call, whole.scores.tolist(), alike, alike >= 0.75 - 1e-6)
 
 
 def groups(generator: np.random.Generator, case: Case, n: int, k: int) -> None:
@@ -204,7 +224,8 @@ def test_the_choice_is_that_of_the_reference(part: int) -> None:
             wanted = Reference(case, k, fill=fill)
             assert found.indices.tolist() == wanted.ranking(), (case, k, fill)
             scores = dict(zip(found.indices.tolist(), found.scores.tolist(), strict=True))
-            assert {i: score for i, score in scores.items() if i not in wanted.pins} == wanted.values, (case, k, fill)
+            own = {i: score for i, score in scores.items() if i not in wanted.pins}
+            assert own == pytest.approx(wanted.values, abs=1e-6), (case, k, fill)
             lacking += "min_per_group asks for" in found.note
     assert 0 < lacking < CASES / 10
 
@@ -382,3 +403,47 @@ def test_bad_input_is_named(arguments: dict[str, Any], error: type[Exception], m
 ])  # fmt: skip
 def test_bad_similarities_are_named(arguments: dict[str, Any], message: str) -> None:
     refused(lambda: diversify(**{"scores": SCORES} | arguments), message)
+
+
+def test_late_interaction_is_the_mean_of_highest_cosines() -> None:
+    generator = np.random.default_rng(0)
+    query, documents = generator.normal(size=(3, 8)), generator.normal(size=(5, 4, 8))
+    mask = generator.random((5, 4)) < 0.6
+    mask[:, 0] = True
+    tokens = [
+        each[held] / np.linalg.norm(each[held], axis=1, keepdims=True)
+        for each, held in zip(documents, mask, strict=True)
+    ]
+    units = query / np.linalg.norm(query, axis=1, keepdims=True)
+    found = of_tokens(query, documents, mask)
+    np.testing.assert_allclose(found.scores, [(units @ own.T).max(axis=1).mean() for own in tokens], atol=1e-6)
+    one_way = np.array([[(own @ other.T).max(axis=1).mean() for other in tokens] for own in tokens])
+    np.testing.assert_allclose(found.similarity, (one_way + one_way.T) / 2, atol=1e-6)
+    ranked = diversify(similarity=found.similarity, scores=found.scores, k=3, diversity=0.5).indices
+    assert ranked[0] == found.scores.argmax()
+    assert of_tokens(query, documents).best.tolist() == list(range(5))
+
+
+def test_chunks_without_a_parent_are_documents_and_cosines_are_their_scores() -> None:
+    vectors = np.array([[1.0, 0], [0, 1], [3, 4], [1, 1]])
+    found = of_chunks(vectors, ["a", None, "a", None], query_vector=[0, 2])
+    assert found.best.tolist() == [2, 1, 3]
+    np.testing.assert_allclose(found.scores, [0.8, 1, 0.5**0.5], atol=1e-6)
+    np.testing.assert_allclose(found.similarity[0], [1, 0.8, 1.4 / 2**0.5], atol=1e-6)
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: of_chunks(VECTORS, SITES), ValueError, "chunks need scores or query_vector, got neither"),
+    (lambda: of_chunks(VECTORS, SITES[1:], SCORES), ValueError, r"parents have shape \(5,\), expected \(6,\)"),
+    (lambda: of_chunks(VECTORS, [[1]] * 6, SCORES), TypeError, r"parents must hold ids, .*got \[1\]"),
+    (lambda: of_chunks(VECTORS, SITES, SCORES[1:]), ValueError, r"scores have shape \(5,\), expected \(6,\)"),
+    (lambda: of_chunks(VECTORS, SITES, [np.nan] * 6), ValueError, "scores holds NaN"),
+    (lambda: of_chunks(VECTORS[0], SITES, SCORES), ValueError, r"doc_vectors must have 2 dimensions, got shape \(6,\)"),
+    (lambda: of_chunks(VECTORS, SITES, SCORES, similarity="near"), ValueError, "unknown similarity 'near'"),
+    (lambda: of_tokens(VECTORS, VECTORS), ValueError, "doc_vectors must have 3 dimensions"),
+    (lambda: of_tokens(VECTORS[:, :5], VECTORS[None]), ValueError, r"query_vectors must be \[Q, 6\] .*got \(6, 5\)"),
+    (lambda: of_tokens(VECTORS, VECTORS[None], [[0] * 6]), ValueError, r"mask must be \(1, 6\) and true for a token"),
+    (lambda: of_tokens(VECTORS, VECTORS[None], ["abc"]), TypeError, "mask must hold true and false"),
+])  # fmt: skip
+def test_bad_chunks_are_named(call: Any, error: type[Exception], message: str) -> None:
+    refused(call, message, error)

@@ -113,9 +113,8 @@ def of_tokens(query_vectors: ArrayLike, doc_vectors: ArrayLike, mask: ArrayLike 
     if query.shape[-1] != documents.shape[-1] or not len(query):
         raise ValueError(f"query_vectors must be [Q, {documents.shape[-1]}] with Q at least 1, got {query.shape}")
     units = rows_of(documents.astype(np.float32)).unit(...)
-    alike: Any = np.stack(
-        [_max_sim(one[own], units, held) for one, own in zip(units, held, strict=True)] or [np.empty(0)]
-    )
+    each = [_max_sim(one[own], units, held) for one, own in zip(units, held, strict=True)]
+    alike = np.array(each, np.float32).reshape(len(units), -1)
     scores = _max_sim(rows_of(query.astype(np.float32)).unit(...), units, held).astype(np.float64)
     return WholeDocuments(scores, _whole((alike + alike.T) / 2), np.arange(len(units)))
 

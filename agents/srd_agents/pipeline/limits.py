@@ -151,9 +151,11 @@ class Limits:
     def filled(self, ranking: IntArray) -> BoolArray:
         """[K] documents of a ranking that are above `max_per_group`: with `fill`, its last ones."""
         filled, pins = np.zeros(len(ranking), np.bool_), self.pins
-        counts = [kind.counts([*self.already_shown, *pins]) for kind in self.groups if self.fill]
+        if not self.fill:
+            return filled
+        counts = [kind.counts([*self.already_shown, *pins]) for kind in self.groups]
         for place, document in enumerate(ranking.tolist()):
-            for kind, count in zip(self.groups, counts, strict=False):
+            for kind, count in zip(self.groups, counts, strict=True):
                 if document not in pins:
                     filled[place] |= count[kind.of[document]] >= kind.most[kind.of[document]]
                     count[kind.of[document]] += 1

@@ -79,7 +79,8 @@ def taken_apart(**parts: Any) -> tuple[list[Given], bool]:
         TypeError: one text for all topics of a batch.
         ValueError: neither vectors nor texts, something of other dimensions, or parts of more or fewer topics.
     """
-    parts |= _densely(parts["doc_vectors"], parts["query_vector"], bare=parts["subtopics"] is None)
+    if type(parts["doc_vectors"]) is not np.ndarray:
+        parts |= _densely(parts["doc_vectors"], parts["query_vector"], bare=parts["subtopics"] is None)
     documents = parts["doc_vectors"] = rows_of_column(parts["doc_vectors"])
     if (similarity := parts.get("similarity")) is not None:
         if documents is not None:

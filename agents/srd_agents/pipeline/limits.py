@@ -163,6 +163,8 @@ class Limits:
 
     def missed(self, ranking: IntArray) -> str:
         """A sentence on documents that `min_per_group` asks for and the ranking lacks; "": none."""
+        if self.min_per_group is None:
+            return ""
         told = [
             f"{shown} of {least} of {as_text(name)}"
             for kind in self.groups

@@ -175,7 +175,10 @@ class Safe(SideBySide):
         wanted = len(ranking)
         while True:
             copies = near_copies(vectors[ranking], self.config.near_duplicates)
-            if len(copies) - np.count_nonzero(copies) >= wanted or len(ranking) == topic.n_candidates:
+            found = np.count_nonzero(copies)
+            if not found and len(ranking) == wanted:
+                return ranking, scores
+            if len(copies) - found >= wanted or len(ranking) == topic.n_candidates:
                 order = np.argsort(copies, kind="stable")[:wanted]
                 return ranking[order], scores[order]
             ((ranking, scores),) = rank_scored(ranker, [topic], 2 * len(ranking))

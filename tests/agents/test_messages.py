@@ -19,11 +19,13 @@ TOPIC = TOPICS[0]
 VECTORS = np.eye(3)
 DIVERSIFY = ("query_vector", "doc_vectors", "k", "ranker", "scores", "subtopics", "subtopic_weights", "embed",
              "diversity", "near_duplicates", "groups", "costs", "already_shown", "query_text", "texts",
-             "subtopic_scores", "relevance", "fill", "per_cost", "max_per_group", "budget")  # fmt: skip
+             "subtopic_scores", "relevance", "fill", "per_cost", "max_per_group", "min_per_group", "budget",
+             "pinned", "metric", "similarity")  # fmt: skip
 
 
 def diversified(name: str, value: Any) -> object:
     beside = {"groups": {"max_per_group": 1}, "costs": {"budget": 1.0}, "max_per_group": {"groups": [1, 2, 3]},
+              "min_per_group": {"groups": [1, 2, 3]}, "similarity": {"doc_vectors": None, "scores": [3, 2, 1]},
               "budget": {"costs": [1, 2, 3]}}.get(name, {})  # fmt: skip
     return diversify(**{"query_vector": None, "doc_vectors": VECTORS, "k": 2, **beside, name: value})  # type: ignore[arg-type]
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from srd_agents.heuristic.greedy import Rows, rows_of
 from srd_agents.heuristic.relevance import min_max, relevance_or_none
-from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
+from srd_agents.heuristic.stepwise import PartialRanking, Scoring, Stepwise
 from srd_gym.checks import name_of
 from srd_gym.dtypes import ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
 
-class Blend(Stepwise):
+class Blend(Scoring):
     """A ranker at diversity d above 0: the greedy choice by (1 - d) * relevance + d * its own score, both in [0, 1].
 
     Args:

@@ -12,6 +12,8 @@ Relevance = Literal["auto", "cosine", "scores", "scaled", "matched", "rank"]
 """Kinds of relevance, explained at `TradeOffConfig.relevance`."""
 KINDS: tuple[str, ...] = get_args(Relevance)
 """The same as words."""
+Metric = Literal["cosine", "dot", "given"]
+"""Kinds of similarity, explained at `MMRConfig.metric`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,9 @@ class MMRConfig(TradeOffConfig):
 
     clip: bool = False
     """Count similarities below 0 as 0, so that opposite documents are as novel as unrelated ones."""
+    metric: Metric = "cosine"
+    """Similarity of two documents, and of query and document: "cosine", or "dot" (the product of the vectors, lengths
+    included). "given": the documents' vectors are the rows of a matrix [N, N] of similarities."""
 
 
 @dataclass(frozen=True, kw_only=True)

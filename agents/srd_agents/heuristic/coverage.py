@@ -24,7 +24,7 @@ import numpy as np
 
 from srd_agents.heuristic.config import CoverageConfig, CoverConfig
 from srd_agents.heuristic.greedy import BLOCK, Choice, rows_of
-from srd_agents.heuristic.stepwise import TIED, PartialRanking, best, greedily, least_tied
+from srd_agents.heuristic.stepwise import TIED, PartialRanking, Scored, best, greedily_scored, least_tied
 from srd_agents.heuristic.trade_off import Weighing
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
@@ -83,11 +83,11 @@ class Covering(Weighing):
     def _choice(self, topics: Sequence[Topic], most: int) -> _Choice:
         return _Choice(self, topics)
 
-    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
+    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[Scored]:
         n = topics[0].n_candidates
         if n * n <= LAZY_FROM:
             return super()._first(topics, k)
-        return [greedily(_Lazy(self, topic), n, k) for topic in topics]
+        return [greedily_scored(_Lazy(self, topic), n, k) for topic in topics]
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
@@ -179,8 +179,8 @@ class _Lazy(PartialRanking):
         """Choose a candidate; what others added is now a bound on what they add."""
         self._state = self._ranker.folded(self._state, _similarities(self._units, np.array([document]))[0])
 
-    def best_of(self, allowed: BoolArray) -> int:
-        """The candidate with the highest score of those allowed, [N], of which there is one.
+    def best_of(self, allowed: BoolArray) -> tuple[int, float]:
+        """The candidate with the highest score of those allowed, [N], of which there is one, and that score.
 
         Bounds of those that could be it become their scores.
         """
@@ -193,7 +193,8 @@ class _Lazy(PartialRanking):
             self._bound[part] = self._scores(part)
             highest = max(highest, float(self._bound[part].max()))
         # Of those not computed anew none reaches it.
-        return best(np.where(allowed, self._bound, -np.inf), self.ties, TIED)
+        chosen = best(np.where(allowed, self._bound, -np.inf), self.ties, TIED)
+        return chosen, self._bound.item(chosen)
 
     def _scores(self, documents: IntArray) -> FloatArray:
         """Scores of some candidates, [M]."""

@@ -20,7 +20,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise, best, least_tied
+from srd_agents.heuristic.config import Metric
+from srd_agents.heuristic.stepwise import TIED, PartialRanking, Scored, Scoring, best, least_tied
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
@@ -58,6 +59,22 @@ class Rows(NamedTuple):
         """The chosen vectors, scaled to length 1."""
         scaled: FloatArray = self.vectors[index] * self.scale[index][..., None]
         return scaled
+
+
+class Similarities(Rows):
+    """Rows of a symmetric matrix [N, N] of similarities in place of vectors: a sum of rows is its own projection."""
+
+    def project(self, direction: FloatArray) -> FloatArray:
+        """The similarities with the documents of which the direction is the weighted sum."""
+        return direction
+
+
+def rows_by(metric: Metric, vectors: FloatArray) -> Rows:
+    """Vectors ready to be compared by a metric."""
+    if metric == "cosine":
+        return rows_of(vectors)
+    kind = Rows if metric == "dot" else Similarities
+    return kind(vectors, np.ones(vectors.shape[:-1], np.float32))
 
 
 def rows_of(vectors: FloatArray) -> Rows:
@@ -127,6 +144,8 @@ class Objective(ABC):
     """Whether the first document can only lower a candidate's score below its value, as further ones do."""
     tied = TIED
     """Which scores tie."""
+    metric: Metric = "cosine"
+    """Kind of product that a projection is."""
 
     @abstractmethod
     def direction(self, vector: FloatArray, scale: Any, earlier: FloatArray) -> FloatArray:
@@ -170,21 +189,22 @@ class Choice(ABC):
     def add(self, chosen: IntArray) -> None:
         """Choose one document for each topic, [B]."""
 
-    def first(self, k: int) -> IntArray:
-        """The next k of each topic: [B, k] int64."""
+    def first(self, k: int) -> Scored:
+        """The next k of each topic, [B, k] int64, and their scores, [B, k] float64."""
         topics = np.arange(len(self.value))
-        ranking = np.empty((len(topics), k), dtype=np.int64)
+        ranking, chosen_scores = np.empty((len(topics), k), dtype=np.int64), np.empty((len(topics), k))
         for rank in range(k):
-            scores = self.scores()
+            own = scores = self.scores()
             equal = scores >= least_tied(scores.max(axis=1, keepdims=True), self.tied)
             if self.ties is not None:
                 scores = np.where(equal, self.ties, -np.inf)
                 equal = scores >= least_tied(scores.max(axis=1, keepdims=True), self.tied)
             ranking[:, rank] = chosen = equal.argmax(axis=1)
+            chosen_scores[:, rank] = own[topics, chosen]
             if rank + 1 < k:
                 self.value[topics, chosen] = -np.inf
                 self.add(chosen)
-        return ranking
+        return ranking, chosen_scores
 
 
 class _ChoiceForOne(PartialRanking):
@@ -206,7 +226,7 @@ class _ChoiceForOne(PartialRanking):
         self._choice.add(np.array([document]))
 
 
-class Greedy(Stepwise):
+class Greedy(Scoring):
     """A ranker that takes the best next document, again and again; subclasses say what is best."""
 
     name: ClassVar[str]
@@ -220,15 +240,15 @@ class Greedy(Stepwise):
     def _choice(self, topics: Sequence[Topic], most: int) -> Choice:
         """An empty choice for topics of one shape, of so many documents at most."""
 
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic; small topics of one shape are ranked side by side."""
+    def rank_scored(self, topics: Sequence[Topic], k: int) -> list[Scored]:
+        """`rank_batch` with scores; small topics of one shape are ranked side by side."""
         check_integer("k", k, 1)
         shapes = [self._shape(topic) for topic in topics]
         return in_blocks(topics, shapes, 2 * BLOCK, lambda block: self._first(block, min(k, block[0].n_candidates)))
 
-    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
-        """The rankings of topics of one shape, each [k] int64."""
-        return self._choice(topics, k).first(k)
+    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[Scored]:
+        """The rankings of topics of one shape, and scores, each [k]."""
+        return zip(*self._choice(topics, k).first(k), strict=True)
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
@@ -251,7 +271,7 @@ class ByObjective(Choice):
     ) -> None:
         self.value: FloatArray = value
         self.ties, self.tied = ties, objective.tied
-        self._rows, self._objective = rows_of(vectors), objective
+        self._rows, self._objective = rows_by(objective.metric, vectors), objective
         self._state = np.full(value.shape, objective.start, dtype=np.float32)
         count, _, width = vectors.shape
         self._directions, self._count = np.empty((count, most, width), dtype=np.float32), 0
@@ -273,8 +293,8 @@ class ByObjective(Choice):
 
 def chosen_alone(
     vectors: FloatArray, value: FloatArray, k: int, objective: Objective, ties: FloatArray | None = None
-) -> IntArray:
-    """`ByObjective.first` of one topic, to the last bit, with fewer calls: [k] int64.
+) -> Scored:
+    """`ByObjective.first` of one topic, to the last bit, with fewer calls: [k] int64, [k] float64.
 
     Args:
         vectors: [N, F] float32.
@@ -283,11 +303,13 @@ def chosen_alone(
         objective: the rest of the score.
         ties: [N] float32 what decides between equal scores; None: the position.
     """
-    ranking, (rows, scale) = np.empty(k, dtype=np.int64), rows_of(vectors)
+    ranking, (rows, scale) = np.empty(k, dtype=np.int64), rows_by(objective.metric, vectors)
     state = np.full(value.shape, objective.start, dtype=np.float32)
     projection = np.empty_like(state)
     earlier = directions = np.empty((1, k, vectors.shape[1]), dtype=np.float32)
     ranking[0] = chosen = best(value, ties, objective.tied)
+    chosen_scores = np.empty(k)
+    chosen_scores[0] = value[chosen]
     for rank in range(1, k):
         value[chosen] = -np.inf
         if objective.looks_back:
@@ -298,5 +320,7 @@ def chosen_alone(
         np.vecdot(rows, direction, out=projection)
         projection *= scale
         objective.fold(state, projection)
-        ranking[rank] = chosen = best(objective.scored(value, state), ties, objective.tied)
-    return ranking
+        scores = objective.scored(value, state)
+        ranking[rank] = chosen = best(scores, ties, objective.tied)
+        chosen_scores[rank] = scores[chosen]
+    return ranking, chosen_scores

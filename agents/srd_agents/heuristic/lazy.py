@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from srd_agents.heuristic.greedy import BLOCK, Objective, Rows, rows_of
-from srd_agents.heuristic.stepwise import best, highest, least_tied
+from srd_agents.heuristic.greedy import BLOCK, Objective, Rows, rows_by
+from srd_agents.heuristic.stepwise import Scored, best, highest, least_tied
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import FloatArray
 
@@ -25,8 +25,8 @@ _ALONE = 4
 
 def lazily(
     vectors: FloatArray, value: FloatArray, k: int, objective: Objective, ties: FloatArray | None = None
-) -> IntArray:
-    """`ByObjective.first` for one topic whose scores only fall: [k] int64.
+) -> Scored:
+    """`ByObjective.first` for one topic whose scores only fall: [k] int64, [k] float64.
 
     Args:
         vectors: [N, F] float32.
@@ -35,14 +35,16 @@ def lazily(
         objective: the rest of the score.
         ties: [N] float32 what decides between equal scores; None: the position.
     """
-    ranking = np.empty(k, dtype=np.int64)
+    ranking, scores = np.empty(k, dtype=np.int64), np.empty(k)
     ranking[0] = chosen = best(value, ties, objective.tied)
+    scores[0] = value[chosen]
     if k > 1:
         lazy = _Lazy(vectors, value, k, objective, ties)
         for rank in range(1, k):
             lazy.choose(chosen, rank - 1)
-            ranking[rank] = chosen = lazy.best(rank)
-    return ranking
+            chosen, scores[rank] = lazy.best(rank)
+            ranking[rank] = chosen
+    return ranking, scores
 
 
 class _Lazy:
@@ -71,7 +73,7 @@ class _Lazy:
         self._value[index] = self._exact[index] = -np.inf
         position = self._position
         if position < 0:
-            (vector,), (scale,) = rows_of(self._vectors[index : index + 1])
+            (vector,), (scale,) = rows_by(self._objective.metric, self._vectors[index : index + 1])
         else:
             self._few_values[position] = -np.inf
             vector, scale = self._few.vectors[position], self._few.scale[position]
@@ -81,8 +83,8 @@ class _Lazy:
         elif not self._folded and not self._objective.falls_at_once:
             self._renew(rank + 1)
 
-    def best(self, rank: int) -> int:
-        """The candidate with the highest score, given `rank` chosen documents."""
+    def best(self, rank: int) -> tuple[int, float]:
+        """The candidate with the highest score, given `rank` chosen documents, and that score."""
         while self._folded < rank:
             size = self._size
             if not size:
@@ -92,14 +94,15 @@ class _Lazy:
             equal, below = highest(score, self._objective.tied)
             if size == len(self._value) or below > self._bound[size]:
                 self._position = equal[0] if len(equal) == 1 else self._first_of_equal(np.asarray(equal))
-                return int(self._members[self._position])
+                return int(self._members[self._position]), score.item(self._position)
             rivals = int(np.count_nonzero(self._bound[size:] >= below))
             if self._extending_pays(rivals, rank):
                 self._extend(rank, size + max(rivals, _LEAST))
             else:
                 self._renew(rank)
         self._position = -1
-        return best(self._exact, self._ties, self._objective.tied)
+        chosen = best(self._exact, self._ties, self._objective.tied)
+        return chosen, self._exact.item(chosen)
 
     def _extending_pays(self, added: int, rank: int) -> bool:
         """Whether adding candidates to the few takes less time than renewing all bounds, which begins with fewer.
@@ -146,7 +149,7 @@ class _Lazy:
         """Some of the candidates, their vectors in an array that is there where they stay as given."""
         if self._rows is None:
             self._vectors.take(indices, axis=0, out=out, mode="clip")
-            return rows_of(out)
+            return rows_by(self._objective.metric, out)
         self._rows.vectors.take(indices, axis=0, out=out, mode="clip")
         return Rows(out, self._rows.scale[indices])
 
@@ -158,7 +161,7 @@ class _Lazy:
     def _renew(self, rank: int) -> None:
         """Fold directions into the state of all candidates, up to `rank` of them, and sort anew."""
         if self._rows is None:
-            self._rows = rows_of(self._vectors)
+            self._rows = rows_by(self._objective.metric, self._vectors)
         # Block by block, so that the products with many directions stay in the cache.
         step = max(1, BLOCK // (rank - self._folded))
         for start in range(0, len(self._state), step):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
 from srd_agents.heuristic.config import OrderConfig, RandomConfig
-from srd_agents.heuristic.stepwise import OneByOne
+from srd_agents.heuristic.stepwise import OneByOne, PartialRanking, Scored, by_scores
 from srd_gym.checks import check_integer
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.reading import shown
 from srd_gym.topic import Topic
 
@@ -40,8 +41,23 @@ class RetrievalOrder(OneByOne):
                 "shuffled); leave 'retrieval-order' out for this topic set, or load it with the run that retrieved it"
             )
         if self.config.by:
-            return np.argsort(-topic.feature(self.config.by), kind="stable")[:k].astype(np.int64)
+            return np.argsort(-self._scores(topic), kind="stable")[:k].astype(np.int64)
         return np.arange(min(k, topic.n_candidates), dtype=np.int64)
+
+    def progress(self, topic: Topic) -> PartialRanking:
+        """An empty ranking of the topic."""
+        self.rank(topic, 1)
+        return by_scores(self._scores(topic))
+
+    def rank_scored(self, topics: Sequence[Topic], k: int) -> list[Scored]:
+        """`rank_batch`, with the scores that it is the order of."""
+        rankings = self.rank_batch(topics, k)
+        return [(ranking, self._scores(topic)[ranking]) for ranking, topic in zip(rankings, topics, strict=True)]
+
+    def _scores(self, topic: Topic) -> ScoreArray:
+        """[N] float64, the numbers that the order follows."""
+        by = self.config.by
+        return np.asarray(topic.feature(by) if by else topic.retrieval_scores, np.float64)
 
 
 class RandomOrder(OneByOne):

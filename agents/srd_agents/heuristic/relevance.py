@@ -5,13 +5,15 @@ Shapes: N candidates of a topic.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.greedy import rows_of
-from srd_agents.heuristic.stepwise import OneByOne, falling_order
+from srd_agents.heuristic.config import Metric
+from srd_agents.heuristic.greedy import rows_by
+from srd_agents.heuristic.stepwise import OneByOne, PartialRanking, Scored, by_scores, evened, falling_order
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.reading import shown
@@ -24,13 +26,14 @@ _SAME = 1e-3
 """Difference up to which scores are taken for the cosines, which vector stores often round."""
 
 
-def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
+def relevance_of(topic: Topic, kind: str, ranker: str, metric: Metric = "cosine") -> FloatArray:
     """Relevance of the candidates: [N] float32.
 
     Args:
         topic: the topic.
         kind: one of `srd_agents.heuristic.config.Relevance`.
         ranker: who asks, for the errors.
+        metric: what the cosine is: the product of both vectors for "dot".
 
     Raises:
         ValueError: the topic lacks what this kind needs; the message says which kinds do without.
@@ -44,7 +47,7 @@ def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
                 f"topic {shown(topic.query_id)} has no query vector, so {ranker} has no relevance by cosine; "
                 "give query vectors, or use relevance='scaled' where there are retrieval scores"
             )
-        near = cosines(topic.query_vector, topic.require_vectors(ranker))
+        near = cosines(topic.query_vector, topic.require_vectors(ranker), metric)
         if near.item(near.argmax()) - near.item(near.argmin()) <= ROUNDING:
             near[:] = near[0]  # which no scaling may turn into an order
         return near
@@ -57,15 +60,15 @@ def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
         return scores
     if kind == "matched":
         query = topic.query_vector
-        return matched(scores, None if query is None else cosines(query, topic.require_vectors(ranker)))
+        return matched(scores, None if query is None else cosines(query, topic.require_vectors(ranker), metric))
     if kind == "scaled":
         return min_max(scores)
     return (1.0 - np.arange(len(scores)) / len(scores)).astype(np.float32)
 
 
-def cosines(query: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Cosine of a query [F] and each vector [N, F]: [N] float32."""
-    return rows_of(vectors).project(rows_of(query[None]).unit(0))
+def cosines(query: FloatArray, vectors: FloatArray, metric: Metric = "cosine") -> FloatArray:
+    """Cosine of a query [F] and each vector [N, F], or their product: [N] float32."""
+    return rows_by(metric, vectors).project(rows_by(metric, query[None]).unit(0))
 
 
 def matched(scores: FloatArray, near: FloatArray | None) -> FloatArray:
@@ -116,14 +119,15 @@ class ByRelevance(OneByOne):
     Args:
         relevance: one of `srd_agents.heuristic.config.Relevance`, "matched" being the order of "auto"; None: "auto",
             or as the candidates stand where the topic has neither scores nor a query.
+        metric: one of `srd_agents.heuristic.config.Metric`.
     """
 
     __repr__ = repr_of("relevance")
 
     name = "order of relevance"
 
-    def __init__(self, relevance: str | None) -> None:
-        self.relevance = "auto" if relevance == "matched" else relevance
+    def __init__(self, relevance: str | None, metric: Metric = "cosine") -> None:
+        self.relevance, self.metric = "auto" if relevance == "matched" else relevance, metric
 
     @property
     def weighs_cosines(self) -> bool:
@@ -132,12 +136,22 @@ class ByRelevance(OneByOne):
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The k most relevant: [min(k, N)] int64."""
+        return self.rank_scored([topic], k)[0][0]
+
+    def progress(self, topic: Topic) -> PartialRanking:
+        """An empty ranking of the topic."""
+        return by_scores(evened(relevance_or_none(topic, self.relevance, self.metric)).astype(np.float64))
+
+    def rank_scored(self, topics: Sequence[Topic], k: int) -> list[Scored]:
+        """`rank_batch`, with the relevance."""
         check_integer("k", k, 1)
-        return falling_order(relevance_or_none(topic, self.relevance))[:k].copy()
+        every = [relevance_or_none(topic, self.relevance, self.metric) for topic in topics]
+        orders = [falling_order(relevance)[:k].copy() for relevance in every]
+        return [(order, relevance[order]) for order, relevance in zip(orders, every, strict=True)]
 
 
-def relevance_or_none(topic: Topic, kind: str | None) -> ScoreArray:
+def relevance_or_none(topic: Topic, kind: str | None, metric: Metric = "cosine") -> ScoreArray:
     """[N] relevance; zeros where nothing says anything of it and the ranker needs none."""
     if kind is None and topic.retrieval_scores is None and topic.query_vector is None:
         return np.zeros(topic.n_candidates)
-    return relevance_of(topic, kind or "auto", "relevance=").astype(np.float64)
+    return relevance_of(topic, kind or "auto", "relevance=", metric).astype(np.float64)

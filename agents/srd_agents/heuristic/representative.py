@@ -10,14 +10,14 @@ import numpy as np
 from srd_agents.heuristic.blend import Blend
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import ByRelevance
-from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise, falling_order
+from srd_agents.heuristic.stepwise import TIED, PartialRanking, Scoring, falling_order
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import ScoreArray
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
 
 
-class Representative(Stepwise):
+class Representative(Scoring):
     """Facility location: each document stands for the candidates that no earlier one resembles as much.
 
     The greedy choice by C(S + d) - C(S), C(S) being the mean over candidates i of max_{s in S} w_is (Lin & Bilmes,

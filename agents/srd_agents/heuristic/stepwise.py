@@ -18,6 +18,8 @@ from srd_gym.protocols import Ranker, SequentialScorer
 from srd_gym.showing import repr_of
 from srd_gym.topic import Topic, one_topic
 
+Scored = tuple[IntArray, ScoreArray]
+"""A ranking, [K], and the score of each document when it was chosen, [K]."""
 Tied = tuple[float, float]
 """(part, unit): scores tie with the best if they are below it by at most part * (unit + |best|)."""
 TIED: Tied = (1e-6, 1.0)
@@ -34,7 +36,7 @@ class PartialRanking(Protocol):
 
     It may have `tied`, which scores tie (`Tied`; left out: equal ones), and `ties`: [N] what decides between them,
     after `scores` (left out, or None: the earlier candidate). It may have `best_of(allowed)`, the candidate of the
-    highest score of those allowed ([N] bool, one at least), where that takes less than all scores.
+    highest score of those allowed ([N] bool, one at least) and that score, where that takes less than all scores.
     """
 
     def scores(self) -> ScoreArray:
@@ -107,6 +109,32 @@ class Stepwise(SideBySide):
         return scores
 
 
+class Scoring(Stepwise):
+    """A stepwise ranker that also gives the scores by which it chose."""
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; what else is in the batch changes nothing."""
+        return [ranking for ranking, _ in self.rank_scored(topics, k)]
+
+    def rank_scored(self, topics: Sequence[Topic], k: int) -> list[Scored]:
+        """`rank_batch`, with the score of each document when it was chosen."""
+        check_integer("k", k, 1)
+        return [greedily_scored(self.progress(topic), topic.n_candidates, k) for topic in topics]
+
+
+def rank_scored(ranker: Ranker, topics: Sequence[Topic], k: int) -> list[Scored]:
+    """Rankings and scores of a ranker that has `rank_scored`; of any other, 1 / rank are its scores."""
+    if hasattr(ranker, "rank_scored"):
+        made: list[Scored] = ranker.rank_scored(topics, k)
+        return made
+    return [(ranking, one_over_rank(len(ranking))) for ranking in ranker.rank_batch(topics, k)]
+
+
+def one_over_rank(count: int) -> ScoreArray:
+    """[K] float64: 1, 1/2, 1/3, ..."""
+    return 1.0 / np.arange(1, count + 1)
+
+
 def least_tied(top: Any, tied: Tied) -> Any:
     """The lowest scores that tie with the best ones, an array or a number of numpy, in the precision of these."""
     part, unit = tied
@@ -144,16 +172,17 @@ def best(scores: NDArray[np.floating], ties: NDArray[np.floating] | None, tied: 
     return int(equal[0 if ties is None or len(equal) == 1 else best(ties[equal], None, tied)])
 
 
-def best_of(progress: PartialRanking, allowed: BoolArray) -> int | None:
-    """The candidate of the highest score of those allowed, [N]; None if there is none.
+def best_of(progress: PartialRanking, allowed: BoolArray) -> tuple[int | None, float]:
+    """The candidate of the highest score of those allowed, [N], and that score; None if there is none.
 
     Ties go where the ranker's own go (`PartialRanking` with `ties`), else to the earlier candidate.
     """
     if hasattr(progress, "best_of"):
-        return int(progress.best_of(allowed)) if allowed.any() else None
+        return progress.best_of(allowed) if allowed.any() else (None, -np.inf)
     scores = np.where(allowed, progress.scores(), -np.inf)
     document = best(scores, getattr(progress, "ties", None), getattr(progress, "tied", EXACT))
-    return None if scores[document] == -np.inf else document
+    score = scores.item(document)
+    return None if score == -np.inf else document, score
 
 
 def evened(values: NDArray[np.floating], tied: Tied = TIED) -> NDArray[np.floating]:
@@ -182,14 +211,19 @@ def falling_order(values: NDArray[np.floating]) -> IntArray:
 
 def greedily(progress: PartialRanking, n: int, k: int) -> IntArray:
     """The best candidate of N, again and again, as of `best_of`: [min(k, N)] int64."""
-    left, ranking = np.ones(n, np.bool_), np.empty(min(k, n), dtype=np.int64)
+    return greedily_scored(progress, n, k)[0]
+
+
+def greedily_scored(progress: PartialRanking, n: int, k: int) -> Scored:
+    """`greedily`, with the score of each when it was chosen."""
+    left, ranking, scores = np.ones(n, np.bool_), np.empty(min(k, n), dtype=np.int64), np.empty(min(k, n))
     for rank in range(len(ranking)):
         if rank:
             progress.add(int(ranking[rank - 1]))
-        chosen = best_of(progress, left)
+        chosen, scores[rank] = best_of(progress, left)
         ranking[rank] = chosen = int(left.argmax()) if chosen is None else chosen
         left[chosen] = False
-    return ranking
+    return ranking, scores
 
 
 def progress_of(ranker: Ranker, topic: Topic) -> PartialRanking:
@@ -206,7 +240,12 @@ def progress_of(ranker: Ranker, topic: Topic) -> PartialRanking:
     ranking = checked_ranking(ranker.rank(topic, topic.n_candidates), topic, ranker, topic.n_candidates)
     made = np.full(topic.n_candidates, -np.inf)
     made[ranking] = -np.arange(len(ranking))
-    return _Asked(lambda selected: made)
+    return by_scores(made)
+
+
+def by_scores(scores: ScoreArray) -> PartialRanking:
+    """An empty ranking by scores [N] that no choice changes."""
+    return _Asked(lambda selected: scores)
 
 
 class _Asked(PartialRanking):

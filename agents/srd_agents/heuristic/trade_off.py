@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from srd_agents.heuristic.config import MMRConfig, Relevance, TradeOffConfig
+from srd_agents.heuristic.config import Metric, MMRConfig, Relevance, TradeOffConfig
 from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, chosen_alone, rows_of
 from srd_agents.heuristic.lazy import lazily
 from srd_agents.heuristic.relevance import ROUNDING, ByRelevance, centred, relevance_of
-from srd_agents.heuristic.stepwise import STRETCHED, TIED, best
-from srd_gym.dtypes import IntArray
+from srd_agents.heuristic.stepwise import STRETCHED, TIED, Scored, best
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
 
@@ -68,7 +67,9 @@ class AgainstLikeness(Weighing):
     def with_diversity(self, diversity: float) -> Ranker:
         """With lambda = 1 - diversity, and "matched" in the place of relevance "auto"."""
         relevance = "matched" if self.config.relevance == "auto" else self.config.relevance
-        return self._with(lambda_=1.0 - diversity, relevance=relevance) if diversity else ByRelevance(relevance)
+        if not diversity:
+            return ByRelevance(relevance, getattr(self.config, "metric", "cosine"))
+        return self._with(lambda_=1.0 - diversity, relevance=relevance)
 
 
 class TradeOff(AgainstLikeness, Objective):
@@ -83,8 +84,8 @@ class TradeOff(AgainstLikeness, Objective):
         value, ties = self._values(topics)
         return ByObjective(vectors, value, self, most, ties)
 
-    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
-        if len(topics) > 1:
+    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[Scored]:
+        if len(topics) > 1 or self.metric == "given":
             return super()._first(topics, k)
         vectors = topics[0].require_vectors(f"ranker {self.name!r}")
         (value,), ties = self._values(topics)
@@ -93,8 +94,8 @@ class TradeOff(AgainstLikeness, Objective):
             return [chosen_alone(vectors, value, k, self, one)]
         return [self._large(vectors, value, k, one)]
 
-    def _large(self, vectors: FloatArray, value: FloatArray, k: int, ties: FloatArray | None) -> IntArray:
-        """The ranking of a large topic, which is ranked alone: [k] int64."""
+    def _large(self, vectors: FloatArray, value: FloatArray, k: int, ties: FloatArray | None) -> Scored:
+        """The ranking of a large topic, which is ranked alone, and its scores: [k]."""
         return lazily(vectors, value, k, self, ties)
 
 
@@ -102,9 +103,9 @@ class MMR(TradeOff):
     """Greedy choice of the next document by lambda * rel(d) - (1 - lambda) * max_{s in S} sim(d, s).
 
     rel is the cosine of query and document, or a retrieval score or rank (see `MMRConfig.relevance`); sim is the cosine
-    of two documents; the cosine with a zero vector is 0. With nothing selected the second part is 0. At most one row of
-    similarities per selected document is computed, O(k N F), and of large topics only those that can matter
-    (`srd_agents.heuristic.lazy`); there is no N x N matrix.
+    of two documents (or another `MMRConfig.metric`); the cosine with a zero vector is 0. With nothing selected the
+    second part is 0. At most one row of similarities per selected document is computed, O(k N F), and of large topics
+    only those that can matter (`srd_agents.heuristic.lazy`); there is no N x N matrix.
 
     Args:
         config: lambda, and what counts as relevance and similarity.
@@ -117,8 +118,15 @@ class MMR(TradeOff):
         config = config or MMRConfig()
         super().__init__(config)
         # A similarity below 0 would raise a score at first.
-        self.falls_at_once = config.clip
+        self.falls_at_once, self.metric = config.clip, config.metric
         self.start = 0.0 if config.clip else -np.inf
+
+    def with_metric(self, metric: Metric) -> Ranker:
+        """With another kind of similarity."""
+        return self._with(metric=metric)
+
+    def _relevance(self, topic: Topic) -> FloatArray:
+        return relevance_of(topic, self.config.relevance, f"ranker {self.name!r}", self.metric)
 
     def direction(self, vector: FloatArray, scale: Any, earlier: FloatArray) -> FloatArray:
         """The weight goes into the chosen vector: F products instead of N."""
@@ -146,7 +154,7 @@ class MSD(TradeOff):
 
     name = "msd"
 
-    def _large(self, vectors: FloatArray, value: FloatArray, k: int, ties: FloatArray | None) -> IntArray:
+    def _large(self, vectors: FloatArray, value: FloatArray, k: int, ties: FloatArray | None) -> Scored:
         return _by_fast_products(rows_of(vectors), value, k, self._weight, ties)
 
     def direction(self, vector: FloatArray, scale: Any, earlier: FloatArray) -> FloatArray:
@@ -175,8 +183,8 @@ def ties_of(topics: Sequence[Topic], relevance: FloatArray) -> FloatArray | None
     return relevance * np.array(unordered)[:, None] if any(unordered) else None
 
 
-def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32, ties: FloatArray | None) -> IntArray:
-    """The choice for one topic: [k] int64.
+def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32, ties: FloatArray | None) -> Scored:
+    """The choice for one topic, and its scores: [k].
 
     The last bits of a matrix product depend on where a row stands, so candidates within rounding of the best are
     compared by products of their own: the choice is that of `ByObjective`.
@@ -187,6 +195,8 @@ def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32,
     score = np.empty_like(value)
     total = np.zeros(vectors.shape[1], dtype=np.float32)
     ranking[0] = chosen = best(value, ties, TIED)
+    scores = np.empty(k)
+    scores[0] = value[chosen]
     for rank in range(1, k):
         value[chosen] = -np.inf
         total += vectors[chosen] * weighted[chosen]
@@ -201,8 +211,8 @@ def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32,
             close.sort()
             exact = value[close] - Rows(vectors[close], scale[close]).project(total)
             chosen = int(close[best(exact, None if ties is None else ties[close], TIED)])
-        ranking[rank] = chosen
-    return ranking
+        ranking[rank], scores[rank] = chosen, value[chosen] - np.vecdot(vectors[chosen], total) * scale[chosen]
+    return ranking, scores
 
 
 class DPP(TradeOff):

@@ -46,7 +46,7 @@ def diversify_hits(
     vector: str | None = None,
     text: str | None = None,
     score: str | None = None,
-    group: str | None = None,
+    group: str | Sequence[str] | None = None,
     embed: Lookup | None = None,
     diversity: float | None = None,
     **options: Any,
@@ -67,11 +67,12 @@ def diversify_hits(
         text: field of a hit's text, which stands in for a vector that is missing (by `embed`, or else by its words).
         score: field of the score, higher is better; None: `_score`, `score`, `relevance`, `certainty`, or the negative
             `distance`. Where no hit has any (sorted by a field), the engine's order counts.
-        group: field of a hit's group (site, author, parent), for `max_per_group`.
+        group: field of a hit's group (site, author, parent), for `max_per_group` and `min_per_group`; several fields
+            are groups of several kinds.
         embed: makes vectors of a list of texts.
         diversity: as of `srd_agents.diversify`.
         options: of `srd_agents.integrations.ranking.Adapter`: `ranker`, `max_per_group`, `subtopics`, `namer`,
-            `near_duplicates`, `cost_key`, `budget`, `shown_key`, `strict`, ...
+            `near_duplicates`, `cost_key`, `budget`, `shown_key`, `pinned_key`, `strict`, ...
 
     Raises:
         TypeError: no answer of an engine that is read here, or an option of another type.

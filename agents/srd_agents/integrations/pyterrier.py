@@ -95,5 +95,6 @@ class DiverseReranker(pt.Transformer, Adapter):
             groups=self.group_key,
             costs=self.cost_key,
             already_shown=self.shown_key,
+            pinned=self.pinned_key,
             **self.knobs(),
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from srd_agents.llm.answers import tidied
 from srd_agents.pipeline.arguments import Knobs
-from srd_agents.pipeline.documents import each_once
+from srd_agents.pipeline.documents import each_once, places_of
 from srd_agents.pipeline.given import Given
 from srd_agents.pipeline.limits import was_shown
 from srd_agents.pipeline.naming import Names, about, as_names, named_by, named_later
@@ -52,12 +52,15 @@ class Adapter(Knobs):
     namer: Any = None
     """A model of the library that names the subtopics of each query, or a `srd_agents.pipeline.naming.Namer`, which may
     keep what it named."""
-    group_key: str | None = None
-    """Key of each document's group, such as its site or the text it is a passage of: text or a whole number."""
+    group_key: str | Sequence[str] | None = None
+    """Key of each document's group, such as its site or the text it is a passage of: text or a whole number. Several
+    keys are groups of several kinds, by their names."""
     cost_key: str | None = None
     """Key of each document's cost, at least 0, such as its tokens."""
     shown_key: str | None = None
     """Key that is true for documents shown before: they are not shown again, and what is shown differs from them."""
+    pinned_key: str | None = None
+    """Key of the place, from 0, of documents that have a fixed one."""
 
     def request(
         self,
@@ -112,9 +115,10 @@ class Adapter(Knobs):
         """
         ids, parts = given.doc_ids or (), dict[str, Any]()
         names = named(what, ids)
-        for part, option in (("groups", "group_key"), ("costs", "cost_key"), ("scores", "score_key")):
-            if (key := getattr(self, option, None)) is not None:
-                values = parts[part] = [fields.get(key) for fields in metadata]
+        for part, option, key in self._keys():
+            if key is not None:
+                values = [fields.get(key) for fields in metadata]
+                parts[part] = values if part != "groups" else parts.get(part, {}) | {key: values}
                 missing = [place for place, value in enumerate(values) if is_missing(value)]
                 if missing and (self.strict or (len(missing) == len(values) and part != "groups")):
                     place = missing[0]
@@ -123,6 +127,9 @@ class Adapter(Knobs):
                     if self.strict or part == "costs":
                         raise ValueError(fault)
                     warnings.warn(f"no document has a score, so none counts: {fault}", stacklevel=3)
+        if isinstance(self.group_key, str):
+            parts["groups"] = parts["groups"][self.group_key]
+        parts["pinned"] = [fields.get(self.pinned_key) for fields in metadata] if self.pinned_key is not None else None
         if self.shown_key is not None:
             parts["already_shown"] = [
                 was_shown(f"{self.shown_key!r} in the metadata of {name}", fields.get(self.shown_key))
@@ -138,6 +145,13 @@ class Adapter(Knobs):
             raise ValueError(f"{name} is duplicated; keep one {what} of an id, or leave strict=True out")
         items, names = [items[i] for i in best], [names[i] for i in best]
         return Retrieved(given, items, names, [metadata[i] for i in best])
+
+    def _keys(self) -> Iterator[tuple[str, str, str | None]]:
+        """Parts of a topic in the metadata, the option that names each, and its key."""
+        for kind in [self.group_key] if isinstance(self.group_key, str) else self.group_key or ():
+            yield "groups", "group_key", kind
+        for part in ("costs", "scores"):
+            yield part, f"{part[:-1]}_key", getattr(self, f"{part[:-1]}_key", None)
 
 
 def default_of(ranker: PathLike | Ranker | None, weighed: bool, named: bool) -> PathLike | Ranker | None:
@@ -349,6 +363,7 @@ def chosen(request: RankingRequest, k: int, of: Retrieved, given: Given) -> list
     by_cosine = given.query_vector is not None and getattr(request.made, "weighs_cosines", False)
     ordered = not by_cosine and request.relevance not in ("scores", "scaled", "cosine")
     given = given._replace(doc_ids=None, doc_texts=None, query_text=None, already_shown=seen, ordered=ordered)
+    given = given._replace(pinned=places_of(given.pinned))
     (found,) = request.diversified([with_vectors(given, None)[0]], k)
     return [(of.items[place], above) for place, above in zip(found.indices, found.filled.tolist(), strict=True)]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from srd_agents.heuristic.stepwise import evened
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import default_of
 from srd_agents.pipeline.arguments import Knobs
-from srd_agents.pipeline.documents import warn_lacking
+from srd_agents.pipeline.documents import of_each_kind, warn_lacking
 from srd_agents.pipeline.given import Given, plainly
-from srd_agents.pipeline.limits import array_of, costs_of, group_numbers, row_of
+from srd_agents.pipeline.groups import group_ids
+from srd_agents.pipeline.limits import array_of, costs_of, row_of
 from srd_agents.pipeline.request import RankingRequest
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
@@ -58,14 +60,15 @@ class DiverseNeighbors(Knobs, BaseEstimator):
     ranker: PathLike | Ranker | None = None
 
     def fit(
-        self, X: ArrayLike, y: Any = None, *, groups: ArrayLike | None = None, costs: ArrayLike | None = None
+        self, X: ArrayLike, y: Any = None, *, groups: Any = None, costs: ArrayLike | None = None
     ) -> DiverseNeighbors:
         """Take the documents.
 
         Args:
             X: [M, F], a row a document.
             y: not looked at.
-            groups: [M] ids such as sites, None for a document that has none; None: no document is in a group.
+            groups: [M] ids such as sites, None for a document that has none, or of each kind of groups, by name, such
+                ids; None: no document is in a group.
             costs: [M] at least 0, such as tokens, None for a document that has none; None: they cost nothing.
 
         Raises:
@@ -79,7 +82,9 @@ class DiverseNeighbors(Knobs, BaseEstimator):
         self.documents_ = validate_data(self, X, dtype=np.float32)
         count, gaps = len(self.documents_), None if self.strict else dict[str, int]()
         try:
-            self.groups_ = None if groups is None else group_numbers("0", groups, count, gaps)
+            self.groups_ = None
+            if groups is not None:
+                self.groups_ = of_each_kind(groups, lambda row: np.fromiter(group_ids("0", row, count, gaps), object))
             self.costs_ = None if costs is None else costs_of("0", costs, count, gaps)
         except (TypeError, ValueError) as error:
             plainly(error)
@@ -100,6 +105,7 @@ class DiverseNeighbors(Knobs, BaseEstimator):
         *,
         subtopics: Sequence[ArrayLike | None] | None = None,
         already_shown: Sequence[ArrayLike | None] | None = None,
+        pinned: Sequence[Sequence[int | None] | None] | None = None,
         return_filled: bool = False,
     ) -> tuple[Any, ...]:
         """The documents to show for each query, best first.
@@ -111,6 +117,8 @@ class DiverseNeighbors(Knobs, BaseEstimator):
                 numbers here, so that nothing can name them.
             already_shown: of each query the rows in `fit` of documents shown before, or None; they are not shown again,
                 count for groups and differences, and take no candidate's place. -1 says nothing.
+            pinned: of each query the row in `fit` of the document in each of the first places, None for a place that is
+                free; or None.
             return_filled: whether to tell which documents are above `max_per_group`.
 
         Returns:
@@ -133,10 +141,13 @@ class DiverseNeighbors(Knobs, BaseEstimator):
             request = self._request(*limited, named=True)
         told = _of_each(queries, "subtopics", subtopics)
         seen = [self._rows(row, each) for row, each in enumerate(_of_each(queries, "already_shown", already_shown))]
-        more = max(map(len, seen), default=0)
+        fixed = [list(each or ()) for each in _of_each(queries, "pinned", pinned)]
+        named = [[each for each in places if each is not None] or None for places in fixed]
+        pins = [self._rows(row, each, "pinned") for row, each in enumerate(named)]
+        more = max((len(one) + len(other) for one, other in zip(seen, pins, strict=True)), default=0)
         distances, places = self.nearest_.kneighbors(queries, min(among + more, len(self.documents_)))
         given, candidates, apart = [], list[IntArray](), list[NDArray[Any]]()
-        for row, shown in enumerate(seen):
+        for row, shown in enumerate(map(np.concatenate, zip(pins, seen, strict=True))):
             fresh = np.flatnonzero(~np.isin(places[row], shown))[:among]
             fresh = fresh[np.argsort(places[row, fresh])]  # of equally near ones the earlier comes first
             near, far_off = places[row, fresh], distances[row, fresh]
@@ -152,9 +163,10 @@ class DiverseNeighbors(Knobs, BaseEstimator):
                     doc_vectors=self.documents_[near],
                     scores=evened(1.0 - far_off),
                     subtopics=None if told[row] is None else array_of(str(row), "subtopics", told[row]),
-                    groups=None if self.groups_ is None else self.groups_[near],
+                    groups=None if self.groups_ is None else of_each_kind(self.groups_, itemgetter(near)),
                     costs=None if self.costs_ is None else self.costs_[near],
-                    already_shown=np.arange(len(fresh), len(near)),
+                    already_shown=np.arange(len(fresh) + len(pins[row]), len(near)),
+                    pinned=[None if each is None else int(np.flatnonzero(near == each)[0]) for each in fixed[row]],
                 )
             )
         shape = len(queries), min(wanted, len(self.documents_))
@@ -165,15 +177,15 @@ class DiverseNeighbors(Knobs, BaseEstimator):
             filled[row, held] = found.filled
         return (far, rows, filled) if return_filled else (far, rows)
 
-    def _rows(self, query: int, told: ArrayLike | None) -> IntArray:
-        """[P] rows in `fit` of documents shown before, each once; -1 is left out, as it fills up rows of answers."""
+    def _rows(self, query: int, told: ArrayLike | None, option: str = "already_shown") -> IntArray:
+        """[P] rows in `fit` of these documents, each once; -1 is left out, as it fills up rows of answers."""
         if told is None:
             return np.empty(0, np.int64)
-        rows = np.unique(row_of(str(query), "already_shown", told, None, "iu", "whole numbers (rows in fit)"))
+        rows = np.unique(row_of(str(query), option, told, None, "iu", "whole numbers (rows in fit)"))
         wrong = rows[(rows < -1) | (rows >= len(self.documents_))]
         if len(wrong):
             raise ValueError(
-                f"query {query}: already_shown names row {wrong[0]}, where fit was given {len(self.documents_)} "
+                f"query {query}: {option} names row {wrong[0]}, where fit was given {len(self.documents_)} "
                 "documents, numbered from 0"
             )
         return rows[rows >= 0].astype(np.int64)
@@ -184,9 +196,10 @@ class DiverseNeighbors(Knobs, BaseEstimator):
         *,
         subtopics: Sequence[ArrayLike | None] | None = None,
         already_shown: Sequence[ArrayLike | None] | None = None,
+        pinned: Sequence[Sequence[int | None] | None] | None = None,
     ) -> IntArray:
         """The rows in `fit` of the documents to show for each query, best first: [B, K] int64."""
-        rows: IntArray = self.kneighbors(X, subtopics=subtopics, already_shown=already_shown)[1]
+        rows: IntArray = self.kneighbors(X, subtopics=subtopics, already_shown=already_shown, pinned=pinned)[1]
         return rows
 
 

@@ -1,6 +1,6 @@
 """Arguments of a ranking: one table, for `diversify` and every other door.
 
-Shapes: N documents of a topic, S subtopics of a topic, F vector width, P documents shown before.
+Shapes: N documents of a topic, S subtopics of a topic, F vector width, P documents shown before, R places pinned.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ def _list(of: Any) -> dict[str, Any]:
 _VECTOR = _list("number")
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 _SWITCH = {"type": "boolean"}
+_ID = {"type": ["string", "integer"]}
+_COUNTS: Any = {"type": ["integer", "object"], "minimum": 0}
+_COUNTS["additionalProperties"] = {**_COUNTS, "additionalProperties": {"type": "integer", "minimum": 0}}
 _DOCUMENTS: Mapping[str, Argument] = {
     "query_text": Argument(
         "The query; with texts it tells relevance where there are no scores.", {"type": "string"}, "a text"
@@ -40,6 +43,11 @@ _DOCUMENTS: Mapping[str, Argument] = {
     ),
     "query_vector": Argument("The query's embedding, of the model of doc_vectors.", _VECTOR, "[F]"),
     "doc_vectors": Argument("The results' embeddings, one each.", _list(_VECTOR), "[N, F]"),
+    "similarity": Argument(
+        "Similarities of all pairs of results, symmetric, in place of doc_vectors; needs scores.",
+        _list(_VECTOR),
+        "[N, N]",
+    ),
     "scores": Argument("The search's score of each result, higher is better.", _list("number"), "[N]"),
     "subtopics": Argument(
         "Likeliest first: texts, or beside doc_vectors embeddings.",
@@ -52,9 +60,19 @@ _DOCUMENTS: Mapping[str, Argument] = {
         _list(_list(["number", "null"])),
         "[N, S]",
     ),
-    "groups": Argument("The site, author or document of each result.", _list(["string", "integer"]), "[N]"),
+    "groups": Argument(
+        "The site, author or document of each result, or of each kind of groups such a list: {site: [...], brand: "
+        "[...]}.",
+        {"type": ["array", "object"], "items": _ID, "additionalProperties": _list(_ID)},
+        "[N]",
+    ),
     "costs": Argument("What each result costs, such as its tokens.", _list("number"), "[N]"),
     "already_shown": Argument("Positions of results shown before; they are not shown again.", _list("integer"), "[P]"),
+    "pinned": Argument(
+        "The result (its position) that stands in each of the first places; null: any.",
+        _list(["integer", "null"]),
+        "[R]",
+    ),
 }
 
 
@@ -69,10 +87,18 @@ class Knobs:
     relevance: str | None = _knob(
         None, "What diversity weighs; left out: scores, scaled as cosines.", {"type": "string", "enum": list(KINDS)}
     )
+    metric: str | None = _knob(
+        None, "Similarity of vectors; left out: cosine.", {"type": "string", "enum": ["cosine", "dot"]}
+    )
     near_duplicates: float | None = _knob(
         COPIES, "Cosine from which on a result is a near-duplicate of one above it, and comes last.", _SHARE
     )
-    max_per_group: int | None = _knob(None, "Results shown of a group at most.", {"type": "integer", "minimum": 1})
+    max_per_group: int | Mapping[Any, Any] | None = _knob(
+        None, "Results shown of a group at most: of each, {group: number}, or {kind of groups: one of these}.", _COUNTS
+    )
+    min_per_group: int | Mapping[Any, Any] | None = _knob(
+        None, "Results shown of a group at least, where there are enough; written the same way.", _COUNTS
+    )
     budget: float | None = _knob(None, "What the results chosen may cost in all.", {"type": "number", "minimum": 0})
     fill: bool = _knob(False, "Whether to fill up with results above max_per_group, at the end of the list.", _SWITCH)
     per_cost: bool = _knob(

@@ -4,6 +4,7 @@
 |---|---|
 | `with_diversity(diversity)` | `diversity=` |
 | `with_relevance(relevance)` | `relevance=` |
+| `with_metric(metric)` | `metric=` and `similarity=` |
 | `uses_subtopics = True` | `subtopics=` and `subtopic_scores=` |
 | `copies` and `with_copies(copies)` | `near_duplicates=`, and puts near-duplicates last itself |
 | `progress(topic)` (`heuristic.stepwise.StepByStep`) or `score` (`SequentialScorer`) | limits, step by step |
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from typing import Protocol, TypeGuard, cast, runtime_checkable
 
-from srd_agents.heuristic.config import KINDS, Relevance
+from srd_agents.heuristic.config import KINDS, Metric, Relevance
 from srd_agents.registry import RANKERS
 from srd_gym.checks import check_number, check_option, name_of
 from srd_gym.protocols import Ranker
@@ -121,6 +122,30 @@ def with_relevance(ranker: Ranker, relevance: str | None) -> Ranker:
             f"{_takers('with_relevance')} (your own: give it with_relevance)"
         )
     return ranker.with_relevance(cast(Relevance, relevance))
+
+
+def with_metric(ranker: Ranker, metric: str, option: str = "metric") -> Ranker:
+    """The ranker with this kind of similarity, "cosine", "dot", or "given" (a matrix in place of vectors).
+
+    Args:
+        ranker: one with `with_metric`; its other options stay.
+        metric: one of `srd_agents.heuristic.config.Metric`.
+        option: the argument that asks for it, for errors.
+
+    Raises:
+        ValueError: an unknown kind, or another ranker.
+    """
+    if option == "metric":
+        check_option("metric", metric, ("cosine", "dot"))
+    if metric == "cosine" and not hasattr(ranker, "with_metric"):
+        return ranker
+    if not hasattr(ranker, "with_metric"):
+        raise ValueError(
+            f"ranker {shown(name_of(ranker))} takes no {option}=: leave it out, or take one that does: "
+            f"{_takers('with_metric')} (your own: give it with_metric)"
+        )
+    made: Ranker = ranker.with_metric(cast(Metric, metric))
+    return made
 
 
 def check_uses_subtopics(ranker: Ranker) -> None:

@@ -20,8 +20,11 @@ class _Chosen(NamedTuple):
     indices: IntArray
     """[K] or [B, K] int64, positions among the documents given; -1 where fewer than K of a batch's topic are shown."""
     scores: ScoreArray
-    """[K] or [B, K] float64, 1 / rank (ranks from 1), and 0 beside -1. They fall along the ranking, so that whatever
-    sorts by score keeps it; a ranker says which document comes next, not how good it is, and no more do they."""
+    """[K] or [B, K] float64, and 0 beside -1: what the ranker gave each document when it chose it, in the light of
+    those above it (MMR's value, what a document adds to the logarithm of DPP's determinant, the score itself where
+    order is kept; with `per_cost`, what it adds, or adds per cost). They need not fall along the ranking: what sorts by
+    score goes by 1 / rank instead. A ranker that has no such scores (`rank_scored`), such as a language model or a
+    trained one, gives 1 / rank (ranks from 1)."""
 
 
 class Diversified(_Chosen):
@@ -54,7 +57,7 @@ class Diversified(_Chosen):
         return "; ".join(dict.fromkeys(self.notes))
 
     def __repr__(self) -> str:
-        return f"Diversified(indices={np.array2string(self.indices, separator=', ', threshold=20)}, scores=1/rank)"
+        return f"Diversified(indices={np.array2string(self.indices, separator=', ', threshold=20)})"
 
     def topics(self) -> list[Diversified]:
         """The rows of a batch without -1, each a result of its own; of one topic, itself alone."""
@@ -102,7 +105,7 @@ class Diversified(_Chosen):
 
 def nothing() -> Diversified:
     """The result for a topic for which nothing was retrieved."""
-    nothing = Diversified(np.empty(0, np.int64), one_over_rank(0), ["nothing was retrieved"])
+    nothing = Diversified(np.empty(0, np.int64), np.empty(0), ["nothing was retrieved"])
     nothing._why = (Explanation(nothing.note, (), None, 0.0),)
     return nothing
 
@@ -113,15 +116,12 @@ def stacked(topics: Sequence[Diversified]) -> Diversified:
     width = int(lengths.max(initial=0))
     held = np.arange(width) < lengths[:, None]
     indices, filled = np.full(held.shape, -1, dtype=np.int64), np.zeros(held.shape, np.bool_)
+    scores = np.zeros(held.shape)
     if topics:
         indices[held] = np.concatenate([topic.indices for topic in topics])
+        scores[held] = np.concatenate([topic.scores for topic in topics])
         filled[held] = np.concatenate([topic.filled for topic in topics])
     notes = [note for topic in topics for note in topic.notes]
-    stacked = Diversified(indices, np.where(held, one_over_rank(width), 0.0), notes, filled)
+    stacked = Diversified(indices, scores, notes, filled)
     stacked._why = tuple(why for topic in topics for why in topic._why)
     return stacked
-
-
-def one_over_rank(count: int) -> ScoreArray:
-    """[K] float64: 1, 1/2, 1/3, ..."""
-    return 1.0 / np.arange(1, count + 1)

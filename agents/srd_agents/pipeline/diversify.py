@@ -42,13 +42,17 @@ def diversify(
     relevance: str | None = None,
     near_duplicates: float | None = COPIES,
     groups: Any = None,
-    max_per_group: int | None = None,
+    max_per_group: int | Mapping[Any, Any] | None = None,
+    min_per_group: int | Mapping[Any, Any] | None = None,
     costs: ArrayLike | Sequence[ArrayLike | None] | None = None,
     budget: float | None = None,
     per_cost: bool = False,
     already_shown: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    pinned: Sequence[Any] | None = None,
     fill: bool = False,
     strict: bool = False,
+    similarity: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    metric: str | None = None,
 ) -> Diversified:
     """The k documents to show of those retrieved: relevant, and different from one another.
 
@@ -59,14 +63,16 @@ def diversify(
     |---|---|---|
     | doc_vectors | [N, F], N of [F] or None, or None | [B, N, F], or B of them whose N may differ |
     | query_vector | [F], [1, F] or None | [B, F], or B arrays [F] or None, or None |
+    | similarity | [N, N] or None | [B, N, N], or B of them, or None |
     | scores | [N] or None | [B, N], or B arrays [N] or None, or None |
     | subtopics | [S, F], S texts, a function, or None | [B, S, F], B of [S, F], S texts or None, a function, or None |
     | subtopic_weights | [S] or None | B of them, or None |
     | subtopic_scores | [N, S] or None | [B, N, S], or B of [N, S] or None, or None |
     | query_text | a text or None | B texts or None, or None |
     | texts | N texts or None | B of N texts or None, or None |
-    | groups, costs | [N] or None | B of them, or None |
+    | groups, costs | [N] or None (groups: also {kind: [N]}) | B of them, or None |
     | already_shown | [P] or None | B of them, or None |
+    | pinned | [R] or None | B of them, or None |
     | result | [at most min(k, N)] | [B, at most min(k, largest N)] |
 
     Where nothing was retrieved (N = 0), nothing is shown. Fewer than min(k, N) are shown only where `groups`, `costs`
@@ -106,11 +112,19 @@ def diversify(
             on the scale of the cosines with the query), "scores" (as they are), "scaled" (scores scaled to [0, 1] in
             the topic), "cosine" (of query and document), or "rank". None: "matched" for rankers by name and wherever a
             diversity is given; other rankers rank as they were made.
+        metric: similarity of vectors, of the query's too: "cosine" or "dot" (their product, lengths included), for the
+            rankers that take it ("safe", "mmr"); None: "cosine". Near-duplicates are found by the cosine.
         near_duplicates: cosine from which on a document is a near-duplicate of one shown before it; unless
             diversity is 0, near-duplicates come last. None: they come wherever the ranker puts them.
         groups: an id of each document (text, a whole number or anything else that can be hashed): its site, its author,
-            the text it is a passage of. One without (None or NaN) is a group of its own.
-        max_per_group: documents that may be shown of each group, those in `already_shown` among them.
+            the text it is a passage of. One without (None or NaN) is a group of its own. Or groups of several kinds, by
+            name: `{"site": [...], "brand": [...]}`.
+        max_per_group: documents that may be shown of each group, those in `already_shown` and `pinned` among them: a
+            number, `{group: number}` (of others any), or `{"site": 2, "brand": {"acme": 1}}`, by the kinds of groups.
+        min_per_group: documents that must be shown of each group, counted and written the same way; of two kinds of
+            groups at most. At each step only documents are chosen after which it can still be met, so that it is met
+            wherever `k`, `max_per_group`, `budget` and the documents there are allow it; where they do not, as far as
+            they do, with a warning (of the first kind and of the best documents' groups first).
         costs: of each document, at least 0, such as its tokens. One without (None or NaN) counts as the largest.
         budget: what the documents chosen may cost in all, rounding (1 part in 10 million) apart; a document that no
             longer fits is passed over.
@@ -118,8 +132,15 @@ def diversify(
             how much a document counts for those like it (None: 0.5). See `srd_agents.pipeline.per_cost.PerCost`.
         already_shown: positions of documents that were shown before: they are not shown again, what is chosen
             differs from them as from documents chosen earlier, and they cost nothing.
+        pinned: position of the document that stands in each of the first places, None where the ranker chooses:
+            `[7, None, 3]` puts document 7 first and 3 third. They are shown whatever other limits say, count for
+            groups, near-duplicates and the budget, and what is chosen differs from them, above them as below. Where
+            too few documents are left to fill the places between, they move up.
         fill: where `max_per_group` leaves fewer than k, fill up with the best of the documents above it, within the
             budget and without those in `already_shown`; they come last, and `filled` of the result marks them.
+        similarity: of all pairs of documents, symmetric, on the scale of cosines (1: alike), in place of doc_vectors:
+            from another model, or of whole documents (`srd_agents.pipeline.chunks`). Relevance is then `scores`; for
+            the rankers that take a metric.
         strict: refuse missing scores, groups and costs, and groups of several types, of which there is one warning per
             call otherwise.
 
@@ -132,8 +153,9 @@ def diversify(
         ValueError: k below 1, shapes that do not match, numbers that are not finite, an unknown ranker or kind of
             relevance (near names are suggested), subtopics, relevance or diversity for a ranker that cannot use them, a
             document with neither a vector nor a text or score in its place, subtopics that are texts without embed, a
-            function without a query's text or one that answers with something else, groups, costs or already_shown that
-            do not fit the documents, or what the ranker itself refuses (vectors of another width, no query vector).
+            function without a query's text or one that answers with something else, groups, costs, already_shown or
+            pinned that do not fit the documents, pinned documents beyond k or the budget, a similarity without
+            scores, or what the ranker itself refuses (vectors of another width, no query vector).
     """
     if isinstance(k, list | tuple | np.ndarray):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
@@ -144,13 +166,16 @@ def diversify(
         ranker,
         diversity=diversity,
         relevance=relevance,
+        metric=metric,
         near_duplicates=near_duplicates,
         max_per_group=max_per_group,
+        min_per_group=min_per_group,
         budget=budget,
         fill=fill,
         per_cost=per_cost,
         strict=strict,
         subtopics=named,
+        similarity=similarity is not None,
         groups=groups is not None,
         costs=costs is not None,
     )
@@ -158,6 +183,7 @@ def diversify(
     every, alone = taken_apart(
         query_vector=query_vector,
         doc_vectors=doc_vectors,
+        similarity=similarity,
         scores=scores,
         subtopics=None if names is not None else subtopics,
         subtopic_weights=subtopic_weights,
@@ -165,6 +191,7 @@ def diversify(
         groups=groups,
         costs=costs,
         already_shown=already_shown,
+        pinned=pinned,
         query_text=query_text,
         doc_texts=texts,
     )

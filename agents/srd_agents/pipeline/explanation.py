@@ -6,12 +6,14 @@ Shapes: N documents of a query, K chosen, S subtopics, F vector width.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.pipeline.documents import of_each_kind
 from srd_agents.pipeline.safe import ROUNDING
 from srd_gym.checks import array_from, is_missing
 from srd_gym.dtypes import IntArray
@@ -139,9 +141,13 @@ def kept(given: Any, topic: Topic, rows: IntArray, positions: IntArray, chosen: 
         chosen: K.
         told: near and note.
     """
-    names, least = ("scores", "groups", "costs", "subtopic_scores"), 0.0
+    names, least = ("scores", "costs", "subtopic_scores"), 0.0
     parts = {name: _taken(part, positions) for name in names if (part := getattr(given, name)) is not None}
     parts["doc_vectors"] = topic.require_vectors("explain()").take(rows, axis=0)
+    if given.groups is not None:
+        parts["groups"] = of_each_kind(given.groups, lambda row: _taken(row, positions))
+    if given.similarity is not None:
+        parts |= {"similarity": parts["doc_vectors"][:, rows].astype(np.float64), "doc_vectors": None}
     for name, part in (("query_vector", topic.query_vector), ("subtopics", topic.subtopic_vectors)):
         parts[name] = None if part is None else part.copy()
     if topic.subtopic_scores is not None and not (topic.subtopic_scores > 0).any():
@@ -155,11 +161,12 @@ def explained(why: Kept | Explanation) -> Explanation:
     if isinstance(why, Explanation):
         return why
     given, before = why.given, len(why.positions) - why.chosen
-    units = _units(given.doc_vectors)
+    units = given.similarity if given.doc_vectors is None else _units(given.doc_vectors)
     chosen = units[before:]
-    cosines: Cosines = chosen @ chosen.T
+    alike: Cosines = chosen if given.doc_vectors is None else chosen @ units.T
+    cosines = alike[:, before:].copy()
     np.fill_diagonal(cosines, 1.0)
-    above = np.hstack([chosen @ units[:before].T, np.where(np.tri(len(chosen), k=-1), cosines, -np.inf)])
+    above = np.hstack([alike[:, :before], np.where(np.tri(len(chosen), k=-1), cosines, -np.inf)])
     near = above >= why.near - ROUNDING
     relevance = given.scores
     if relevance is None and given.query_vector is not None:
@@ -173,9 +180,7 @@ def explained(why: Kept | Explanation) -> Explanation:
             most_similar_to=int(why.positions[above[i].argmax()]) if before + i else None,
             near_duplicate_of=int(why.positions[near[i].argmax()]) if near[i].any() else None,
             subtopic=nearest[i],
-            group=_entry(
-                given.groups, before + i, lambda name: str.__str__(name) if isinstance(name, str) else str(name)
-            ),
+            group=_group(given.groups, before + i),
             cost=_entry(given.costs, before + i, float),
         )
         for i in range(why.chosen)
@@ -195,6 +200,15 @@ def _taken(part: Any, positions: IntArray) -> Any:
 def _entry(part: Any, place: int, kind: Any) -> Any:
     """One entry; None where it is unknown."""
     return None if part is None or is_missing(part[place]) else kind(part[place])
+
+
+def _group(groups: Any, place: int) -> str | None:
+    """A document's group; of several kinds "site: a, brand: b"."""
+    if isinstance(groups, Mapping):
+        told = {kind: _group(row, place) for kind, row in groups.items()}
+        return ", ".join(f"{kind}: {name}" for kind, name in told.items() if name is not None) or None
+    name = _entry(groups, place, lambda name: name)
+    return str.__str__(name) if isinstance(name, str) else None if name is None else str(name)
 
 
 def _nearest(why: Kept, chosen: Cosines) -> list[str | None]:

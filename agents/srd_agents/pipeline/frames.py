@@ -5,13 +5,14 @@ Shapes: N documents of a query, F vector width. Nothing is imported for it: the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from srd_agents.pipeline.arguments import Knobs
-from srd_agents.pipeline.documents import each_once
+from srd_agents.pipeline.documents import each_once, places_of
 from srd_agents.pipeline.given import Given, ready_to_rank
 from srd_agents.pipeline.limits import was_shown
 from srd_agents.pipeline.naming import Namer, Names
@@ -58,9 +59,12 @@ class FrameRanker(Knobs):
         diversity: as for `srd_agents.diversify`, and so are the arguments of `srd_agents.pipeline.arguments.Knobs`.
             `fill` marks rows in a column `filled`. Unless `strict`, rows of one `docno` are one document: the best
             score, and what else one of them has.
-        groups: the column of ids of each document's group.
+        groups: the column of ids of each document's group; several columns are groups of several kinds, by their names.
         costs: the column of costs.
         already_shown: the column that says (True or False) which documents were shown before; they are left out.
+        pinned: the column of places, from 0, of documents that have a fixed one; others are missing.
+        similarity: the column of each document's similarities with the query's documents [N], in their order, in place
+            of `doc_vectors`.
 
     Raises:
         TypeError: k is no whole number, or ranker is none of the above.
@@ -79,9 +83,11 @@ class FrameRanker(Knobs):
     query_texts: str = "query"
     doc_texts: str | None = None
     diversity: float | None = None
-    groups: str | None = None
+    groups: str | Sequence[str] | None = None
     costs: str | None = None
     already_shown: str | None = None
+    pinned: str | None = None
+    similarity: str | None = None
 
     def __post_init__(self) -> None:
         if self.k is not None:
@@ -93,16 +99,21 @@ class FrameRanker(Knobs):
             diversity=self.diversity,
             subtopics=self.subtopics is not None or self.subtopic_scores is not None,
             groups=self.groups is not None,
+            similarity=self.similarity is not None,
             costs=self.costs is not None,
             **self.knobs(),
         )
         if isinstance(self.subtopics, Namer) and self.embed is None and self.doc_vectors is not None:
             raise no_embed("that a model names")
-        if self.doc_vectors is None:
+        if self.similarity is not None:
+            self.doc_vectors = self.query_vectors = None
+        elif self.doc_vectors is None:
             self.doc_texts, self.query_vectors = self.doc_texts or "text", None
-        of_documents = ("doc_vectors", "subtopic_scores", "groups", "costs", "already_shown", "doc_texts")
+        of_documents = ("doc_vectors", "similarity", "subtopic_scores", "costs", "already_shown", "pinned", "doc_texts")
         self._of_documents = {part: column for part in of_documents if (column := getattr(self, part)) is not None}
-        asks = self._names is not None or self.doc_vectors is None
+        kinds = [self.groups] if isinstance(self.groups, str) else self.groups or ()
+        self._of_documents |= {f"groups {kind}": kind for kind in kinds}
+        asks = self._names is not None or self.doc_vectors is self.similarity is None
         of_queries: dict[str, Any] = {
             "query_vector": self.query_vectors,
             "subtopic_weights": self.subtopic_weights,
@@ -137,6 +148,9 @@ class FrameRanker(Knobs):
         for number, (query_id, rows) in enumerate(zip(places, groups, strict=True)):
             parts = {part: values[number] for part, values in queries.items()}
             parts |= {part: [values[row] for row in rows] for part, values in documents.items()}
+            if kinds := {name: parts.pop(name) for name in list(parts) if name.startswith("groups ")}:
+                rows_of_kinds = {name.removeprefix("groups "): values for name, values in kinds.items()}
+                parts["groups"] = next(iter(kinds.values())) if isinstance(self.groups, str) else rows_of_kinds
             if "subtopic_scores" in parts:
                 parts["subtopic_scores"] = self._table(parts["subtopic_scores"])
             if "already_shown" in parts:
@@ -146,7 +160,8 @@ class FrameRanker(Knobs):
             if not self.strict:  # of a topic with a document twice the error says so
                 one, best = each_once(one)
                 groups[number] = rows if best is None else rows[best]
-            given.append(one._replace(already_shown=one.already_shown and np.flatnonzero(one.already_shown)))
+            seen = one.already_shown and np.flatnonzero(one.already_shown)
+            given.append(one._replace(already_shown=seen, pinned=places_of(one.pinned)))
         given = ready_to_rank(given, self.embed, named=self._request.subtopics, names=self._names)
         rankings = self._request.diversified(given, self.k or max(map(len, groups)))
         chosen = [rows[ranking.indices] for rows, ranking in zip(groups, rankings, strict=True)]

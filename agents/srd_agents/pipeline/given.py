@@ -1,6 +1,7 @@
 """Topics as callers have them: one or a batch taken apart, made ready, and made the topics that rankers see.
 
-Shapes: B topics, N documents of a topic, S subtopics of a topic, F vector width, P documents shown before.
+Shapes: B topics, N documents of a topic, S subtopics of a topic, F vector width, P documents shown before, R
+places pinned.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from srd_agents.pipeline.limits import array_of, scores_of
 from srd_agents.pipeline.naming import Named, Namer, Names, named_by
 from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of, weights_apart
 from srd_agents.pipeline.words import with_vectors
-from srd_gym.checks import rows_of_column
+from srd_gym.checks import array_from, rows_of_column
 from srd_gym.dtypes import IntArray
 from srd_gym.reading import shown as as_text
 from srd_gym.topic import Topic
@@ -44,7 +45,7 @@ class Given(NamedTuple):
     subtopic_scores: Any = None
     """[N, S]."""
     groups: Any = None
-    """[N]."""
+    """[N], or of each kind of groups [N]."""
     costs: Any = None
     """[N]."""
     already_shown: Any = None
@@ -59,6 +60,10 @@ class Given(NamedTuple):
     """S texts of the subtopics, where they have any."""
     ordered: bool = False
     """Whether documents without scores came best first, as a library's retriever lists them."""
+    similarity: Any = None
+    """[N, N], in place of vectors."""
+    pinned: Any = None
+    """[R] positions, None for places that are not pinned."""
 
 
 def taken_apart(**parts: Any) -> tuple[list[Given], bool]:
@@ -74,7 +79,13 @@ def taken_apart(**parts: Any) -> tuple[list[Given], bool]:
         TypeError: one text for all topics of a batch.
         ValueError: neither vectors nor texts, something of other dimensions, or parts of more or fewer topics.
     """
+    if type(parts["doc_vectors"]) is not np.ndarray:
+        parts |= _densely(parts["doc_vectors"], parts["query_vector"], bare=parts["subtopics"] is None)
     documents = parts["doc_vectors"] = rows_of_column(parts["doc_vectors"])
+    if (similarity := parts.get("similarity")) is not None:
+        if documents is not None:
+            raise ValueError("similarity takes the place of doc_vectors, got both; give one of them")
+        documents = similarity
     if isinstance(documents, list | tuple) and documents and all(each is None for each in documents):
         documents = parts["doc_vectors"] = None
     if _is_alone(documents, parts["doc_texts"]):
@@ -82,6 +93,28 @@ def taken_apart(**parts: Any) -> tuple[list[Given], bool]:
     count = len(parts["doc_texts"] if documents is None else documents)
     each = [_each(name, part, count) for name, part in parts.items()]
     return [Given(str(b), **dict(zip(parts, own, strict=True))) for b, own in enumerate(zip(*each, strict=True))], False
+
+
+def _densely(documents: Any, query: Any, *, bare: bool) -> dict[str, Any]:
+    """Sparse matrices of scipy as arrays; where there is nothing else to compare (`bare`), without unused columns."""
+    if isinstance(documents, list | tuple) and any(map(_is_sparse, documents)):
+        queries = _each("query_vector", query, len(documents))
+        each = [_densely(*pair, bare=bare) for pair in zip(documents, queries, strict=True)]
+        return {name: [one[name] for one in each] for name in ("doc_vectors", "query_vector")}
+    if not _is_sparse(documents):
+        return {"doc_vectors": documents, "query_vector": query}
+    rows = documents.tocsr()
+    query = query.toarray().ravel() if _is_sparse(query) else None if query is None else array_from(query).ravel()
+    if bare and (query is None or len(query) == rows.shape[1]):
+        used = np.bincount(rows.indices, minlength=rows.shape[1]) > 0
+        used |= False if query is None else query != 0
+        rows, query = rows[:, used], None if query is None else query[used]
+    return {"doc_vectors": rows.toarray(), "query_vector": query}
+
+
+def _is_sparse(value: Any) -> bool:
+    """Whether this is a sparse matrix of scipy, or a like one."""
+    return hasattr(value, "tocsr") and hasattr(value, "toarray")
 
 
 def _is_alone(doc_vectors: Any, texts: Any) -> bool:
@@ -133,7 +166,7 @@ def _each(name: str, value: Any, count: int) -> Sequence[Any]:
         )
     came: object
     try:
-        entries = list(value)
+        entries = [] if isinstance(value, Mapping) else list(value)
         came = str(len(entries))
     except TypeError:
         entries, came = [], as_text(value)
@@ -150,9 +183,10 @@ def has_documents(given: Given) -> bool:
     Raises:
         ValueError: something is given of documents where there are none.
     """
-    if not _is_empty(given.doc_texts if given.doc_vectors is None else given.doc_vectors):
+    held = (given.doc_vectors, given.similarity, given.doc_texts)
+    if not _is_empty(next((each for each in held if each is not None), None)):
         return True
-    for name in ("scores", "subtopic_scores", "groups", "costs", "already_shown", "doc_texts"):
+    for name in ("scores", "subtopic_scores", "groups", "costs", "already_shown", "pinned", "doc_texts"):
         if (part := getattr(given, name)) is not None and np.size(part):
             raise ValueError(
                 f"topic '{given.query_id}': there are no documents, got {name}; give doc_vectors, or leave it out"
@@ -224,11 +258,9 @@ def topic_of(given: Given, gaps: Gaps, scores: str = "scores") -> tuple[Topic, I
     Returns:
         The topic, and for each of its candidates its position among the documents given (None: the same).
     """
-    ids, documents = given.doc_ids, given.doc_vectors
-    if documents is not None:
-        documents = array_of(given.query_id, "doc_vectors", documents, may_lack=True)
+    ids, documents = given.doc_ids, _documents(given)
     if ids is None:
-        ids = _numbered(len(documents))
+        ids = _numbered(len(documents if documents is not None else ()))
     count = len(ids)
     order = first_stage = None
     if given.scores is not None:
@@ -237,6 +269,8 @@ def topic_of(given: Given, gaps: Gaps, scores: str = "scores") -> tuple[Topic, I
             _check_one_each(given, documents, count)
             if documents is not None:  # the topic checks them sorted, where a row in an error would be another one
                 documents = array_of(given.query_id, "doc_vectors", documents).take(order, axis=0)
+                if given.similarity is not None:
+                    documents = documents.take(order, axis=1)
             first_stage = first_stage[order]
     elif given.ordered:
         first_stage = np.arange(count, 0, -1)
@@ -258,13 +292,35 @@ def topic_of(given: Given, gaps: Gaps, scores: str = "scores") -> tuple[Topic, I
     return topic, order
 
 
+def _documents(given: Given) -> NDArray[Any] | None:
+    """[N, F] vectors, or [N, N] similarities in their place.
+
+    Raises:
+        ValueError: no symmetric square, no scores, or vectors of query or subtopics.
+    """
+    if given.similarity is None:
+        vectors = given.doc_vectors
+        return None if vectors is None else array_of(given.query_id, "doc_vectors", vectors, may_lack=True)
+    similarity, topic = array_of(given.query_id, "similarity", given.similarity), f"topic {as_text(given.query_id)}: "
+    if similarity.ndim != 2 or len({*similarity.shape}) > 1:
+        raise ValueError(f"{topic}similarity has shape {similarity.shape}, expected (N, N): of all pairs of documents")
+    if not np.allclose(similarity, similarity.T, rtol=1e-4, atol=1e-6):
+        raise ValueError(f"{topic}similarity must be symmetric; (S + S.T) / 2 makes it so")
+    if given.query_vector is not None or (given.subtopics is not None and not texts_of(given.subtopics)):
+        raise ValueError(f"{topic}similarity has no vectors to compare query_vector or subtopics with; leave these out")
+    if given.scores is None:
+        raise ValueError(f"{topic}similarity says nothing of relevance; give scores")
+    return similarity
+
+
 def _check_one_each(given: Given, documents: NDArray[Any] | None, count: int) -> None:
     """Refuse more or fewer vectors or texts than documents, before they are sorted.
 
     Raises:
         ValueError: there are.
     """
-    for name, rows in (("doc_vectors", documents), ("doc_texts", given.doc_texts)):
+    named = "doc_vectors" if given.similarity is None else "similarity"
+    for name, rows in ((named, documents), ("doc_texts", given.doc_texts)):
         if rows is not None and len(rows) != count:
             raise ValueError(
                 f"topic {as_text(given.query_id)}: {name} has {len(rows)} rows for {count} documents; expected one each"

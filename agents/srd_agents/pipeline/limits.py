@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.greedy import rows_of
-from srd_agents.heuristic.stepwise import PartialRanking, best_of, progress_of
+from srd_agents.heuristic.config import Metric
+from srd_agents.heuristic.stepwise import PartialRanking, Scored, one_over_rank, progress_of
 from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.documents import Gaps, add_gaps
+from srd_agents.pipeline.groups import Kind, kinds_of
 from srd_agents.pipeline.safe import ROUNDING, SafeConfig, near_copies
+from srd_agents.pipeline.selection import Selection
 from srd_gym.checks import all_finite, array_from, checked_rankings, falling, is_missing, numbers_of
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import Ranker
+from srd_gym.reading import few, with_type
 from srd_gym.reading import shown as as_text
-from srd_gym.reading import with_type
 from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
 
@@ -42,16 +44,22 @@ class Limits:
 
     near_duplicates: float | None = None
     """Cosine from which on a document is a near-duplicate of one shown before it, and comes last; None: never."""
-    max_per_group: int = 0
-    """Documents that may be shown of each group, those shown before among them."""
+    max_per_group: Any = None
+    """Documents that may be shown of each group, those shown before among them, as of `Kind`s (`kinds_of`)."""
+    min_per_group: Any = None
+    """Documents that must be shown of each, where there are enough; the same."""
     budget: float = 0.0
     """Largest total cost of the chosen documents; one part in ten million more still fits."""
-    groups: IntArray | None = None
-    """[N] numbers of groups."""
+    groups: tuple[Kind, ...] = ()
+    """Groups of the candidates, of each kind."""
     costs: ScoreArray | None = None
     """[N] at least 0."""
     already_shown: tuple[int, ...] = ()
     """[P] candidates shown before, which are not shown again."""
+    pinned: tuple[int | None, ...] = ()
+    """[R] candidate that stands in each of the first places; None: the ranker chooses."""
+    metric: Metric = "cosine"
+    """Similarity by which documents are near-duplicates."""
     fill: bool = False
     """Whether documents above `max_per_group` come last, where those within it are too few, not at all."""
 
@@ -69,8 +77,8 @@ class Limits:
             TypeError: something of another type.
             ValueError: other lengths, or a value out of range.
         """
-        groups, costs, seen = given.groups, given.costs, given.already_shown
-        if groups is None and costs is None and seen is None:
+        groups, costs, seen, pinned = given.groups, given.costs, given.already_shown, given.pinned
+        if groups is None and costs is None and seen is None and pinned is None:
             return self
         query_id, count = topic.query_id, topic.n_candidates
         order = np.arange(count) if order is None else order
@@ -81,12 +89,36 @@ class Limits:
                 + f"no document fits a budget of {self.budget}, the cheapest costs {prices.min()}; nothing is shown",
                 stacklevel=4,
             )
-        return replace(
+        asked, candidate_of = (self.max_per_group, self.min_per_group), np.argsort(order)
+        shown = () if seen is None else _positions(query_id, "already_shown", seen, candidate_of)
+        limits = replace(
             self,
-            groups=None if groups is None else group_numbers(query_id, groups, count, gaps)[order],
+            groups=() if groups is None else kinds_of(query_id, groups, *asked, count, order, gaps),
             costs=prices,
-            already_shown=() if seen is None else _shown(query_id, seen, np.argsort(order)),
+            already_shown=tuple(dict.fromkeys(shown)),
+            pinned=() if pinned is None else _pinned(query_id, pinned, candidate_of),
         )
+        limits._check_pinned(query_id)
+        return limits
+
+    def _check_pinned(self, query_id: str) -> None:
+        """Refuse pinned documents that cannot all be shown."""
+        pins = self.pins
+        if len(set(pins)) < len(pins) or not set(pins).isdisjoint(self.already_shown):
+            raise ValueError(
+                f"topic {as_text(query_id)}: pinned must name a document once, and none of already_shown; leave the "
+                "other place of it out"
+            )
+        if self.costs is not None and (price := float(self.costs[pins].sum())) > self.affordable:
+            raise ValueError(
+                f"topic {as_text(query_id)}: pinned documents must fit the budget of {self.budget}, they cost {price}; "
+                "raise budget, or pin fewer"
+            )
+
+    @property
+    def pins(self) -> list[int]:
+        """Pinned candidates."""
+        return [each for each in self.pinned if each is not None]
 
     @property
     def affordable(self) -> float:
@@ -95,86 +127,106 @@ class Limits:
 
     def only_copies(self, limit: float | None) -> bool:
         """Whether it asks for nothing but that copies from this cosine on come last."""
-        return self.near_duplicates == limit and self.groups is None and self.costs is None and not self.already_shown
+        others = self.groups or self.already_shown or self.pinned or self.costs is not None
+        return self.near_duplicates == limit and not others
 
     def kept_by(self, topic: Topic, ranking: IntArray) -> bool:
         """Whether nothing stands in the way of this ranking; a greedy ranker would then choose it stepwise, too."""
-        if self.already_shown:
+        if self.already_shown or self.pinned:
             return False
         if self.near_duplicates is not None:
             vectors = topic.require_vectors("near_duplicates=").take(ranking, axis=0)
-            if near_copies(vectors, self.near_duplicates).any():
+            if self.metric == "given":
+                near = np.triu(vectors[:, ranking] >= self.near_duplicates - ROUNDING, k=1)
+            else:
+                near = near_copies(vectors, self.near_duplicates)
+            if near.any():
                 return False
-        if self.groups is not None and np.bincount(self.groups[ranking]).max(initial=0) > self.max_per_group:
-            return False
+        for kind in self.groups:
+            counts = kind.counts(ranking)
+            if (counts > kind.most).any() or (counts < kind.least).any():
+                return False
         return self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.affordable)
 
     def filled(self, ranking: IntArray) -> BoolArray:
         """[K] documents of a ranking that are above `max_per_group`: with `fill`, its last ones."""
-        if self.groups is None or not self.fill:
-            return np.zeros(len(ranking), np.bool_)
-        documents = np.array([*self.already_shown, *ranking.tolist()], np.int64)
-        earlier = [
-            int((self.groups[documents[:place]] == self.groups[documents[place]]).sum())
-            for place in range(len(self.already_shown), len(documents))
+        filled, pins = np.zeros(len(ranking), np.bool_), self.pins
+        if not self.fill:
+            return filled
+        counts = [kind.counts([*self.already_shown, *pins]) for kind in self.groups]
+        for place, document in enumerate(ranking.tolist()):
+            for kind, count in zip(self.groups, counts, strict=True):
+                if document not in pins:
+                    filled[place] |= count[kind.of[document]] >= kind.most[kind.of[document]]
+                    count[kind.of[document]] += 1
+        return filled
+
+    def missed(self, ranking: IntArray) -> str:
+        """A sentence on documents that `min_per_group` asks for and the ranking lacks; "": none."""
+        if self.min_per_group is None:
+            return ""
+        told = [
+            f"{shown} of {least} of {as_text(name)}"
+            for kind in self.groups
+            for name, least, shown in zip(
+                kind.names, kind.least, kind.counts([*self.already_shown, *ranking]), strict=True
+            )
+            if shown < least
         ]
-        return np.array(earlier, np.int64) >= self.max_per_group
+        return f"no more can be shown of what min_per_group asks for: {few(told)}" if told else ""
 
-    def choose(self, topic: Topic, k: int, progress: PartialRanking) -> IntArray:
-        """The candidate of the highest score that may be shown, again and again: [at most k].
+    def choose(self, topic: Topic, k: int, progress: PartialRanking) -> Scored:
+        """The candidate of the highest score that may be shown, again and again, and these scores: [at most k].
 
-        Near copies of what is shown come only where nothing else fits, and documents above `max_per_group` after them.
+        A candidate may be shown if what is left can still meet `min_per_group`. Near copies of what is shown come only
+        where nothing else fits, and documents above `max_per_group` after them. Pinned documents count from the
+        beginning, whatever their place.
+
+        Raises:
+            ValueError: more places are pinned than there are.
         """
-        n = topic.n_candidates
-        groups, most = (np.arange(n), 1) if self.groups is None else (self.groups, self.max_per_group)
-        costs, budget = (np.zeros(n), 0.0) if self.costs is None else (self.costs, self.affordable)
-        rows = None if self.near_duplicates is None else rows_of(topic.require_vectors("near_duplicates="))
-        left, near, counts = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
-        limit, spent, chosen = (self.near_duplicates or 0.0) - ROUNDING, 0.0, list[int]()
-
-        def note(document: int) -> None:
-            """It is shown: it comes no more, and its copies and its group's others later."""
-            left[document] = False
-            counts[groups[document]] += 1
-            if rows is not None and not near[document]:
-                near[rows.project(rows.unit(document)) >= limit] = True
-
-        for earlier in self.already_shown:
-            note(earlier)
-            progress.add(earlier)
-        while len(chosen) < k:
-            affordable = left & (spent + costs <= budget)
-            within = affordable & (counts[groups] < most)
-            allowed = affordable if self.fill and not within.any() else within
-            fresh = allowed & ~near
-            if (document := best_of(progress, fresh if fresh.any() else allowed)) is None:
-                break
+        if len(self.pinned) > k:
+            raise ValueError(f"pinned must name a document for each of at most k={k} places, got {len(self.pinned)}")
+        selection = Selection(self, topic, progress, k - len(self.pins))
+        chosen = list[int]()
+        while len(chosen) < k - len(self.pins) and (document := selection.next()) is not None:
             chosen.append(document)
-            note(document)
-            spent += float(costs[document])
-            if len(chosen) < k:
-                progress.add(document)
-        return np.array(chosen, dtype=np.int64)
+        placed = self._placed(chosen)
+        return placed, np.array([selection.scores[document] for document in placed.tolist()], np.float64)
+
+    def _placed(self, chosen: list[int]) -> IntArray:
+        """The pinned documents in their places, and those chosen around them."""
+        rest = iter(chosen)
+        placed = [next(rest, None) if pin is None else pin for pin in self.pinned]
+        return np.array([each for each in (*placed, *rest) if each is not None], np.int64)
 
 
-def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[IntArray]:
-    """Rankings of topics within their limits, [at most min(k, N)] each.
+def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[Scored]:
+    """Rankings of topics within their limits, [at most min(k, N)] each, and the scores of documents when chosen.
 
     A ranker that scores candidates in the light of those chosen chooses among what is left at each step, those shown
-    before counting as chosen; of any other the whole ranking is filtered.
+    before counting as chosen; of any other the whole ranking is filtered. Scores are 1 / rank where it has no
+    `rank_scored`.
 
     Raises:
         ValueError: what the ranker refuses, or an answer of it that is no ranking.
     """
-    rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker, k)
+    if scored := hasattr(ranker, "rank_scored"):
+        found = list[Scored](ranker.rank_scored(topics, k))
+        rankings = checked_rankings([ranking for ranking, _ in found], topics, ranker, k)
+    else:
+        rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker, k)
+        found = [(ranking, one_over_rank(len(ranking))) for ranking in rankings]
     if puts_copies_last(ranker):
         copies = ranker.copies
         if all(limit.only_copies(copies) for limit in limits):
-            return rankings
-    return [
-        ranking if limit.kept_by(topic, ranking) else limit.choose(topic, k, progress_of(ranker, topic))
-        for topic, ranking, limit in zip(topics, rankings, limits, strict=True)
-    ]
+            return found
+    for place, (topic, limit) in enumerate(zip(topics, limits, strict=True)):
+        if not limit.kept_by(topic, rankings[place]):
+            found[place] = ranking, scores = limit.choose(topic, k, progress_of(ranker, topic))
+            if not scored:
+                found[place] = ranking, one_over_rank(len(scores))
+    return found
 
 
 def array_of(
@@ -215,45 +267,6 @@ def row_of(
         wanted = "[P]" if count is None else f"({count},): one a document"
         raise ValueError(f"topic {as_text(query_id)}: {name} have shape {row.shape}, expected {wanted}")
     return row
-
-
-def group_numbers(query_id: str, groups: object, count: int, gaps: Gaps = None) -> IntArray:
-    """Groups by numbers from 0, [N] int64; a document without a group has a number of its own.
-
-    Args:
-        query_id: of the topic, for errors.
-        groups: a list, an array or a column of ids; None of a document that has none.
-        count: N.
-        gaps: takes note of documents without a group; None: all ids are text, or all whole numbers.
-
-    Raises:
-        TypeError: something that is no id (that cannot be hashed), or what `gaps` does not allow.
-        ValueError: no row of N.
-    """
-    strict = gaps is None
-    # Of a list numpy would make text of what stands beside text, and cut the members of enumerations.
-    try:
-        ids = list(groups) if isinstance(groups, list | tuple) else array_from(groups).tolist()
-    except ValueError as error:
-        raise ValueError(f"topic {as_text(query_id)}: groups cannot be read as an array of ids: {error}") from error
-    if not isinstance(ids, list) or len(ids) != count:
-        shape = (len(ids),) if isinstance(ids, list) else ()
-        raise ValueError(f"topic {as_text(query_id)}: groups have shape {shape}, expected ({count},): one a document")
-    text = any(isinstance(each, str) for each in ids)
-    for place, each in enumerate(ids):
-        value = each.item() if hasattr(each, "item") and not np.ndim(each) else each
-        if not isinstance(value, str if text else int):
-            if strict or not isinstance(value, Hashable):
-                raise TypeError(
-                    f"topic {as_text(query_id)}: groups must hold ids{' of one kind' * strict}, text or whole numbers, "
-                    f"got {as_text(value)}{' beside text' * (strict and text)} (document {place}); give a document "
-                    "without a group an id of its own"
-                )
-            value = None if is_missing(value) else value
-        ids[place] = str.__str__(value) if isinstance(value, str) else value
-    add_gaps(gaps, "group, which are groups of their own", ids.count(None))
-    numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault(object() if each is None else each, len(numbers)) for each in ids], np.int64)
 
 
 def was_shown(where: str, cell: object, *, strict: bool = False) -> bool:
@@ -336,15 +349,32 @@ def _row_with_gaps(
     return (row.astype(np.float64), absent) if absent.any() else (row, None)
 
 
-def _shown(query_id: str, already_shown: object, candidate_of: IntArray) -> tuple[int, ...]:
-    """[P] the candidates that these documents are, each once."""
-    positions = row_of(query_id, "already_shown", already_shown, None, "iu", "whole numbers (positions)").astype(
-        np.int64
-    )
-    wrong = positions[(positions < 0) | (positions >= len(candidate_of))]
+def _positions(query_id: str, option: str, positions: object, candidate_of: IntArray) -> list[int]:
+    """The candidates that these documents are."""
+    places = row_of(query_id, option, positions, None, "iu", "whole numbers (positions)").astype(np.int64)
+    wrong = places[(places < 0) | (places >= len(candidate_of))]
     if len(wrong):
         raise ValueError(
-            f"topic {as_text(query_id)}: already_shown names document {wrong[0]}, where there are {len(candidate_of)}, "
+            f"topic {as_text(query_id)}: {option} names document {wrong[0]}, where there are {len(candidate_of)}, "
             "numbered from 0; -1 fills up the rows of a batch, topics() leaves it out"
         )
-    return tuple(dict.fromkeys(candidate_of[positions].tolist()))
+    candidates: list[int] = candidate_of[places].tolist()
+    return candidates
+
+
+def _pinned(query_id: str, pinned: Any, candidate_of: IntArray) -> tuple[int | None, ...]:
+    """[R] the candidate in each place.
+
+    Raises:
+        TypeError, ValueError: no list, or what `_positions` refuses.
+    """
+    if isinstance(pinned, str | Mapping) or not hasattr(pinned, "__len__"):
+        raise TypeError(
+            f"topic {as_text(query_id)}: pinned must be a list of positions, None for places that are free, got "
+            f"{as_text(pinned)}"
+        )
+    places = list(pinned)
+    free = [place for place, each in enumerate(places) if is_missing(each)]
+    named = [each for place, each in enumerate(places) if place not in free]
+    candidates = iter(_positions(query_id, "pinned", named, candidate_of) if named else ())
+    return tuple([None if place in free else next(candidates) for place in range(len(places))])

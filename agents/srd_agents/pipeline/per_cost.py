@@ -14,7 +14,7 @@ from srd_agents.heuristic.config import XQuADConfig
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import min_max, relevance_or_none
-from srd_agents.heuristic.stepwise import EXACT, TIED, PartialRanking, Stepwise, best, falling_order
+from srd_agents.heuristic.stepwise import EXACT, TIED, PartialRanking, Scored, Stepwise, best, falling_order
 from srd_agents.pipeline.limits import Limits
 from srd_gym.checks import check_number
 from srd_gym.dtypes import IntArray, ScoreArray
@@ -69,17 +69,17 @@ class PerCost(Stepwise):
         relevance = min_max(relevance_or_none(topic, self.relevance)).astype(np.float64)
         return partial(_Standing, _Likeness(topic, self.diversity, relevance))
 
-    def show(self, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[IntArray]:
+    def show(self, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[Scored]:
         """The choice of each topic within its limits, as of `srd_agents.pipeline.limits.show`."""
         return [self._chosen(topic, k, limit) for topic, limit in zip(topics, limits, strict=True)]
 
-    def _chosen(self, topic: Topic, k: int, limits: Limits) -> IntArray:
+    def _chosen(self, topic: Topic, k: int, limits: Limits) -> Scored:
         begin = self._beginning(topic)
         plain = limits.choose(topic, k, begin())
         if limits.costs is None:
             return plain
         dense = limits.choose(topic, k, _PerUnit(begin(), limits.costs))
-        worth = np.array([_value(begin(), limits, chosen) for chosen in (dense, plain)])
+        worth = np.array([_value(begin(), limits, chosen) for chosen, _ in (dense, plain)])
         return (dense, plain)[best(worth, None, TIED)]
 
 

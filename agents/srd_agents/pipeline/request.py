@@ -6,6 +6,7 @@ Shapes: N documents of a topic, K documents chosen.
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,19 +15,26 @@ from typing import Any
 
 import numpy as np
 
+from srd_agents.heuristic.stepwise import Scored
 from srd_agents.pipeline.arguments import Knobs
-from srd_agents.pipeline.capabilities import check_uses_subtopics, puts_copies_last, with_diversity, with_relevance
-from srd_agents.pipeline.diversified import Diversified, one_over_rank
+from srd_agents.pipeline.capabilities import (
+    check_uses_subtopics,
+    puts_copies_last,
+    with_diversity,
+    with_metric,
+    with_relevance,
+)
+from srd_agents.pipeline.diversified import Diversified
 from srd_agents.pipeline.documents import Gaps, lacking, warn_lacking
 from srd_agents.pipeline.explanation import kept
 from srd_agents.pipeline.given import Given, topic_of
+from srd_agents.pipeline.groups import check_counts
 from srd_agents.pipeline.limits import COPIES, Limits, show
 from srd_agents.pipeline.naming import Named
 from srd_agents.pipeline.per_cost import PerCost
 from srd_agents.pipeline.safe import SafeConfig
 from srd_agents.registry import RANKERS, load_ranker
-from srd_gym.checks import check_integer, check_number, name_of, refuse_class
-from srd_gym.dtypes import IntArray
+from srd_gym.checks import check_number, name_of, refuse_class
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import kind_of
@@ -56,6 +64,8 @@ class RankingRequest(Knobs):
     diversity: float | None = None
     subtopics: bool = False
     """Whether topics have any, and so are the following."""
+    similarity: bool = False
+    """Whether topics have similarities in place of vectors."""
     groups: bool = False
     costs: bool = False
     called: Mapping[str, str] = field(default_factory=dict)
@@ -69,8 +79,14 @@ class RankingRequest(Knobs):
         self._check_limits()
         self.made = self._ready()
         copies = None if self.diversity == 0 else self.near_duplicates
-        of_groups: dict[str, Any] = {"max_per_group": self.max_per_group or 0, "fill": bool(self.fill)}
-        self.limits = Limits(near_duplicates=copies, budget=float(self.budget or 0.0), **of_groups)
+        self.limits = Limits(
+            near_duplicates=copies,
+            metric="given" if self.similarity else "cosine",
+            budget=float(self.budget or 0.0),
+            max_per_group=self.max_per_group,
+            min_per_group=self.min_per_group,
+            fill=bool(self.fill),
+        )
         self._unnamed: RankingRequest | None = None
         if self.subtopics and self.ranker is not None:  # which may rank no topic without subtopics
             self._unnamed = replace(self, ranker=None, subtopics=False)
@@ -82,30 +98,41 @@ class RankingRequest(Knobs):
                 raise ValueError("per_cost chooses by itself, got a ranker, too: leave one of them out")
             if not self.costs:
                 raise ValueError("per_cost divides by costs=, got none: give costs and budget, or leave per_cost out")
+            if self.similarity or self.metric not in (None, "cosine"):
+                raise ValueError("per_cost compares vectors by their cosine: leave metric and similarity out")
             return PerCost(self.diversity, self.relevance)
         ranker = with_relevance(as_ranker(self.ranker), self.relevance)
         if self.subtopics:
             check_uses_subtopics(ranker)
-        if self.near_duplicates is None and puts_copies_last(ranker):
+        if self.similarity:
+            ranker = with_metric(ranker, "given", "similarity")
+        elif self.metric is not None:
+            ranker = with_metric(ranker, self.metric)
+        if (self.near_duplicates is None or self.similarity) and puts_copies_last(ranker):
             ranker = ranker.with_copies(None)
         return with_diversity(ranker, self.diversity, self.called.get("diversity", "diversity"))
 
     def _check_limits(self) -> None:
         """Refuse limits that mean nothing."""
         groups, costs = self.called.get("groups", "groups"), self.called.get("costs", "costs")
-        if self.groups == (self.max_per_group is None):
-            raise ValueError(f"{groups} and max_per_group belong together, got only one of them; give both or neither")
+        told = {"max_per_group": self.max_per_group, "min_per_group": self.min_per_group}
+        if self.groups == all(each is None for each in told.values()):
+            raise ValueError(
+                f"{groups} and max_per_group belong together, got only one of them; give both or neither "
+                "(min_per_group may stand in for max_per_group)"
+            )
         if self.costs == (self.budget is None):
             raise ValueError(f"{costs} and budget belong together, got only one of them; give both or neither")
         if not isinstance(self.fill, bool | np.bool_):
             raise TypeError(f"fill must be True or False, got {as_text(self.fill)}")
-        if self.fill and not self.groups:
+        if self.fill and self.max_per_group is None:
             raise ValueError(
                 f"fill=True fills up with documents above max_per_group, got none: give {groups} and "
                 "max_per_group, or leave fill out"
             )
-        if self.max_per_group is not None:
-            check_integer("max_per_group", self.max_per_group, 1)
+        for option, counts in told.items():
+            if counts is not None:
+                check_counts(option, counts)
         if self.budget is not None:
             check_number("budget", self.budget, 0.0)
         if self.near_duplicates is not COPIES:
@@ -145,24 +172,34 @@ class RankingRequest(Knobs):
             notes.append([one.note, *lacking(gaps)])
             lost.update(gaps or {})
         warn_lacking(lost)
-        rankings = self.show(topics, k, limits)
+        rankings = self.show(topics, k, limits, alone=alone)
         explain = getattr(self.made, "explain", lambda topic: f"ranked by {name_of(self.made)}")
         results = []
-        for place, (ranking, order, topic, limit) in enumerate(zip(rankings, orders, topics, limits, strict=True)):
-            note, seen = "; ".join(filter(None, [explain(topic), *notes[place]])), limit.already_shown
+        every = zip(rankings, orders, topics, limits, strict=True)
+        for place, ((ranking, scores), order, topic, limit) in enumerate(every):
+            told, seen = [explain(topic), *notes[place], limit.missed(ranking)], limit.already_shown
+            note = "; ".join(filter(None, told))
             rows = np.array([*seen, *ranking], np.int64) if seen else ranking
             positions = rows.copy() if order is None else order[rows]
-            found = Diversified(positions[len(seen) :], one_over_rank(len(ranking)), [note], limit.filled(ranking))
+            found = Diversified(positions[len(seen) :], scores, [note], limit.filled(ranking))
             if near is not None:
                 found._why = (kept(given[place], topic, rows, positions, len(ranking), near, note),)
             results.append(found)
         return results
 
-    def show(self, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[IntArray]:
-        """Rankings of topics within their limits, as of `srd_agents.pipeline.limits.show`."""
-        if isinstance(self.made, PerCost):
-            return self.made.show(topics, k, limits)
-        return show(self.made, topics, k, limits)
+    def show(self, topics: Sequence[Topic], k: int, limits: Sequence[Limits], *, alone: bool = False) -> list[Scored]:
+        """Rankings of topics within their limits, and scores, as of `srd_agents.pipeline.limits.show`.
+
+        Where `min_per_group` cannot be met, there is one warning.
+        """
+        made = self.made
+        rankings = made.show(topics, k, limits) if isinstance(made, PerCost) else show(made, topics, k, limits)
+        if self.min_per_group is not None:
+            for topic, (ranking, _), limit in zip(topics, rankings, limits, strict=True):
+                if missed := limit.missed(ranking):
+                    warnings.warn(missed if alone else f"topic {as_text(topic.query_id)}: {missed}", stacklevel=4)
+                    break
+        return rankings
 
 
 def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:

@@ -13,18 +13,18 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.config import Relevance
+from srd_agents.heuristic.config import Metric, Relevance
 from srd_agents.heuristic.explicit import XQuAD
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.relevance import ByRelevance, relevance_of
 from srd_agents.heuristic.representative import Representative
-from srd_agents.heuristic.stepwise import PartialRanking, SideBySide, progress_of
+from srd_agents.heuristic.stepwise import PartialRanking, Scored, SideBySide, progress_of, rank_scored
 from srd_agents.heuristic.trade_off import DPP, MMR
-from srd_agents.pipeline.capabilities import with_diversity, with_relevance
+from srd_agents.pipeline.capabilities import with_diversity, with_metric, with_relevance
 from srd_agents.training.options import Config
 from srd_gym.checks import check_integer, check_number, check_positive
-from srd_gym.dtypes import BoolArray, IntArray
+from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
 
@@ -73,6 +73,7 @@ class Safe(SideBySide):
         config: what a near-duplicate is.
         diversity: above 0, at which what ranks a topic ranks it; None lets it decide.
         relevance: kind of relevance of what ranks a topic, and of the order that is kept; None: its own.
+        metric: kind of similarity; where it is not the cosine, MMR takes the place of DPP.
     """
 
     name = "safe"
@@ -83,9 +84,10 @@ class Safe(SideBySide):
         config: SafeConfig | None = None,
         diversity: float | None = None,
         relevance: Relevance | None = None,
+        metric: Metric = "cosine",
     ) -> None:
         self.config = config or SafeConfig()
-        self._diversity, self._relevance = diversity, relevance
+        self._diversity, self._relevance, self._metric = diversity, relevance, metric
 
     @property
     def copies(self) -> float | None:
@@ -94,15 +96,21 @@ class Safe(SideBySide):
 
     def with_copies(self, copies: float | None) -> Ranker:
         """With another cosine."""
-        return Safe(replace(self.config, near_duplicates=copies), self._diversity, self._relevance)
+        return Safe(replace(self.config, near_duplicates=copies), self._diversity, self._relevance, self._metric)
 
     def with_diversity(self, diversity: float) -> Ranker:
         """At another diversity."""
-        return Safe(self.config, diversity, self._relevance) if diversity else ByRelevance(self._relevance)
+        if not diversity:
+            return ByRelevance(self._relevance, self._metric)
+        return Safe(self.config, diversity, self._relevance, self._metric)
 
     def with_relevance(self, relevance: Relevance) -> Ranker:
         """With another kind of relevance."""
-        return Safe(self.config, self._diversity, relevance)
+        return Safe(self.config, self._diversity, relevance, self._metric)
+
+    def with_metric(self, metric: Metric) -> Ranker:
+        """With another kind of similarity."""
+        return Safe(self.config, self._diversity, self._relevance, metric)
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic, without copies moved."""
@@ -110,15 +118,19 @@ class Safe(SideBySide):
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; what else is in the batch changes nothing."""
+        return [ranking for ranking, _ in self.rank_scored(topics, k)]
+
+    def rank_scored(self, topics: Sequence[Topic], k: int) -> list[Scored]:
+        """`rank_batch`, with the scores of what ranks each topic."""
         check_integer("k", k, 1)
         groups: defaultdict[Ranker, list[int]] = defaultdict(list)
         for index, topic in enumerate(topics):
             groups[self.ranker_of(topic)].append(index)
-        rankings: dict[int, IntArray] = {}
+        rankings: dict[int, Scored] = {}
         for ranker, members in groups.items():
-            found = ranker.rank_batch([topics[index] for index in members], k)
-            for index, ranking in zip(members, found, strict=True):
-                rankings[index] = self._copies_last(ranker, topics[index], ranking)
+            found = rank_scored(ranker, [topics[index] for index in members], k)
+            for index, scored in zip(members, found, strict=True):
+                rankings[index] = self._copies_last(ranker, topics[index], *scored)
         return [rankings[index] for index in range(len(topics))]
 
     def ranker_of(self, topic: Topic) -> Ranker:
@@ -137,7 +149,7 @@ class Safe(SideBySide):
             named = "diversified by the named subtopics, likely ones first"
             return _made(self._diversity, self._relevance, XQuAD), named
         if self._diversity is not None and (scored or topic.query_vector is not None):
-            return _made(self._diversity, self._relevance, MMR), "diversified as far as asked, by MMR"
+            return _made(self._diversity, self._relevance, MMR, self._metric), "diversified as far as asked, by MMR"
         if scored:
             order = "the scores" if self._relevance is None else f"relevance ({self._relevance})"
             last = "" if self.config.near_duplicates is None else ", near-duplicates last"
@@ -152,26 +164,32 @@ class Safe(SideBySide):
             why = "diversified: there are neither scores nor a query vector, so documents that stand for all come first"
             return _made(self._diversity, None, Representative), why
         why = "diversified: there are no scores, so documents near the query count as relevant"
-        return _made(_VARIETY, self._relevance, DPP), why
+        kind = DPP if self._metric == "cosine" else MMR
+        return _made(_VARIETY, self._relevance, kind, self._metric), why
 
-    def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
+    def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray, scores: ScoreArray) -> Scored:
         """As many documents as the ranking has, near-duplicates last; where some are moved, it is ranked on."""
         vectors = topic.require_vectors(f"ranker {self.name!r}")
         if self.config.near_duplicates is None:
-            return ranking
+            return ranking, scores
         wanted = len(ranking)
         while True:
             copies = near_copies(vectors[ranking], self.config.near_duplicates)
-            shown = ranking[~copies]
-            if len(shown) >= wanted or len(ranking) == topic.n_candidates:
-                return np.concatenate([shown, ranking[copies]])[:wanted]
-            ranking = ranker.rank(topic, 2 * len(ranking))
+            found = np.count_nonzero(copies)
+            if not found and len(ranking) == wanted:
+                return ranking, scores
+            if len(copies) - found >= wanted or len(ranking) == topic.n_candidates:
+                order = np.argsort(copies, kind="stable")[:wanted]
+                return ranking[order], scores[order]
+            ((ranking, scores),) = rank_scored(ranker, [topic], 2 * len(ranking))
 
 
 @lru_cache(maxsize=64)
-def _made(diversity: float | None, relevance: Relevance | None, kind: type[Ranker]) -> Ranker:
+def _made(
+    diversity: float | None, relevance: Relevance | None, kind: type[Ranker], metric: Metric = "cosine"
+) -> Ranker:
     """The ranker of a kind: one for all topics, so that batches stay together."""
-    return with_diversity(with_relevance(kind(), relevance), diversity)
+    return with_diversity(with_relevance(with_metric(kind(), metric, ""), relevance), diversity)
 
 
 @lru_cache(maxsize=64)

@@ -51,7 +51,7 @@ def with_vectors(
             `embed`, or a document without a vector that has no score and whose text nothing embeds.
     """
     vectors, texts = given.doc_vectors, given.doc_texts
-    if texts is None and isinstance(vectors, np.ndarray):
+    if given.similarity is not None or (texts is None and isinstance(vectors, np.ndarray)):
         return given, embed, ""
     topic = f"topic {shown(given.query_id)}: "
     if texts is not None:

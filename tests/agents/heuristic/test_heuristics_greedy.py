@@ -286,7 +286,7 @@ def test_ties_go_to_the_more_relevant_unless_there_is_a_retrieval_order(
 def ranked_by(ranker: Any, way: str, topic: Topic, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The first three of a topic, ranked in one of the ways that a greedy ranker has."""
     if way == "step by step":
-        return Limits().choose(topic, 3, ranker.progress(topic)).tolist()
+        return Limits().choose(topic, 3, ranker.progress(topic))[0].tolist()
     with monkeypatch.context() as patch:
         for module in (trade_off, coverage):
             patch.setattr(module, "LAZY_FROM", 0 if way == "lazily" else 1 << 40)

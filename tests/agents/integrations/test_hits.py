@@ -132,6 +132,22 @@ def test_groups_are_found_by_the_name_of_their_field(form: Any) -> None:
     assert hits_of(shown) == [hits_of(form())[place] for place in (0, 3)]
 
 
+@pytest.mark.parametrize("options", [
+    {"group": ["site"], "max_per_group": {"site": 1}}, {"group": ("site", "id"), "max_per_group": {"site": 1}},
+    {"group": ["site"], "max_per_group": 1, "min_per_group": {"site": 1}},
+])  # fmt: skip
+def test_several_fields_are_groups_of_several_kinds(options: Any) -> None:
+    answer = elasticsearch()
+    for place, hit in enumerate(answer["hits"]["hits"]):
+        hit["_source"]["id"] = place
+    assert [hit["_id"] for hit in diversify_hits(answer, 2, **options)["hits"]["hits"]] == ["0", "3"]
+    answer["hits"]["hits"][1]["_source"]["place"] = 0
+    assert [hit["_id"] for hit in diversify_hits(answer, 2, pinned_key="place")["hits"]["hits"]] == ["1", "0"]
+    answer["hits"]["hits"][2]["_source"]["place"] = 0
+    with pytest.raises(ValueError, match="two documents are pinned in place 0; give one of them another"):
+        diversify_hits(answer, 2, pinned_key="place")
+
+
 def test_a_path_names_a_field_too() -> None:
     shown = diversify_hits(elasticsearch(), 2, vector="_source.emb", group="_source.site", max_per_group=1)
     assert [hit["_id"] for hit in shown["hits"]["hits"]] == ["0", "3"]

@@ -126,12 +126,13 @@ def test_a_result_keeps_only_what_it_shows_and_what_is_changed_later_changes_not
 
 def test_results_compare_and_convert() -> None:
     found, other = (diversify(None, VECTORS, 2, scores=scores) for scores in (SCORES, SCORES[::-1]))
-    assert found == diversify(None, VECTORS, 2, scores=[each * 2 for each in SCORES])
+    assert found == diversify(None, VECTORS, 2, scores=list(SCORES))
+    assert found != diversify(None, VECTORS, 2, scores=[each * 2 for each in SCORES])
     assert found != other
     assert found != tuple(found)
     assert json.loads(json.dumps(found.to_dict())) == {
         "indices": [1, 0],
-        "scores": [1.0, 0.5],
+        "scores": sorted(SCORES, reverse=True)[:2],
         "filled": [False, False],
         "notes": [found.note],
     }

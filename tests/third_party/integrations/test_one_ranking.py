@@ -52,7 +52,8 @@ def test_cosines_given_as_scores_and_any_scores_of_their_shape(queries: Any, wan
             for s in (40 * scores, 7 + scores / 2):
                 assert diversify(query, vectors, K, ranker, s, diversity=0.5).indices.tolist() == expected
         wide = scores.astype(float)
-        unknown = [diversify(None, vectors, K, ranker, s, diversity=0.5) for s in (wide, 40 * wide, 7 + wide / 2)]
+        every = (wide, 40 * wide, 7 + wide / 2)
+        unknown = [diversify(None, vectors, K, ranker, s, diversity=0.5).indices.tolist() for s in every]
         assert unknown[0] == unknown[1] == unknown[2], "without the query's vector nothing tells that they are cosines"
 
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics.pairwise import cosine_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
@@ -34,7 +35,7 @@ def test_parameters_are_read_set_and_cloned() -> None:
     made = DiverseNeighbors(3, n_candidates=20, diversity=0.0, ranker="dpp")
     given = {"n_neighbors": 3, "n_candidates": 20, "diversity": 0.0, "ranker": "dpp"}
     unset = {"max_per_group": None, "budget": None, "relevance": None, "fill": False, "per_cost": False}
-    unset |= {"near_duplicates": 0.9999, "strict": False}
+    unset |= {"near_duplicates": 0.9999, "strict": False, "metric": None, "min_per_group": None}
     assert made.get_params() == {**given, **unset}
     assert clone(made).get_params() == made.get_params()
     fitted = made.fit(DOCUMENTS)
@@ -185,3 +186,15 @@ def test_bad_queries_are_named() -> None:
         lambda: fitted.predict(QUERIES, subtopics=[None, ["a"], None, None]), "subtopics must hold numbers", TypeError
     )
     refused(lambda: fitted.kneighbors(QUERIES, n_neighbors=0), "n_neighbors must be at least 1, got 0")
+
+
+def test_pinned_rows_stand_in_their_places_and_kinds_of_groups_have_limits_of_their_own() -> None:
+    kinds = {"site": [i % 3 for i in range(len(DOCUMENTS))], "brand": [None, *["b"] * (len(DOCUMENTS) - 1)]}
+    search = DiverseNeighbors(4, n_candidates=20, max_per_group={"site": 2}, min_per_group={"site": {1: 2}})
+    with pytest.warns(UserWarning, match="^documents without a group"):
+        search.fit(DOCUMENTS, groups=kinds)
+    farthest = int(cosine_distances(QUERIES[:1], DOCUMENTS).argmax())
+    places = search.predict(QUERIES, pinned=[[None, farthest], *[None] * (len(QUERIES) - 1)])
+    assert places[0, 1] == farthest
+    assert all(max(np.bincount(row % 3)) <= 2 and (row % 3 == 1).sum() == 2 for row in places)
+    refused(lambda: search.predict(QUERIES[:1], pinned=[[99]]), "pinned names row 99, where fit was given")

@@ -40,11 +40,12 @@ WORDS = {
     "groups": ["group_key"] * 4 + [None],
     "costs": ["cost_key"] * 4 + [None],
     "already_shown": ["shown_key"] * 4 + [None],
+    "pinned": ["pinned_key"] * 4 + [None],
 } | {name: [name] * 5 for name in KNOBS}
 """Each argument in the libraries' words; None: given to `fit` or `predict`."""
 BY_THE_LIBRARY = {"query_text", "texts", "query_vector", "doc_vectors", "scores"}
 """Arguments that are in the documents, or in the call."""
-NOT_TAKEN = {"subtopic_weights", "subtopic_scores"}
+NOT_TAKEN = {"subtopic_weights", "subtopic_scores", "similarity"}
 """Arguments of data frames, `diversify`, lines and the tool alone."""
 
 
@@ -66,6 +67,8 @@ def by_frame(case: dict[str, Any]) -> list[int]:
             continue
         if name == "already_shown":
             frame[column] = [i in value for i in range(N)]
+        elif name == "pinned":
+            frame[column] = [value.index(i) if i in value else None for i in range(N)]
         else:
             frame[column] = value if "N" in ARGUMENTS[name].shape else [value] * N
         if name != "scores":

@@ -272,3 +272,27 @@ def test_some_queries_have_no_subtopics() -> None:
 def test_bad_options_are_named(options: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         FrameRanker(**options)(frame(names=[["island"]] * 12))
+
+
+def test_several_columns_are_groups_of_several_kinds_and_one_is_of_pinned_places() -> None:
+    given = frame(site=list("aab" * 4), brand=list("xy" * 6), place=[None] * 12)
+    given.loc[given["docno"] == "d8", "place"] = 1
+    limits: dict[str, Any] = {"max_per_group": {"site": 2, "brand": {"x": 2}}, "min_per_group": {"site": {"b": 1}}}
+    found = FrameRanker(k=4, groups=["site", "brand"], pinned="place", **limits).transform(given)
+    rows = given[given["qid"] == "q1"]
+    both = {name: rows[name].tolist() for name in ("site", "brand")}
+    pinned = [None, rows["docno"].tolist().index("d8")]
+    wanted = diversify(None, rows["doc_vec"], 4, scores=rows["score"], groups=both, pinned=pinned, **limits)
+    assert found[found["qid"] == "q1"]["docno"].tolist() == rows["docno"].iloc[wanted.indices].tolist()
+    assert found[found["qid"] == "q1"]["docno"].tolist()[1] == "d8"
+
+
+def test_rows_of_one_document_are_one_in_similarities_and_groups_too() -> None:
+    alike = np.array([[1, 0.9, 0.2], [0.9, 1, 0.1], [0.2, 0.1, 1]])
+    rows = pd.DataFrame({"qid": ["q"] * 4, "docno": list("abac"), "score": [3.0, 2.0, 1.0, 1.0]})
+    rows["alike"] = [alike[[0, 1, 0, 2]][:, i].tolist() for i in (0, 1, 0, 2)]
+    rows["site"], rows["brand"] = [None, "s", "s", "t"], "x"
+    found = FrameRanker(similarity="alike", diversity=0.5, k=2).transform(rows)
+    assert found["docno"].tolist() == ["a", "c"]
+    capped = FrameRanker(similarity="alike", groups=["site", "brand"], max_per_group={"site": 1}).transform(rows)
+    assert capped["docno"].tolist() == ["a", "c"]

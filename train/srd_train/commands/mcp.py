@@ -53,10 +53,10 @@ def diversify_results(arguments: Mapping[str, Any]) -> list[int]:
     given = {name: value for name, value in arguments.items() if value is not None}
     for name, value in given.items():
         check_option(f"argument of {TOOL}:", name, ARGUMENTS)
-        if ARGUMENTS[name]["type"] == "array" and isinstance(value, str):  # as some assistants write a list
+        if "array" in ARGUMENTS[name]["type"] and isinstance(value, str):  # as some assistants write a list
             with contextlib.suppress(ValueError, RecursionError):
                 given[name] = json_value(value)
-    vectors = given.get("doc_vectors")
+    vectors = given.get("doc_vectors", given.get("similarity"))
     if "texts" not in given and vectors is None:
         raise ValueError(f"{TOOL} needs the results: give texts or doc_vectors, one a result")
     checked_texts(given.get("texts", ()))

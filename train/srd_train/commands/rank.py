@@ -43,9 +43,9 @@ class Rank:
       {"query_id": "7", "ranking": ["b", "a"]}
 
     Optional keys: k, query_vector, retrieval_scores, query_text and doc_texts (in place of vectors: a ranker by name
-    compares their words), subtopics, subtopic_weights, subtopic_scores, groups with max_per_group (and fill), costs
-    with budget (and per_cost), already_shown (ids), diversity, relevance, near_duplicates. Vectors may be
-    base64 of float32.
+    compares their words), subtopics, subtopic_weights, subtopic_scores, groups with max_per_group or min_per_group (and
+    fill), costs with budget (and per_cost), already_shown and pinned (ids), diversity, relevance, metric, similarity,
+    near_duplicates. Vectors may be base64 of float32.
 
     Examples:
       srd rank model --topics topics.parquet --k 10 --out model.run

@@ -52,7 +52,7 @@ class Action:
             Given(topic.query_id, groups=_groups(topic, sources or {}) if self.by_source else None) for topic in cut
         ]
         limits = [request.limits.of(topic, None, one, {}) for topic, one in zip(cut, given, strict=True)]
-        return request.show(cut, k, limits)
+        return [ranking for ranking, _ in request.show(cut, k, limits)]
 
 
 def actions(sources: Sources | None) -> list[Action]:

@@ -30,9 +30,9 @@ _CALLED = {"scores": "retrieval_scores", "texts": "doc_texts"}
 OPTIONAL = tuple(_CALLED.get(name, name) for name, each in ARGUMENTS.items() if each.schema)
 """Further keys of a line."""
 _OF_REQUEST = tuple(name for name, each in ARGUMENTS.items() if each.schema and not each.shape and name != "k")
-_LIMITS = (*_OF_REQUEST, "groups", "costs", "already_shown")
+_LIMITS = (*_OF_REQUEST, "groups", "costs", "already_shown", "pinned")
 _OF_DOCUMENTS = tuple(
-    _CALLED.get(name, name) for name, each in ARGUMENTS.items() if each.shape.strip("[")[:1] in ("N", "P")
+    _CALLED.get(name, name) for name, each in ARGUMENTS.items() if each.shape.strip("[")[:1] in ("N", "P", "R")
 )
 _KEYS = (*REQUIRED, *OPTIONAL)
 OnError = Literal["stop", "skip", "record"]
@@ -154,14 +154,17 @@ class _LineRanker:
         limits = {key: given.pop(key, None) for key in _LIMITS}
         topic, order = topic_of(given) if nothing else self._topic(given)
         request = self._plain
-        if topic.n_subtopics or limits != _NOTHING:
-            request = self._request(limits, subtopics=topic.n_subtopics > 0)
+        alike = "similarity" in given
+        if topic.n_subtopics or alike or limits != _NOTHING:
+            request = self._request(limits, subtopics=topic.n_subtopics > 0, similarity=alike)
         if nothing:
             return {"ranking": [], "filled": []} if request.limits.fill else {"ranking": []}
-        shown_before = _positions(given["doc_ids"], limits["already_shown"])
-        told = Given(topic.query_id, groups=limits["groups"], costs=limits["costs"], already_shown=shown_before)
+        shown_before = _positions(given["doc_ids"], limits["already_shown"], "already_shown")
+        pinned = _positions(given["doc_ids"], limits["pinned"], "pinned")
+        told = Given(topic.query_id, groups=limits["groups"], costs=limits["costs"])
+        told = told._replace(already_shown=shown_before, pinned=pinned)
         limit = request.limits.of(topic, order, told)
-        (ranking,) = request.show([topic], k, [limit])
+        ((ranking, _),) = request.show([topic], k, [limit])
         ids = given["doc_ids"]
         shown_now = [ids[i] for i in (ranking if order is None else order[ranking]).tolist()]
         if not limit.fill:
@@ -182,7 +185,7 @@ class _LineRanker:
             raise ValueError("subtopics are texts: give their embeddings, or subtopic_scores for each document")
         return topic, order
 
-    def _request(self, limits: Mapping[str, Any], *, subtopics: bool = False) -> RankingRequest:
+    def _request(self, limits: Mapping[str, Any], **of_topic: Any) -> RankingRequest:
         """The request of a line; where it says nothing of near-duplicates, the ranker does."""
         ranker: Ranker | None = self._model.ranker
         copies = ranker.copies if puts_copies_last(ranker) else None
@@ -191,7 +194,7 @@ class _LineRanker:
         asked |= {name: limits[name] is not None for name in ("groups", "costs")}
         if limits["per_cost"]:
             ranker = None  # it chooses in place of the command's ranker
-        return RankingRequest(ranker=ranker, subtopics=subtopics, strict=True, **asked)
+        return RankingRequest(ranker=ranker, strict=True, **asked, **of_topic)
 
 
 def known(content: Mapping[str, Any], pass_through: Collection[str] = ()) -> dict[str, Any]:
@@ -252,7 +255,10 @@ def given_of(content: Mapping[str, Any]) -> Given:
             raise ValueError(f"{key}: expected a list of texts, got {type(content[key]).__name__}")
     query_id = _id("query_id", content["query_id"])
     doc_ids = tuple([_id("doc_ids", each) for each in content["doc_ids"]])
-    shapes = {"doc_vectors": (len(doc_ids), -1), "query_vector": (-1,), "subtopic_scores": (len(doc_ids), -1)}
+    shapes: dict[str, tuple[int, ...]] = {
+        name: (len(doc_ids), -1) for name in ("doc_vectors", "similarity", "subtopic_scores")
+    }
+    shapes |= {"query_vector": (-1,)}
     if values["subtopics"] and not texts_of(values["subtopics"]):
         shapes["subtopics"] = (-1, *np.shape(content.get("doc_vectors", ()))[1:])
     for key, shape in shapes.items():
@@ -268,17 +274,17 @@ def _id(key: str, value: object) -> str:
     return str(value)
 
 
-def _positions(doc_ids: Sequence[str | int], already_shown: object) -> list[int] | None:
-    """Where in the line the documents shown before stand."""
-    if already_shown is None:
+def _positions(doc_ids: Sequence[str | int], ids: object, key: str) -> list[int | None] | None:
+    """The places of these documents in the line; of pinned ones, None for places that are free."""
+    if ids is None:
         return None
-    if not isinstance(already_shown, list):
-        raise ValueError(f"already_shown: expected a list of document ids, got {type(already_shown).__name__}")
+    if not isinstance(ids, list):
+        raise ValueError(f"{key}: expected a list of document ids, got {type(ids).__name__}")
     place = {str(doc_id): position for position, doc_id in enumerate(doc_ids)}
-    named = [_id("already_shown", each) for each in already_shown]
-    if absent := [each for each in named if each not in place]:
-        raise ValueError(f"already_shown: {shown(absent[0])} is not among doc_ids")
-    return [place[each] for each in named]
+    named = [None if each is None and key == "pinned" else _id(key, each) for each in ids]
+    if absent := [each for each in named if each is not None and each not in place]:
+        raise ValueError(f"{key}: {shown(absent[0])} is not among doc_ids")
+    return [None if each is None else place[each] for each in named]
 
 
 def _array(query_id: str, key: str, value: object, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -189,7 +189,10 @@ def explained(why: Kept | Explanation) -> Explanation:
         return Explanation(why.note, (), None, 0.0)
     count = np.array([len(cosines)])
     mean = float(mean_cosines(cosines[None], count)[0]) if len(cosines) > 1 else None
-    return Explanation(why.note, reasons, mean, float(vendi_scores(cosines[None], count)[0]))
+    # Products of columns have the eigenvalues of those of rows, and are fewer in long lists.
+    narrow = given.doc_vectors is not None and chosen.shape[1] < len(chosen) and bool(chosen.any(axis=1).all())
+    products = chosen.T @ chosen if narrow else cosines
+    return Explanation(why.note, reasons, mean, float(vendi_scores(products[None], count)[0]))
 
 
 def _taken(part: Any, positions: IntArray) -> Any:

@@ -60,7 +60,7 @@ demo: $(READY)
 	@echo
 	@echo "Look:  results/words/report.html, the rankings of 40 result pages side by side"
 	@echo "Train: $(BIN)/srd train reinforce --topics synthetic:serp:200 --fold 1/5 --epochs 3 --out my-model"
-	@echo "Read:  docs/tutorials, four notebooks: re-rank results, train an agent, compare runs, your own data"
+	@echo "Read:  docs/tutorials, notebooks: re-rank results, train an agent, compare runs, your own data, a language model"
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -90,7 +90,7 @@ _UNREAD = 141
 """Exit code where the reader went away: that of SIGPIPE, where there are signals."""
 
 _EPILOGUE = """Examples:
-  srd benchmark smoke        (trains and compares rankers; a minute and a half)
+  srd benchmark smoke        (trains and compares rankers; one to four minutes)
   srd evaluate --qrels web.qrels.gz --run my.run --measures ERR_IA@10 NRBP
   srd compare bm25.run mine.run --qrels web.qrels.gz
   srd data build synthetic serp --out topics.parquet

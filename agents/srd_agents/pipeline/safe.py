@@ -146,7 +146,8 @@ class Safe(SideBySide):
         ratings, scored = topic.subtopic_scores, topic.retrieval_scores is not None
         rated = ratings is not None and not np.isnan(ratings).all()
         if topic.n_subtopics and (rated or (topic.subtopic_vectors is not None and topic.subtopic_vectors.any())):
-            named = "diversified by the named subtopics, likely ones first"
+            first = "" if topic.subtopic_weights is not None else ", of which the first count most"
+            named = f"diversified by the named subtopics{first}"
             return _made(self._diversity, self._relevance, XQuAD), named
         if self._diversity is not None and (scored or topic.query_vector is not None):
             return _made(self._diversity, self._relevance, MMR, self._metric), "diversified as far as asked, by MMR"

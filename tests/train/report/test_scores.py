@@ -158,4 +158,4 @@ def test_a_page_s_scores_are_of_one_kind_of_processor(
         monkeypatch.setenv("OPENBLAS_CORETYPE", kind)
         said = srd.works(*words).err
         assert "DIFFERS from what is stored: words" in said
-        assert ("those scores are of OPENBLAS_CORETYPE=HASWELL" in said) is told
+        assert ("scores are of OPENBLAS_CORETYPE=HASWELL" in said) is told

@@ -128,7 +128,9 @@ class AuditLists:
         where = "--markdown FILE, --json"
         output.table("The lists by depth: mean [95%]", *made.depth_cells(), elsewhere=where)
         about = "Means minus those of the lists as they are; moved counts ranks with another document."
-        about += f" As the order or a row above: {', '.join(made.repeated)}." if made.repeated else ""
+        about += (
+            f" Equal to the order or to a row above, so not shown: {', '.join(made.repeated)}." if made.repeated else ""
+        )
         output.table(f"What actions change on {table.tested} lists", *made.change_cells(), about, elsewhere=where)
         if self.per_topic:
             (order,) = (record["per_topic"] for record in table.records if record["ranker"] == "order")

@@ -223,6 +223,6 @@ def _difference(one: Compared) -> str:
 
 
 def _p(one: Compared) -> str:
-    """Its p value."""
+    """Its p value, adjusted over the page."""
     text = p_text(one.p or 0.0)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
+    return f"adjusted p {text}" if text.startswith("<") else f"adjusted p = {text}"

@@ -162,7 +162,8 @@ def _each(name: str, value: Any, count: int) -> Sequence[Any]:
         return [None] * count
     if isinstance(value, str):
         raise TypeError(
-            f"doc_vectors are a batch of {count} topics, so {name} must be {count} texts, got one: {as_text(value)}"
+            f"the documents are lists in a list, a batch of {count} topics, so {name} must be {count} texts, got one: "
+            f"{as_text(value)}; texts of one topic are a list of strings"
         )
     came: object
     try:
@@ -172,7 +173,8 @@ def _each(name: str, value: Any, count: int) -> Sequence[Any]:
         entries, came = [], as_text(value)
     if len(entries) != count:
         raise ValueError(
-            f"doc_vectors are a batch of {count} topics, so {name} must have {count} entries, one per topic, got {came}"
+            f"the documents are a batch of {count} topics, so {name} must have {count} entries, one per topic, "
+            f"got {came}"
         )
     return entries
 

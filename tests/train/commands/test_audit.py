@@ -126,11 +126,12 @@ def test_lists_come_as_lines_topics_or_a_run(srd: Srd, feed: Feed, tmp_path: Pat
     topics, lists = copied(), tmp_path / "lists.jsonl"
     by_site = [["x", "x", "x", "y", None]] * 3
     lists.write_text(
-        "\n".join(line(topic, groups=own, user=1) for topic, own in zip(topics, by_site, strict=True)) + "\n"
+        "\n".join(line(topic, groups=own, user=1, subtopics=["a"]) for topic, own in zip(topics, by_site, strict=True))
+        + "\n"
     )
     words = ("--k", "2", "--pools", "5", "--json")
     done = srd.works("audit", lists, *words, "--per-topic")
-    assert "keys that an audit does not read: user" in done.err
+    assert "keys that an audit does not read: user, subtopics" in done.err
     found = done.json
     assert found["advice"]["action"] == "remove copies"
     assert found["actions"][ORDER]["means"]["top_source@2"] == 1.0

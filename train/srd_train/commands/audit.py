@@ -18,7 +18,7 @@ from srd_gym.trec_files import read_run
 from srd_train.commands.console import Output
 from srd_train.commands.options import Files, SomeFile
 from srd_train.commands.runs import inputs, sources_of, with_vectors
-from srd_train.serving.json_lines import OPTIONAL, REQUIRED, content_of, known, topic_of
+from srd_train.serving.json_lines import content_of, known, topic_of
 
 if TYPE_CHECKING:
     from srd_train.report.audit import Audit
@@ -153,7 +153,7 @@ def _of_lines(file: str | os.PathLike[str]) -> tuple[list[Topic], dict[str, obje
             continue
         try:
             content = content_of(line)
-            ignored |= dict.fromkeys(key for key in content if key not in (*REQUIRED, *OPTIONAL))
+            ignored |= dict.fromkeys(key for key in content if key not in (*_FEATURES, "groups"))
             given = known({key: content[key] for key in (*_FEATURES, "groups") if key in content})
             groups = given.pop("groups", None)
             if given["doc_ids"]:

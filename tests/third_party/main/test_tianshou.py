@@ -19,7 +19,7 @@ from wrapper_stacks import TOPICS
 
 from srd_gym import TopicSet
 from srd_gym.envs import SelectionEnv
-from srd_gym.wrappers import TianshouObservation, lookup, tables
+from srd_gym.wrappers import TianshouObservation, expand_observation, topic_tables
 
 
 class Scores(torch.nn.Module):
@@ -33,7 +33,7 @@ class Scores(torch.nn.Module):
     def forward(self, obs: Any, state: Any = None, info: Any = None) -> tuple[torch.Tensor, Any]:
         seen = {name: torch.as_tensor(obs[name]) for name in obs.get_keys()}
         if "topic" in seen:
-            seen = lookup(seen, self.known)
+            seen = expand_observation(seen, self.known)
         query = seen["query"][:, None].expand_as(seen["documents"])
         return self.layer(torch.cat([seen["documents"], query], -1)).squeeze(-1), state
 
@@ -46,7 +46,7 @@ def test_dqn_masks_and_keeps_the_small_observation(observation: Any) -> None:
     np.random.seed(0)  # noqa: NPY002 Tianshou explores with it
     torch.manual_seed(0)
     env = make()
-    policy = DiscreteQLearningPolicy(model=Scores(tables(env)), action_space=env.action_space, eps_training=0.5)
+    policy = DiscreteQLearningPolicy(model=Scores(topic_tables(env)), action_space=env.action_space, eps_training=0.5)
     dqn = DQN(policy=policy, optim=AdamOptimizerFactory(lr=1e-3), target_update_freq=20)
     experience = Collector(dqn, DummyVectorEnv([make] * 2), VectorReplayBuffer(400, 2))
     before = policy.model.layer.weight.detach().clone()
@@ -71,7 +71,7 @@ def test_a_buffer_keeps_infos_of_topics_with_fewer_candidates_than_ranks() -> No
 
     torch.manual_seed(0)
     env = make()
-    policy = DiscreteQLearningPolicy(model=Scores(tables(env)), action_space=env.action_space, eps_training=1.0)
+    policy = DiscreteQLearningPolicy(model=Scores(topic_tables(env)), action_space=env.action_space, eps_training=1.0)
     dqn = DQN(policy=policy, optim=AdamOptimizerFactory(lr=1e-3))
     experience = Collector(dqn, DummyVectorEnv([make] * 2), VectorReplayBuffer(200, 2))
     experience.reset()

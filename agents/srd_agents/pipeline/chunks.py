@@ -107,7 +107,7 @@ def of_tokens(query_vectors: ArrayLike, doc_vectors: ArrayLike, mask: ArrayLike 
     query, documents = _vectors("query_vectors", query_vectors, 2), _vectors("doc_vectors", doc_vectors, 3)
     held = np.ones(documents.shape[:2], np.bool_)
     if mask is not None:
-        held = array_of("of tokens", "mask", mask, "bui", "true and false").astype(np.bool_)
+        held = array_of("of tokens", "mask", mask, "iub", "true and false").astype(np.bool_)
     if held.shape != documents.shape[:2] or not held.any(axis=1).all():
         raise ValueError(f"mask must be {documents.shape[:2]} and true for a token of each document, got {held.shape}")
     if query.shape[-1] != documents.shape[-1] or not len(query):

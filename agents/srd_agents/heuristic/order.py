@@ -31,8 +31,7 @@ class RetrievalOrder(OneByOne):
         """The first k candidates: [min(k, N)] int64.
 
         Raises:
-            ValueError: the topic has no retrieval scores: its candidates stand in a shuffle, which is no baseline; or
-                it has no such column.
+            ValueError: the topic has no such column, or no retrieval scores: its candidates are then shuffled.
         """
         check_integer("k", k, 1)
         if topic.retrieval_scores is None:

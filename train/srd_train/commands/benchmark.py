@@ -107,12 +107,12 @@ class Benchmark:
         records, failed = self._run_cells(recipe, out, output)
         tables, problems = complete_tables(records, recipe)
         differing = list(differences(records, stored, whole=self.check is not None))
-        if differing and os.environ.get("OPENBLAS_CORETYPE") != "HASWELL":
-            differing.append(
-                "other kinds of processors round differently; pages' scores are of OPENBLAS_CORETYPE=HASWELL"
-            )
         for line in [*map(str, problems), *map(_DIFFERS.format, differing), *chosen_at_edges(recipe, records)]:
             output.notice(line)
+        if differing:
+            known = os.environ.get("OPENBLAS_CORETYPE") == "HASWELL"
+            more = "" if known else ", and in numpy: pages' scores are of OPENBLAS_CORETYPE=HASWELL"
+            output.notice(f"notice: kinds of processors round differently in torch{more}")
         if self.scores is not None:
             write_scores(self.scores, with_runs([record for table in tables for record in table.records], out))
         if self.markdown is not None:

@@ -190,8 +190,6 @@ def rank_on_processes(
 ) -> Rankings:
     """Rank the topics of files in several processes of this machine, a row group at a time, in the order of the files.
 
-    A ranker that draws (random) draws something else than in one process.
-
     Args:
         load: makes the ranker, in each process.
         topics: files.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 
@@ -179,10 +180,13 @@ def rank_on_ray(
     )
     try:
         for batch in ranked.iter_batches(batch_size=None, batch_format="pyarrow"):
+            query_ids, doc_ids, errors = (batch.column(name).to_pylist() for name in ("query_id", "doc_ids", "error"))
+            if told := next(filter(None, errors), None):
+                raise ValueError(f"ranking on Ray: {told}")
             advance(batch.num_rows)
-            yield from zip(batch.column("query_id").to_pylist(), batch.column("doc_ids").to_pylist(), strict=True)
+            yield from zip(query_ids, doc_ids, strict=True)
     except ray.exceptions.RayError as error:
-        raise ValueError(f"ranking on Ray: {_innermost(error)}") from error
+        raise ValueError(f"ranking on Ray: {error}") from error
 
 
 def rank_on_processes(
@@ -250,19 +254,21 @@ class _PartRanker:
     """Worker of Ray Data: row groups of files into rows of rankings."""
 
     def __init__(self, load: Callable[[], Model], k: int, wanted: Wanted) -> None:
-        self._model, self._k, self._wanted = load(), k, wanted
+        self._load, self._k, self._wanted = cache(load), k, wanted
 
     def __call__(self, parts: pa.Table) -> pa.Table:
         """Rank the topics of row groups; `doc_ids` of what comes back are best first."""
         topics = (topic for part in parts.to_pylist() for topic in iter_topics(part["file"], [part["group"]]))
-        pairs = list(rank_stream(self._model, topics, self._k, self._wanted, lambda _: None))
-        kinds = (pa.string(), pa.list_(pa.string()))
-        columns = [pa.array([pair[i] for pair in pairs], type=kind) for i, kind in enumerate(kinds)]
-        return pa.table(columns, names=["query_id", "doc_ids"])
-
-
-def _innermost(error: BaseException) -> BaseException:
-    """The error that a worker raised first."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
+        query_ids: list[str | None] = []
+        doc_ids: list[list[str] | None] = []
+        errors: list[str | None] = []
+        try:
+            for query_id, documents in rank_stream(self._load(), topics, self._k, self._wanted, lambda _: None):
+                query_ids.append(query_id)
+                doc_ids.append(documents)
+                errors.append(None)
+        except (ValueError, OSError) as error:  # As data: what Ray keeps of an error is now and then its text alone.
+            query_ids, doc_ids, errors = [None], [None], [str(error)]
+        kinds = (pa.string(), pa.list_(pa.string()), pa.string())
+        columns = [pa.array(column, kind) for column, kind in zip((query_ids, doc_ids, errors), kinds, strict=True)]
+        return pa.table(columns, names=["query_id", "doc_ids", "error"])

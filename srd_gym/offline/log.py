@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -82,6 +82,13 @@ class Log:
     """[T, N] the order of candidates that it explored around, -1 beyond; None where nobody knows it."""
     header: Mapping[str, Any] = field(default_factory=dict)
     """Origin of the log: ranker, epsilon, within, users, seed, name of the topic set; empty where nobody knows it."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The episodes of several logs of the same topics and policy."""
+        names = ("topic_index", "shown", "propensities", "slot_propensities", "clicks")
+        arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return replace(parts[0], **arrays)
 
 
 def orders_of(ranker: Ranker, topics: TopicSet) -> IntArray:
@@ -178,7 +185,7 @@ def write_log(
     Args:
         path: the Parquet file.
         parts: as `logged_parts` gives them.
-        header: all else that the episodes depend on.
+        header: all else that the episodes depend on; the policy is added.
         told: called with the number of episodes just written.
         force: replace a log, or parts of one, of another header or order.
 
@@ -189,7 +196,8 @@ def write_log(
         ValueError: there is another log, or what is no log, or the folder is a link to another place.
     """
     target, first = Path(path), next(parts)()
-    about = {_KEY: json.dumps(dict(header), sort_keys=True).encode(), _ORDERS: _orders_text(first)}
+    policy = {} if first.policy is None else asdict(first.policy)
+    about = {_KEY: json.dumps({**policy, **header}, sort_keys=True).encode(), _ORDERS: _orders_text(first)}
     folder, is_new = parts_folder(path), not (target.exists() and _is_same(target, about, force))
     if folder.is_symlink():
         raise ValueError(f"{folder} is a link, but parts of {target.name} are to wait there; remove it")
@@ -222,7 +230,7 @@ def parts_folder(path: PathLike) -> Path:
     return Path(path).with_name(f"{Path(path).name}.parts")
 
 
-def read_log(path: PathLike, topics: TopicSet) -> Log:
+def read_log(path: PathLike, topics: TopicSet, *, others: Literal["refuse", "leave out"] = "refuse") -> Log:
     """A log of these topics.
 
     Args:
@@ -230,6 +238,7 @@ def read_log(path: PathLike, topics: TopicSet) -> Log:
             `propensities` (above 0, at most 1) and `clicks` (true or false, or 1 and 0), one entry for each rank, and
             where known `slot_propensities`.
         topics: the topics that were logged.
+        others: what becomes of episodes of other topics: refused, or left out.
 
     Raises:
         FileNotFoundError: no such file.
@@ -245,6 +254,10 @@ def read_log(path: PathLike, topics: TopicSet) -> Log:
             for name, values in columns.items():
                 rows[name] += values
         place.at = ""
+    if others == "leave out":
+        known = set(topics.query_ids)
+        wanted = [query_id in known for query_id in rows["query_id"]]
+        rows = {name: list(compress(values, wanted)) for name, values in rows.items()}
     if not any(map(len, rows["shown"])):
         raise ValueError(f"{place} holds no episode that shows a document; {_ADVICE}")
     log = _log_of(place, topics, rows)

@@ -5,6 +5,7 @@ No file of data is read.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
@@ -15,12 +16,13 @@ import gymnasium as gym
 import numpy as np
 
 from srd_agents.registry import load_ranker, make_ranker, pretrained_names
+from srd_agents.training.validation import Validation
 from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.core.users import Clicks
 from srd_gym.data import load_topics
 from srd_gym.dtypes import ScoreArray
 from srd_gym.measures import evaluate
-from srd_gym.offline import EpsilonPolicy, Estimate, evaluate_offline, logged_parts
+from srd_gym.offline import EpsilonPolicy, Estimate, evaluate_offline, logged_parts, write_log
 from srd_gym.offline.log import orders_of
 from srd_gym.protocols import Ranker
 from srd_gym.topic import TopicSet
@@ -30,6 +32,8 @@ PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("clicks.md", "en
 LOGS, EPISODES = 200, 2_000
 LISTS = {"3 of 6, 0.5": (3, 6, 0.5), "10 of 15, 0.1": (10, 15, 0.1)}
 """Name -> depth of the logged lists, documents of a topic, epsilon of the logging policy."""
+_PARTS = (slice(0, 600), slice(600, 800), slice(800, 1000))
+"""Topics of training, validation and testing."""
 USERS = {"cascade": Clicks(attraction=0.7), "pbm": Clicks(model="pbm", attraction=0.7)}
 
 
@@ -72,6 +76,38 @@ def returns() -> Iterator[tuple[str, ...]]:
         yield name, *(f"{x:.3f}" for x in (judged, *(expected_clicks(k, topics, ranker, 10).mean() for k in kinds)))
 
 
+def from_logs() -> Iterator[tuple[str, ...]]:
+    """Learned from lists of the initial ranking, explored, and their clicks; no judgment but those of the test."""
+    topics = load_topics("synthetic:serp")
+    train, validation, test = (topics.select(topics.query_ids[part]) for part in _PARTS)
+    users, truth = Clicks(attraction=0.9), Validation(test, "alpha_nDCG@10")
+    shown, start = make_ranker("retrieval-order"), make_ranker("relational-pretrained")
+    yield "initial ranking, as it was logged", "-", f"{truth.mean(shown):.3f}"
+    yield "`relational-pretrained`: the initial weights", "-", f"{truth.mean(start):.3f}"
+    for lists in (2_000, 20_000):
+        found: dict[str, list[float]] = {"click-classifier": [], "reinforce-logs": []}
+        for seed in range(3):
+            with tempfile.TemporaryDirectory() as folder:
+                how: dict[str, Any] = {"depth": 10, "episodes": lists, "seed": seed}
+                parts = logged_parts(shown, topics, users, EpsilonPolicy(0.3), **how)
+                write_log(path := f"{folder}/log", parts, {}, lambda _: None)
+                counted: Any = make_ranker("click-classifier", users=str(users), lists=lists)
+                logged: Any = make_ranker("reinforce-logs", logs=path)
+                counted.fit(train, validation, seed=seed)
+                logged.fit(unjudged(train), unjudged(validation), seed=seed)
+            found["click-classifier"].append(truth.mean(counted))
+            found["reinforce-logs"].append(truth.mean(logged))
+        for name, values in found.items():
+            yield f"`{name}`", f"{lists:,}", f"{np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
+def unjudged(topics: TopicSet) -> TopicSet:
+    """The topics without judgments and subtopics."""
+    names = ("judgments", "pool", "pool_ids", "subtopic_texts", "subtopic_vectors", "subtopic_weights")
+    gone: dict[str, Any] = {**dict.fromkeys(names), "subtopic_ids": ()}
+    return topics.replace([replace(topic, **gone) for topic in topics])
+
+
 def facts() -> Iterator[tuple[str, ...]]:
     """Mean returns of rankers in the environments as they are made by default, and the threshold of their spec."""
     topics = load_topics("synthetic:serp")
@@ -98,6 +134,7 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[], Iterator[tuple[Any, ...]]]
         ("ranker", "alpha_nDCG@10", "cascade, clicks", "cascade, reciprocal rank", "DBN, clicks", "PBM, clicks"),
         returns,
     ),
+    "logs": (("ranker", "lists logged", "alpha_nDCG@10, mean of three seeds (lowest to highest)"), from_logs),
     "facts": (("ranker", "`SRD-v0`", "`SRD-Click-v0`", "`scoring_v0`"), facts),
 }
 """Heads and rows of each table, by the name of its marks."""

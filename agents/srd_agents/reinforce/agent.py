@@ -54,7 +54,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
     _optimizer: torch.optim.Adam
     _set_inputs: InputsOfSet
     _on_device: TensorsOfSet
-    _acting: RelationsAndDirections
+    _acting: RelationsAndDirections | None = None
     _mean: dict[str, torch.Tensor] | None = None
     _updates: int = 0
     _updates_an_epoch: int = 1
@@ -137,9 +137,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
         return {name: parameter.detach().clone() for name, parameter in self._network.named_parameters()}
 
     def _begin_update(self) -> None:
-        self._policy = None
-        if self._simulator is None:
-            self._acting = acting(self._network)
+        self._policy = self._acting = None
         self._alone = self.config.parts == "both" and self._generator.random() < self.config.relations_only
         for group in self._optimizer.param_groups:
             group["lr"] = self.config.learning_rate * self._step_size()
@@ -154,9 +152,14 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
             for name, parameter in self._network.named_parameters():
                 self._mean[name] = keep * self._mean[name] + (1 - keep) * parameter.detach()
 
+    @property
+    def _ranks(self) -> int:
+        """Ranks of an episode at most."""
+        return self._core.horizon
+
     def _parts(self, batch: IntArray) -> Sequence[IntArray]:
         """Topics of similar size, whose episodes are padded to each other."""
-        numbers = int(self._set_inputs.n_candidates[batch].max()) * self._core.horizon * self.config.rollouts * DYNAMIC
+        numbers = int(self._set_inputs.n_candidates[batch].max()) * self._ranks * self.config.rollouts * DYNAMIC
         most = _NUMBERS_AT_ONCE if self._simulator is None else _NUMBERS_ON_DEVICE
         return self._set_inputs.by_size(batch, max(1, most // max(numbers, 1)))
 
@@ -164,6 +167,8 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
         return self._set_inputs.of(batch) if self._simulator is None else self._on_device.of(batch)
 
     def _draft(self, inputs: PolicyInputs, rollouts: int) -> Draft:
+        if self._acting is None:
+            self._acting = acting(self._network)
         return standing(self._acting, inputs, rollouts, alone=self._alone)
 
     def _tensor_draft(self, inputs: PolicyInputs, rollouts: int, alone: bool | torch.Tensor) -> Standing[torch.Tensor]:

@@ -111,6 +111,10 @@ class PolicyGradient(NetworkLearner[C]):
         """Sampled episodes of these topics."""
         return roll_out(self._draft(inputs, rollouts), self._core, batch, rollouts, self._generator)
 
+    def _weighed(self, log_pi: Tensor, played: SampledEpisodes) -> Tensor:
+        """Log-probabilities [B, R, T] of what was done, weighed where another policy did it."""
+        return log_pi
+
     def _played(self, batch: IntArray, *, whole: bool) -> Played:
         """Episodes of a part of the batch.
 
@@ -127,7 +131,7 @@ class PolicyGradient(NetworkLearner[C]):
             logits = self._logits(inputs, played.actions)
             allowed, actions = (torch.from_numpy(part).to(logits.device) for part in (played.allowed, played.actions))
             log_pi = log_policy(logits, allowed)
-            return chosen_log_policy(log_pi, actions), entropy(log_pi)
+            return self._weighed(chosen_log_policy(log_pi, actions), played), entropy(log_pi)
 
         rewards, active = torch.from_numpy(played.rewards), torch.from_numpy(played.active)
         return Played(rewards, active, int(np.count_nonzero(played.allowed)), learned)
@@ -209,4 +213,4 @@ class PolicyGradient(NetworkLearner[C]):
 
     def _told(self, figures: Mapping[str, Any]) -> Mapping[str, Any]:
         """Figures as numbers; of a device as tensors, which nobody waits for before an epoch ends."""
-        return figures if self._simulator is not None else {name: float(value) for name, value in figures.items()}
+        return figures if self.stays_on_device else {name: float(value) for name, value in figures.items()}

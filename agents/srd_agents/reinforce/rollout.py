@@ -26,6 +26,8 @@ class SampledEpisodes(NamedTuple):
     """[B, R, T]; 0 after an episode's end."""
     active: BoolArray
     """[B, R, T], whether the rank was filled."""
+    propensities: NDArray[np.float64] | None = None
+    """[B, R, T], probabilities with which another policy drew the actions; None: the policy itself did."""
 
 
 def roll_out(

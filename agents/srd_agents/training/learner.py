@@ -135,6 +135,18 @@ class Learner(ABC, Generic[C]):
         """The measure on the validation topics; a learner with choices that need no training makes them here."""
         return validation.mean(self)
 
+    def validation_on(self, topics: TopicSet) -> Validation:
+        """Validation as the options want it."""
+        return Validation(topics, self.config.validation_measure)
+
+    def learnable(self, topics: TopicSet, validation: TopicSet | None) -> tuple[TopicSet, list[str]]:
+        """The topics that can be learned from, and the ids of those that cannot.
+
+        Raises:
+            ValueError: as of `fit`.
+        """
+        return checked_topics(self.name, topics, validation)
+
     def check_device(self) -> None:
         """Refuse to train on what this machine does not have; called first by `fit`.
 
@@ -249,7 +261,7 @@ class Learner(ABC, Generic[C]):
             )
         self.check_device()
         judge = None if validation is None else topics_from(validation)
-        trainable, excluded = checked_topics(self.name, topics_from(topics), judge)
+        trainable, excluded = self.learnable(topics_from(topics), judge)
         self.metadata.setdefault("topic_set", trainable.origin)
         self._resuming = resume
         self.pretraining_seconds = self.pretraining_cpu_seconds = 0.0

@@ -65,6 +65,7 @@ class Trainable(Ranker, Protocol):
     def config(self) -> LearnerConfig: ...  # noqa: D102 - as `Learner` documents them
 
     def validated(self, validation: Validation) -> float: ...  # noqa: D102
+    def validation_on(self, topics: TopicSet) -> Validation: ...  # noqa: D102
     def check_weights(self, weights: Weights, what: str) -> None: ...  # noqa: D102
     def _update(self, batch: IntArray) -> Mapping[str, float]: ...
     def _weights(self) -> Arrays: ...
@@ -119,7 +120,7 @@ class TrainingLoop:
         measures: Sequence[str | Measure] = (),
     ) -> None:
         self._learner, self._topics, self._config = learner, topics, learner.config
-        self._validation = None if validation is None else Validation(validation, self._config.validation_measure)
+        self._validation = None if validation is None else learner.validation_on(validation)
         others = [] if validation is None else [Validation(validation, each) for each in measures]
         self._others = [each for each in others if each.name != str(parse_measure(self._config.validation_measure))]
         self._out = None if out is None else Path(out)

@@ -20,7 +20,6 @@ from srd_agents.training.learner import LearnerConfig
 from srd_agents.training.loop import TrainingLoop
 from srd_agents.training.machine import enough_memory, torch_threads
 from srd_agents.training.torch_learner import NetworkLearner
-from srd_agents.training.validation import checked_topics
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.measures import Measure
@@ -142,7 +141,7 @@ class ManySeeds(NetworkLearner[C]):
             raise ValueError(f"seeds must be at least one, each once; got {every}")
         self.check_device()
         judge = None if validation is None else topics_from(validation)
-        trainable, excluded = checked_topics(self.name, topics_from(topics), judge)
+        trainable, excluded = self.learnable(topics_from(topics), judge)
         with torch_threads(threads), enough_memory(self.name, self.config, few="seeds, topics"):
             learners = self._seeded(trainable, every)
             try:

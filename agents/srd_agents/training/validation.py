@@ -88,7 +88,7 @@ def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> 
                 "leave the others out with TopicSet.select"
             )
     if validation is not None:
-        _check_pair(name, topics, validation)
+        check_pair(name, topics, validation)
     trainable = topics.trainable()
     excluded = sorted(set(topics.query_ids) - set(trainable.query_ids))
     if not len(trainable):
@@ -99,7 +99,7 @@ def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> 
     return trainable, excluded
 
 
-def _check_pair(name: str, topics: TopicSet, validation: TopicSet) -> None:
+def check_pair(name: str, topics: TopicSet, validation: TopicSet) -> None:
     """Training and validation agree on the width and share no query."""
     if validation.vector_width != topics.vector_width:
         raise ValueError(

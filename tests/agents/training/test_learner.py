@@ -88,6 +88,9 @@ class Counter(OneByOne):
 
     _restore_training = _write_model = check_weights = nothing
 
+    def validation_on(self, topics: TopicSet) -> Validation:
+        return Validation(topics, self.config.validation_measure)
+
     def validated(self, validation: Validation) -> float:
         return validation.mean(self)
 

@@ -20,6 +20,7 @@ from srd_gym.topic import TopicSet
 
 LEARNERS: dict[str, dict[str, Any]] = {
     "reinforce": {"ema_decay": 0.9},
+    "reinforce-logs": {"lists": 200},
     "mdp-div-batched": {},
     "qmix": {},
     "ma4div": {"state": "documents", "max_candidates": None},

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from run_srd import Feed, Srd
 
-from srd_gym.data import load_topics, write_run, write_topics
+from srd_gym.data import generate, load_topics, write_qrels, write_run, write_topics
 from srd_gym.topic import Topic, TopicSet
 from srd_train.report.actions import ORDER, POOLS, Action, actions, bare, rankings
 from srd_train.report.advice import Advice, measured, unmeasured
@@ -149,6 +149,25 @@ def test_lists_come_as_lines_topics_or_a_run(srd: Srd, feed: Feed, tmp_path: Pat
     assert turned["depths"]["5"]["score at it"]["mean"] == 0.0
     assert turned["actions"][ORDER]["means"]["duplicates@2"] == 1.0  # d and e
     assert "1 documents are not among the candidates of '0'" in turned["problems"][0]
+
+
+def test_qrels_judge_lists_that_bring_no_judgments(srd: Srd, tmp_path: Path) -> None:
+    judged = generate("serp", n_topics=25, seed=3)
+    lists, qrels, topics = tmp_path / "lists.jsonl", tmp_path / "q.qrels", tmp_path / "t.parquet"
+    lists.write_text("".join(line(topic, query_vector=topic.query_vector.tolist()) + "\n" for topic in judged))  # type: ignore[union-attr]
+    write_qrels(qrels, judged)
+    write_topics(topics, judged)
+    words = ("--k", "5", "--pools", "15", "--json")
+    found = srd.works("audit", lists, "--qrels", qrels, *words).json
+    assert found["measures"][0] == "alpha_nDCG@5"
+    of_file = srd.works("audit", topics, *words).json
+    assert found["differences"] == of_file["differences"]
+    write_qrels(qrels, judged.select(judged.query_ids[:22]))
+    fewer = srd.works("audit", topics, "--qrels", qrels, *words).json
+    assert fewer["lists"] == 22
+    assert "3 of 25 lists are not judged" in fewer["problems"][0]
+    write_qrels(qrels, generate("serp", n_topics=2, seed=4))
+    assert "qrels judge none of the 25 lists" in srd.fails("audit", lists, "--qrels", qrels)
 
 
 def test_texts_without_vectors_and_lists_without_scores(srd: Srd, tmp_path: Path) -> None:

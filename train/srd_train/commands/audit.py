@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import tyro
 
 from srd_gym.data import load_topics
+from srd_gym.data.trec import judged_fields
 from srd_gym.measures.label_free import Sources
 from srd_gym.reading import few, numbered_lines, shown
 from srd_gym.topic import Topic, TopicSet
-from srd_gym.trec_files import read_run
+from srd_gym.trec_files import Qrels, read_run
 from srd_train.commands.console import Output
 from srd_train.commands.options import Files, SomeFile
-from srd_train.commands.runs import inputs, sources_of, with_vectors
+from srd_train.commands.runs import inputs, qrels_of, sources_of, with_vectors
 from srd_train.serving.json_lines import content_of, known, topic_of
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class AuditLists:
     Examples:
       srd audit lists.jsonl --out audit.html
       srd audit my.parquet --run engine.run --sources sites.tsv
+      srd audit lists.jsonl --qrels judged.qrels
       srd audit words --k 5 --pools 20 --markdown audit.md
     """
 
@@ -54,6 +56,9 @@ class AuditLists:
     """The lists, as a TREC run of the topics' candidates."""
     sources: SomeFile = None
     """Source (site, author, ...) of documents: lines "document<TAB>source"."""
+    qrels: Files = ()
+    """Judgments of the lists' documents (TREC qrels with subtopics), in place of those that a topic file brings: gains
+    are then measured."""
     k: int = 10
     """Documents per page."""
     pools: Annotated[Sequence[int], tyro.conf.arg(metavar="N...", constructor=list[int])] = (20, 50, 100)
@@ -78,8 +83,10 @@ class AuditLists:
         from srd_train.report.audit import audit
 
         topics, sources = self._given(output)
+        qrels, run = inputs(self.qrels, self.run)
+        if qrels:
+            topics = _judged(topics, qrels_of(qrels))
         topics = with_vectors(topics, ["ILS@1"])
-        (run,) = inputs(self.run)
         lists = read_run(run) if run else None
         made = audit(topics, run=lists, sources=sources, k=self.k, pools=list(self.pools))
         written, problems = made.write(html=self.out, markdown=self.markdown)
@@ -182,3 +189,22 @@ def _sources(doc_ids: Sequence[object], groups: object, earlier: dict[str, objec
                 "document one id in all lines"
             )
     return found
+
+
+def _judged(topics: TopicSet, qrels: Qrels) -> TopicSet:
+    """The topics with these judgments and no others.
+
+    Raises:
+        ValueError: none of the lists is judged.
+    """
+    if qrels.topics.keys().isdisjoint(topics.query_ids):
+        raise ValueError(
+            f"qrels judge none of the {len(topics)} lists: they have queries {few(list(qrels.topics))}, the lists "
+            f"{few(list(topics.query_ids))}; give the qrels of these queries"
+        )
+    kept = ("query_id", "query_text", "query_vector", "doc_ids", "doc_texts", "doc_vectors", "retrieval_scores")
+    made = []
+    for topic in topics:
+        own = {name: getattr(topic, name) for name in kept}
+        made.append(Topic(**own, **judged_fields(qrels.topics.get(topic.query_id), topic.doc_ids)))
+    return topics.replace(made)

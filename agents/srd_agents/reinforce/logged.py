@@ -1,0 +1,186 @@
+"""The learner from logs: the policy of `reinforce`, and lists that another ranker showed in place of its own episodes.
+
+Shapes: B topics of a batch, R lists of each, K ranks, N candidates.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from torch import Tensor
+from torch import from_numpy as tensor_from
+
+from srd_agents.reinforce.agent import Reinforce
+from srd_agents.reinforce.config import ReinforceConfig
+from srd_agents.reinforce.rollout import SampledEpisodes
+from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs
+from srd_agents.training.options import Count, Positive, Share
+from srd_agents.training.validation import Validation, check_pair, checked_topics
+from srd_gym.core.users import users_from
+from srd_gym.dtypes import IntArray
+from srd_gym.offline import EpsilonPolicy, Log, evaluate_offline, logged_parts, read_log
+from srd_gym.protocols import Ranker
+from srd_gym.reading import few
+from srd_gym.topic import Topic, TopicSet
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReinforceLogsConfig(ReinforceConfig):
+    """A policy of relations and directions, trained by REINFORCE on logged lists."""
+
+    logs: str | None = None
+    """File of lists shown and clicked, with propensities (`srd_gym.offline.read_log`; Parquet). Topics need no
+    judgments then. None: `lists` simulated ones, of judged topics."""
+    pays: Literal["reciprocal_rank", "click"] = "reciprocal_rank"
+    """Reward of a click: 1 over its rank, or 1."""
+    clip: Positive = 3.0
+    """Largest weight of a rank: the policy's probability of the document over the logged one."""
+    users: str = "Clicks(attraction=0.9)"
+    """Who click on simulated lists."""
+    lists: Count = 4800
+    """Simulated lists: the initial ranking, explored."""
+    epsilon: Share = 0.3
+    """How often a rank of a simulated list shows a random document."""
+
+
+class ReinforceLogs(Reinforce):
+    """`reinforce`, from logged lists and their clicks in place of episodes.
+
+    At each rank of a list the policy's probability of the document shown, over its propensity, weighs the gradient, and
+    is clipped (the off-policy correction of Chen et al., WSDM 2019, Equation 3, without its factor for sets). What came
+    above is taken as shown: the whole product of weights would be unbiased, but of ten ranks hardly a list would count.
+    The baseline is the mean return of other lists of the topic at the same rank, so that a topic counts from its second
+    list on. Documents never shown for a topic are learned of through the features they share with others.
+    Validation topics without judgments are validated by the log: clicks on a list, estimated by "cascade-dr".
+    """
+
+    name: str = "reinforce-logs"
+    config_class: ClassVar[type[Any]] = ReinforceLogsConfig
+    only_training: ClassVar[tuple[str, ...]] = (*Reinforce.only_training, "_log", "_rows", "_first", "_lists", "_drawn")
+
+    config: ReinforceLogsConfig
+    _log: Log
+    _rows: IntArray
+    """Lists of the log, those of a topic side by side."""
+    _first: IntArray
+    """[T] place in `_rows` of each topic's first list."""
+    _lists: IntArray
+    """[T] number of lists of each topic."""
+    _drawn: int = 0
+    """Ranks filled in the lists of this update."""
+
+    def learnable(self, topics: TopicSet, validation: TopicSet | None) -> tuple[TopicSet, list[str]]:
+        """The topics that the log shows at least twice, and the ids of the others."""
+        path = self.config.logs
+        if path is None:
+            return checked_topics(self.name, topics, validation)
+        if validation is not None:
+            check_pair(self.name, topics, validation)
+        log = read_log(path, topics, others="leave out")
+        enough = np.bincount(log.topic_index, minlength=len(topics)) > 1
+        if not enough.any():
+            raise ValueError(f"ranker {self.name!r}: {path} has no two lists of any of the {len(topics)} topics")
+        excluded = [topics.query_ids[index] for index in np.flatnonzero(~enough)]
+        if excluded:
+            what = f"training topics have fewer than two lists in {Path(path).name} and are left out of training"
+            warnings.warn(f"{len(excluded)} of {len(topics)} {what}: {few(excluded, 10)}", stacklevel=3)
+        return topics.select(np.array(topics.query_ids)[enough].tolist()), excluded
+
+    def validation_on(self, topics: TopicSet) -> Validation | LoggedValidation:
+        """By judgments where all topics have some, else by the log."""
+        if self.config.logs is None or all(topic.labelled for topic in topics):
+            return super().validation_on(topics)
+        return LoggedValidation(read_log(self.config.logs, topics, others="leave out"), self.config.clip)
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        if self._many:
+            raise ValueError(f"ranker {self.name!r} learns of one seed at a time; call fit for each seed")
+        self._begin_with(topics, seed)
+        self._set_inputs = InputsOfSet(topics)
+        path = self.config.logs
+        self._log = self._simulated(topics, seed) if path is None else read_log(path, topics, others="leave out")
+        self._rows = np.argsort(self._log.topic_index, kind="stable")
+        self._lists = np.bincount(self._log.topic_index, minlength=len(topics))
+        self._first = np.cumsum(self._lists) - self._lists
+
+    def _simulated(self, topics: TopicSet, seed: int) -> Log:
+        """Lists of the candidates' own order, explored."""
+        users, config = users_from(self.config.users), self.config
+        if users is None:
+            raise ValueError(f"users must be Clicks or Clicks(option=value, ...), got {config.users!r}")
+        depth = min(config.horizon or topics.max_candidates, topics.max_candidates)
+        parts = logged_parts(
+            _AsGiven(), topics, users, EpsilonPolicy(config.epsilon), depth=depth, episodes=config.lists, seed=seed
+        )
+        return Log.joined([part() for part in parts])
+
+    @property
+    def _ranks(self) -> int:
+        return int(self._log.shown.shape[1])
+
+    def _begin_update(self) -> None:
+        super()._begin_update()
+        self._drawn = 0
+
+    def _filled(self, batch: IntArray) -> int:
+        return self._drawn
+
+    def _play(self, inputs: PolicyInputs, batch: IntArray, rollouts: int) -> SampledEpisodes:
+        """Lists of these topics, drawn from the log with replacement; a topic of one list or none has empty ones."""
+        which = self._generator.random((len(batch), rollouts)) * self._lists[batch][:, None]
+        rows = self._rows[np.minimum(self._first[batch][:, None] + which.astype(np.int64), len(self._rows) - 1)]
+        shown = np.where((self._lists[batch] > 1)[:, None, None], self._log.shown[rows], -1)
+        active, actions = shown >= 0, np.maximum(shown, 0)
+        self._drawn += max(1, int(np.count_nonzero(active)))
+        rewards = np.where(active, self._log.clicks[rows], False).astype(np.float32)
+        if self.config.pays == "reciprocal_rank":
+            rewards /= np.arange(1, self._ranks + 1, dtype=np.float32)
+        allowed = np.repeat(inputs.present[:, None, None, :], rollouts, axis=1).repeat(self._ranks, axis=2)
+        for rank in range(1, self._ranks):
+            allowed[:, :, rank] &= allowed[:, :, rank - 1]
+            np.put_along_axis(allowed[:, :, rank], actions[:, :, rank - 1, None], False, axis=2)
+        return SampledEpisodes(actions, allowed, rewards, active, self._log.propensities[rows])
+
+    def _weighed(self, log_pi: Tensor, played: SampledEpisodes) -> Tensor:
+        weights = log_pi.detach().exp() / tensor_from(played.propensities).to(log_pi)
+        return weights.clamp(max=self.config.clip) * log_pi
+
+
+class LoggedValidation(Validation):
+    """Clicks on a list of a ranker, estimated from the lists that were logged of topics without judgments.
+
+    Args:
+        log: of the topics.
+        clip: largest importance weight.
+    """
+
+    name = "clicks (cascade-dr)"
+
+    def __init__(self, log: Log, clip: float) -> None:
+        self.topics, self._log, self._clip = log.topics, log, clip
+
+    @cached_property
+    def baseline(self) -> tuple[str, float]:
+        """The lists that were logged, and the mean number of clicks on one."""
+        return "logged lists", float(self._log.clicks.sum(axis=1).mean())
+
+    def mean(self, ranker: Ranker) -> float:
+        """Clicks on a list of the ranker."""
+        how: dict[str, Any] = {"estimators": ("cascade-dr",), "clip": self._clip, "resamples": 10}
+        return evaluate_offline(self._log, ranker, **how)["cascade-dr"].value
+
+
+class _AsGiven:
+    """Candidates in their order."""
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        return np.arange(min(k, topic.n_candidates))
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        return [self.rank(topic, k) for topic in topics]

@@ -141,7 +141,7 @@ class _AsTheyCome:
 
 
 def make_log(folder: Path) -> None:
-    policy, header = EpsilonPolicy(0.4), {"epsilon": 0.4, "within": None, "seed": 0}
+    policy, header = EpsilonPolicy(0.4), {"epsilon": 0.4, "top_n": None, "seed": 0}
     parts = logged_parts(_AsTheyCome(), LOGGED, Clicks(), policy, depth=3, episodes=6, seed=0)
     write_log(folder / "log.parquet", parts, header, lambda _: None)
 

@@ -29,7 +29,7 @@ class SelectionStep:
     """[B, K] candidates ranked so far, this step's included; -1 where empty or wasted."""
     coverage: IntArray
     """[B, S] how often each subtopic was covered before this step."""
-    done: BoolArray
+    terminated: BoolArray
     """[B] whether this step ended the episode."""
     user: IntArray
     """[B] each episode's user, where the reward is what users do; else 0."""

@@ -45,7 +45,7 @@ class StepResult:
     """[B] float64, what the chosen document adds; the reward, unless rewards are paid only at the end."""
     invalid: BoolArray
     """[B] whether the document was masked, so that the rank stays empty."""
-    done: BoolArray
+    terminated: BoolArray
     """[B] whether the episode has ended."""
 
 
@@ -409,7 +409,7 @@ class SelectionCore(SingleEpisodes):
                 action=actions[paid],
                 ranking=ranking,
                 coverage=self._coverage[which],
-                done=ended[paid],
+                terminated=ended[paid],
                 user=self._user[which],
             )
             gain[paid] = finite_numbers(self._custom_name, self._custom(step), paid.shape)

@@ -132,7 +132,7 @@ class SelectionVectorEnv(TopicVectorEnv):
         begun = self._ended(self.core.done)
         result = self.core.step(actions)
         self._paid += result.reward
-        terminated = result.done
+        terminated = result.terminated
         terminated[begun] = False
         ended = terminated.nonzero()[0]
         final: Info = {}

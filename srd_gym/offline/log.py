@@ -81,7 +81,7 @@ class Log:
     orders: IntArray | None = None
     """[T, N] the order of candidates that it explored around, -1 beyond; None where nobody knows it."""
     header: Mapping[str, Any] = field(default_factory=dict)
-    """Origin of the log: ranker, epsilon, within, users, seed, name of the topic set; empty where nobody knows it."""
+    """Origin of the log: ranker, epsilon, top_n, users, seed, name of the topic set; empty where nobody knows it."""
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -264,7 +264,7 @@ def read_log(path: PathLike, topics: TopicSet, *, others: Literal["refuse", "lea
     if not orders:
         return replace(log, header=header)
     try:
-        policy: Any = EpsilonPolicy(header.get("epsilon"), header.get("within"))  # type: ignore[arg-type]
+        policy: Any = EpsilonPolicy(header.get("epsilon"), header.get("top_n"))  # type: ignore[arg-type]
         return replace(log, header=header, policy=policy, orders=_orders_from(orders, log, policy))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{place}: metadata of another log, or damaged ({error}); {_ADVICE}") from error
@@ -329,10 +329,10 @@ def _orders_from(orders: Mapping[str, Any], log: Log, policy: EpsilonPolicy) -> 
         if not isinstance(order, list) or len(order) != count or set(order) != set(range(count)):
             raise ValueError(f"the order of topic {as_text(topic.query_id)} is not one of its {count} candidates")
         row[:count] = order
-    if policy.within is not None:
+    if policy.top_n is not None:
         reach = policy.reach((out >= 0).sum(axis=1)[log.topic_index], log.shown.shape[1])
         if (positions_in(out[log.topic_index], log.shown) >= reach[:, None]).any():
-            raise ValueError(f"within is {policy.within}, but documents beyond are shown")
+            raise ValueError(f"top_n is {policy.top_n}, but documents beyond are shown")
     return out
 
 

@@ -24,19 +24,19 @@ class EpsilonPolicy:
 
     Args:
         epsilon: how often a rank is explored, 0 to 1.
-        within: only the first so many documents of the order are ever shown; None: all.
+        top_n: only the first so many documents of the order are ever shown; None: all.
 
     Raises:
         TypeError, ValueError: no number from 0 to 1, or no whole number from 1.
     """
 
     epsilon: float = 0.1
-    within: int | None = None
+    top_n: int | None = None
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, 1)
-        if self.within is not None:
-            check_integer("within", self.within, 1)
+        if self.top_n is not None:
+            check_integer("top_n", self.top_n, 1)
 
     def reach(self, n_candidates: IntArray, depth: int) -> IntArray:
         """[E] how many positions of each order may be shown: never fewer than there are ranks to fill.
@@ -45,7 +45,7 @@ class EpsilonPolicy:
             n_candidates: [E] documents of each episode's topic.
             depth: K.
         """
-        most = np.maximum(self.within or n_candidates.max(initial=1), np.minimum(depth, n_candidates))
+        most = np.maximum(self.top_n or n_candidates.max(initial=1), np.minimum(depth, n_candidates))
         return np.minimum(n_candidates, most)
 
     def sample(self, reach: IntArray, depth: int, generator: np.random.Generator) -> IntArray:

@@ -101,7 +101,7 @@ class SelectionEnv(EnvBase):
         if self._state is None:
             raise RuntimeError("the environment has not begun: call reset")
         self._state, result = self.simulator.step(self._state, tensordict["action"])
-        return self._seen(self._state, result.done).set("reward", result.reward[:, None])
+        return self._seen(self._state, result.terminated).set("reward", result.reward[:, None])
 
     def _seen(self, state: SelectionState, done: Tensor) -> TensorDictBase:
         """The observation of a state."""

@@ -96,7 +96,7 @@ class Asker:
             said[prompt] = value
         return [said[question.prompt] for question in questions]  # type: ignore[misc]  # none is None by now
 
-    async def later(self, question: Question[R]) -> R | Exception:
+    async def agenerate(self, question: Question[R]) -> R | Exception:
         """`ask` of one question for asynchronous code."""
         import asyncio  # here, as it is slow to import
 

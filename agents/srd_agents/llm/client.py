@@ -95,7 +95,7 @@ def _client(
             if inspect.iscoroutine(answer):
                 answer.close()
             raise TypeError(
-                "a client that answers later (it is asynchronous): await Namer.later, or give one that waits"
+                "a client that answers later (it is asynchronous): await Namer.agenerate, or give one that waits"
             )
         return plain(answer)
 

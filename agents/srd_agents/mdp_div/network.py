@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from srd_agents.networks.inputs import Inputs, ShiftAndScale, orthonormal
-from srd_agents.networks.policy import StatePolicy, given, linear, picked, sigmoid
+from srd_agents.networks.policy import StatePolicy, gather_rows, given, linear, sigmoid
 
 
 class Projection(NamedTuple):
@@ -133,7 +133,7 @@ class RecurrentPolicy(ShiftAndScale, StatePolicy):
         logits = states @ fixed.scoring
         return logits if fixed.prior is None else logits + fixed.prior
 
-    def following(self, fixed: Projection, states: Any, chosen: Any) -> Any:
+    def next_state(self, fixed: Projection, states: Any, chosen: Any) -> Any:
         """h_{t+1} = sigma(V x + W h_t)."""
-        ranked = self.standardized(picked(fixed.documents, chosen))
+        ranked = self.standardized(gather_rows(fixed.documents, chosen))
         return sigmoid(linear(ranked, self.input_weight) + linear(states, self.state_weight))

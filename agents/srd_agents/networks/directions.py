@@ -23,7 +23,7 @@ from torch.nn import functional
 from srd_agents.networks.attention import dense
 from srd_agents.networks.features import relu
 from srd_agents.networks.inputs import Inputs, Standardizer
-from srd_agents.networks.policy import StatePolicy, joined, larger, largest, linear, picked
+from srd_agents.networks.policy import StatePolicy, gather_rows, joined, larger, largest, linear
 
 SUM_SCALE = 10**-0.5
 """Sums over ten ranks are then of the size of one row."""
@@ -117,9 +117,9 @@ class Directions(StatePolicy):
         pointers, _ = self.pointers(relu(linear(states, self.state.weight[:, 3 * self.hidden :]) + fixed.context))
         return pointers @ fixed.rows.swapaxes(1, 2) + fixed.prior
 
-    def following(self, fixed: TopicRows, states: Any, chosen: Any) -> Any:
+    def next_state(self, fixed: TopicRows, states: Any, chosen: Any) -> Any:
         """The rows of the documents chosen, added to all that states keep."""
-        split, rows = 2 * self.hidden, picked(fixed.rows, chosen)
+        split, rows = 2 * self.hidden, gather_rows(fixed.rows, chosen)
         parts = (rows * SUM_SCALE, rows * _discount(states))
         return joined([states[..., :split] + joined(parts), larger(states[..., split:-1], rows),
                        states[..., -1:] + COUNT_SCALE])  # fmt: skip

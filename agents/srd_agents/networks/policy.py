@@ -41,7 +41,7 @@ class StatePolicy(ABC, nn.Module):
         """Logits of all candidates as the next document: [M, L, N] of states [M, L, H]."""
 
     @abstractmethod
-    def following(self, fixed: Any, states: Any, chosen: Any) -> Any:
+    def next_state(self, fixed: Any, states: Any, chosen: Any) -> Any:
         """The states after these documents: [M, R, H] of states [M, R, H] and candidates [M, R] int64."""
 
     def initialise(self, generator: torch.Generator) -> None:
@@ -61,7 +61,7 @@ class StatePolicy(ABC, nn.Module):
         (n_topics, rankings, ranks), (fixed, first) = actions.shape, self.begin(topics)
         states = [first[:, None].expand(-1, rankings, -1)]
         for chosen in actions.unbind(2)[:-1]:
-            states.append(self.following(fixed, states[-1], chosen))
+            states.append(self.next_state(fixed, states[-1], chosen))
         logits: Tensor = self.scores(fixed, torch.stack(states, 2).flatten(1, 2))
         return logits.view(n_topics, rankings, ranks, -1)
 
@@ -87,7 +87,7 @@ class Steps:
     def add(self, chosen: IntArray) -> None:
         """Put these candidates, [M, R] int64, at the next rank."""
         taken = chosen if _is_array(self._states) else torch.from_numpy(chosen).to(self._states.device)
-        self._states = self._policy.following(self._fixed, self._states, taken)
+        self._states = self._policy.next_state(self._fixed, self._states, taken)
 
 
 class TensorSteps:
@@ -111,7 +111,7 @@ class TensorSteps:
 
     def add(self, chosen: Tensor) -> None:
         """Put these candidates, [M, R] int64, at the next rank."""
-        self._states = self._policy.following(self._fixed, self._states, chosen)
+        self._states = self._policy.next_state(self._fixed, self._states, chosen)
 
 
 def acting(network: ModuleT) -> ModuleT:
@@ -215,7 +215,7 @@ def largest(rows: Any) -> Any:
     return rows.max(axis=1) if _is_array(rows) else rows.amax(1)
 
 
-def picked(rows: Any, chosen: Any) -> Any:
+def gather_rows(rows: Any, chosen: Any) -> Any:
     """[M, R, H], the rows of [M, N, H] that are chosen, [M, R] int64."""
     if _is_array(rows):
         return rows[np.arange(len(rows))[:, None], chosen]

@@ -47,12 +47,12 @@ class Namer:
             openai's (`chat.completions.create`), or a function that answers a prompt with text. Retries and time limits
             are the client's.
         model: the name of the model that an openai client asks; of others what tells it from other models in the cache.
-        limit: most names; further ones are left out.
-        prompt: in place of `PROMPT`; {query} stands for the query, {limit} for the limit, {texts} for what candidates
-            say.
+        max_subtopics: most names; further ones are left out.
+        prompt: in place of `PROMPT`; {query} stands for the query, {limit} for `max_subtopics`, {texts} for texts of
+            candidates.
         cache: a folder, which is made, or a mapping from text to text; None asks every time. What is kept belongs to
             the model's name and the whole prompt; a model without a name of its own then needs `model`.
-        results: so many of the candidates' texts, cut to their beginnings, are shown to the model; 0 shows none. Names
+        n_docs: so many of the candidates' texts, cut to their beginnings, are shown to the model; 0 shows none. Names
             that are made from the results found leave out what was not found.
         on_error: what happens where the client raises (a time-out, say), or an answer is no list of names (a refusal).
             "order": the query has no subtopics, so that its ranking is that without; `Named.note` and the note of a
@@ -63,8 +63,8 @@ class Namer:
 
     Raises:
         TypeError: nothing that can be asked, or an option of another type.
-        ValueError: an openai client without model, a limit below 1, a prompt without {query}, another word as on_error,
-            or a cache for a model without a name.
+        ValueError: an openai client without model, max_subtopics below 1, a prompt without {query}, another word as
+            on_error, or a cache for a model without a name.
     """
 
     def __init__(
@@ -72,32 +72,32 @@ class Namer:
         llm: object,
         *,
         model: str | None = None,
-        limit: int = 10,
+        max_subtopics: int = 10,
         prompt: str = PROMPT,
         cache: Cache | None = None,
-        results: int = 0,
+        n_docs: int = 0,
         on_error: OnError = "order",
     ) -> None:
-        check_integer("limit", limit, 1)
-        check_integer("results", results, 0)
-        if "{query}" not in prompt or (results and "{texts}" not in prompt):
-            wanted = "{query}" if "{query}" not in prompt else "{texts}, which results= fills"
+        check_integer("max_subtopics", max_subtopics, 1)
+        check_integer("n_docs", n_docs, 0)
+        if "{query}" not in prompt or (n_docs and "{texts}" not in prompt):
+            wanted = "{query}" if "{query}" not in prompt else "{texts}, which n_docs= fills"
             raise ValueError(f"prompt must hold {wanted}, got {shown_text(prompt, SHOWN)!r}")
-        self.limit, self.prompt, self.results = limit, prompt, results
+        self.max_subtopics, self.prompt, self.n_docs = max_subtopics, prompt, n_docs
         self._asker = Asker(llm, model, cache, on_error)
         self.counts = self._asker.counts
 
     @property
     def wants_texts(self) -> bool:
         """Whether it shows candidates' texts to the model."""
-        return self.results > 0
+        return self.n_docs > 0
 
     def __call__(self, query: str, texts: Sequence[str] = ()) -> Named:
-        """The subtopics of a query, most likely first, each once: [at most limit].
+        """The subtopics of a query, most likely first, each once: [at most max_subtopics].
 
         Args:
             query: its text.
-            texts: of the candidates, in their order; looked at where `results` says so.
+            texts: of the candidates, in their order; looked at where `n_docs` says so.
 
         Raises:
             ValueError: a damaged cache, or with on_error="raise" an answer that is no list of names; the message shows
@@ -120,26 +120,26 @@ class Namer:
         asked = [self._question(query, some or ()) for query, some in zip(queries, given, strict=True)]
         return [self._named(names) for names in self._asker.ask(asked)]
 
-    async def later(self, query: str, texts: Sequence[str] = ()) -> Named:
+    async def agenerate(self, query: str, texts: Sequence[str] = ()) -> Named:
         """`__call__` for asynchronous code: it waits for the model without holding up anything else.
 
         Raises:
             ValueError, Exception: as above.
         """
-        names = await self._asker.later(self._question(query, texts))
+        names = await self._asker.agenerate(self._question(query, texts))
         return self._named(names)
 
     def _question(self, query: str, texts: Sequence[str]) -> Question[list[str]]:
         """The subtopics of a query."""
-        some = "".join(f"- {shown_text(' '.join(text.split()), SHOWN)}\n" for text in texts[: self.results])
+        some = "".join(f"- {shown_text(' '.join(text.split()), SHOWN)}\n" for text in texts[: self.n_docs])
         found = f"It found:\n{some}" if some else ""
-        prompt = filled(self.prompt, query=query, limit=str(self.limit), texts=found)
+        prompt = filled(self.prompt, query=query, limit=str(self.max_subtopics), texts=found)
         return Question(prompt, parse_names, f"subtopics of {shown(query)}")
 
     def _named(self, names: list[str] | Exception) -> Named:
         """The names, or none with the reason."""
         if not isinstance(names, Exception):
-            return Named(names[: self.limit])
+            return Named(names[: self.max_subtopics])
         named = Named()
         named.note = f"a model named no subtopics ({reason(names)})"
         return named
@@ -221,7 +221,7 @@ async def named_later(names: Names, query: Any, texts: Any, query_id: str) -> An
 
     _check_asked(names, query_id, query, texts)
     if isinstance(names, Namer):
-        return await names.later(query, texts or ())
+        return await names.agenerate(query, texts or ())
     answer = await asyncio.to_thread(_called, names, query, texts)
     with _naming(query):
         return _checked(await answer if inspect.isawaitable(answer) else answer, query)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from srd_agents.networks.policy import picked
+from srd_agents.networks.policy import gather_rows
 from srd_agents.relational.ranker import fixed_part, network_scores, offered_share, weight_shapes
 from srd_agents.relational.relations import LIMIT, NEAR, Ranked, Relations, position_of
 from srd_gym.dtypes import BoolArray, IntArray
@@ -119,11 +119,11 @@ class TensorRelated:
         """Put these candidates, [B, R] int64, at the next rank."""
         state, relations, (count, rankings) = self._state, self._relations, chosen.shape
         size, most = state.size + 1, float(LIMIT)
-        rows = picked(relations.unit, chosen) @ relations.unit.transpose(1, 2)
+        rows = gather_rows(relations.unit, chosen) @ relations.unit.transpose(1, 2)
         rows = ((rows - relations.mean[:, None, None]) * relations.scale[:, None, None]).clamp(-most, most)
         nearest, total = torch.maximum(state.nearest, rows), state.total + rows
         near = state.near + torch.stack([rows > float(level) for level in NEAR], 1).to(rows.dtype)
-        to_anchors = picked(relations.ramps.flatten(2), chosen).view(count, rankings, 2, -1).transpose(1, 2)
+        to_anchors = gather_rows(relations.ramps.flatten(2), chosen).view(count, rankings, 2, -1).transpose(1, 2)
         uncovered = torch.minimum(state.uncovered, 1 - to_anchors)
         fresh = uncovered @ self._to_anchors
         share = self._share[:, :, None]

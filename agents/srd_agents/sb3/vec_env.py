@@ -60,15 +60,15 @@ class RolloutVecEnv(VecEnv):
         """Take them."""
         result = self.core.step(self._actions)
         self.returns += result.reward * self._first
-        self._first &= ~result.done
-        ended = np.flatnonzero(result.done)
+        self._first &= ~result.terminated
+        ended = np.flatnonzero(result.terminated)
         self.episodes += len(ended)
         if len(ended):
             self.core.reset(self._topics[ended], ended, self._users)
         return (
             self._observer.observe_all(),
             result.reward.astype(np.float32),
-            result.done,
+            result.terminated,
             [{} for _ in range(self.num_envs)],
         )
 

@@ -55,7 +55,7 @@ class SelectionResult(NamedTuple):
     reward: Tensor
     gain: Tensor
     invalid: Tensor
-    done: Tensor
+    terminated: Tensor
 
 
 class SelectionSimulator:

@@ -69,7 +69,7 @@ META = [{"about": "cat"}, {"about": ["car", "Cat"]}, {"about": None}, {}]
     (lambda query: [f"{query} cat"], None, ["jaguar cat"]),
     (lambda query, texts: [f"{query} {texts[0]}"], None, ["jaguar first"]),
     (None, lambda prompt: '["cat", "cat"]', ["cat"]),
-    (None, Namer(lambda prompt: "- cat\n- car", limit=1), ["cat"]),
+    (None, Namer(lambda prompt: "- cat\n- car", max_subtopics=1), ["cat"]),
 ])  # fmt: skip
 def test_subtopics_are_found_or_named(subtopics: Any, namer: Any, named: Any, asynchronous: bool) -> None:
     source = Subtopics(subtopics, namer, "")

@@ -76,9 +76,9 @@ def test_the_prompt_holds_the_query_the_limit_and_the_first_texts_only_where_ask
     assert Namer(llm)("what is {limit}?") == NAMES
     assert llm.prompts[0].splitlines()[0].endswith("search engine: what is {limit}?")
     assert "up to 10 different" in llm.prompts[0]
-    Namer(llm, limit=5)(QUERY, ["about {query}"])
+    Namer(llm, max_subtopics=5)(QUERY, ["about {query}"])
     assert "document" not in llm.prompts[1]
-    Namer(llm, results=2)(QUERY, ["about\n{query}", "x" * 999, "third"])
+    Namer(llm, n_docs=2)(QUERY, ["about\n{query}", "x" * 999, "third"])
     assert f"- about {{query}}\n- {'x' * 200}...\nName up to" in llm.prompts[2]
     assert "third" not in llm.prompts[2]
     Namer(llm, prompt="Senses of {query}?")(QUERY)
@@ -89,7 +89,7 @@ def test_the_prompt_holds_the_query_the_limit_and_the_first_texts_only_where_ask
 def test_no_more_names_than_the_limit_come_back_the_first_ones() -> None:
     many = json.dumps([f"jaguar {i}" for i in range(500)])
     assert Namer(Llm(many))(QUERY) == [f"jaguar {i}" for i in range(10)]
-    assert Namer(Llm(many), limit=3)(QUERY) == ["jaguar 0", "jaguar 1", "jaguar 2"]
+    assert Namer(Llm(many), max_subtopics=3)(QUERY) == ["jaguar 0", "jaguar 1", "jaguar 2"]
 
 
 @pytest.mark.parametrize(("query", "name", "told"), [
@@ -132,11 +132,11 @@ def test_each_prompt_of_each_model_is_asked_once(kind: Any, tmp_path: Path) -> N
     kept: dict[str, Any] = {"model": "one", "cache": cache}
     assert [Namer(llm, **kept)(QUERY) for _ in range(3)] == [NAMES] * 3
     assert len(llm.prompts) == 1
-    assert asyncio.run(Namer(llm, **kept).later(QUERY)) == NAMES
-    assert Namer(llm, **kept, limit=2)(QUERY) == ["another"]
+    assert asyncio.run(Namer(llm, **kept).agenerate(QUERY)) == NAMES
+    assert Namer(llm, **kept, max_subtopics=2)(QUERY) == ["another"]
     assert Namer(llm, **kept)("python") == ["a third"]
     assert Namer(llm, **kept | {"model": "two"})(QUERY) == ["a fourth"]
-    assert asyncio.run(Namer(llm, **kept).later("java")) == NAMES
+    assert asyncio.run(Namer(llm, **kept).agenerate("java")) == NAMES
     assert len(llm.prompts) == 5
     texts = list(cache.values()) if kind is dict else [path.read_text() for path in cache.iterdir()]
     about = sorted(json.loads(text)["about"].rpartition(" ")[2] for text in texts)
@@ -214,7 +214,7 @@ def test_what_was_answered_is_kept_though_a_later_query_fails_and_the_limit_is_n
     refused(lambda: strict.many(["jaguar", "java"]), "the model is down", DownError)
     assert [json.loads(text)["about"] for text in cache.values()] == ["subtopics of 'jaguar'"]
     plain = {"prompt": "{query}?", **kept}
-    assert Namer(Llm(LISTED), limit=1, **plain)(QUERY) == NAMES[:1]
+    assert Namer(Llm(LISTED), max_subtopics=1, **plain)(QUERY) == NAMES[:1]
     assert Namer(Llm(RAISES), **plain)(QUERY) == NAMES
 
 
@@ -239,8 +239,8 @@ def test_without_an_answer_of_use_the_ranking_is_kept_and_says_so(answer: Any, t
         assert "a model named no subtopics (" in found.note
         assert "by the named subtopics" not in found.note
         assert "\n" not in found.note
-    assert namer(QUERY) == asyncio.run(namer.later(QUERY)) == []
-    assert "a model named no subtopics (" in asyncio.run(namer.later(QUERY)).note
+    assert namer(QUERY) == asyncio.run(namer.agenerate(QUERY)) == []
+    assert "a model named no subtopics (" in asyncio.run(namer.agenerate(QUERY)).note
     kind = "failed" if isinstance(answer, Exception) else "wrong_format"
     assert dict(namer.counts) == {"prompts": 6, "asked": 6, kind: 6}
     assert not (tmp_path / "cache").exists()
@@ -291,7 +291,7 @@ def test_a_note_of_words_and_one_of_names_stand_together() -> None:
 def test_errors_are_raised_where_that_is_asked_for(answer: Any) -> None:
     kind = type(answer) if isinstance(answer, Exception) else ValueError if isinstance(answer, str) else TypeError
     namer = Namer(Llm(answer), on_error="raise")
-    for call in (lambda: namer(QUERY), lambda: show(namer), lambda: asyncio.run(namer.later(QUERY))):
+    for call in (lambda: namer(QUERY), lambda: show(namer), lambda: asyncio.run(namer.agenerate(QUERY))):
         vars(answer).clear() if isinstance(answer, Exception) else None
         with pytest.raises(kind) as error:
             call()
@@ -352,10 +352,10 @@ def test_the_documents_texts_go_to_those_who_ask_for_them() -> None:
         assert show(names, texts=TEXTS) == show(NAMES)
     assert seen == [(QUERY, TEXTS)] * 2
     llm = Llm(LISTED)
-    show(Namer(llm, results=1), texts=TEXTS)
+    show(Namer(llm, n_docs=1), texts=TEXTS)
     show(Namer(llm), texts=TEXTS)
     assert ["document 0" in prompt for prompt in llm.prompts] == [True, False]
-    assert [wants_texts(names) for names in (both, Asks(), str, Namer(llm), Namer(llm, results=1))] == [
+    assert [wants_texts(names) for names in (both, Asks(), str, Namer(llm), Namer(llm, n_docs=1))] == [
         True, True, False, False, True,
     ]  # fmt: skip
     refused(lambda: show(both), "the function that names its subtopics needs the documents' texts; give texts=")
@@ -378,7 +378,7 @@ def test_functions_for_asynchronous_code() -> None:
     for names in (names_later, lambda query: NAMES, Namer(Llm(LISTED)), Namer(asks_later)):
         assert asyncio.run(named_later(names, QUERY, None, "0")) == NAMES
     refused(lambda: show(names_later), "names the subtopics of 'jaguar' is asynchronous; await it", TypeError)
-    refused(lambda: show(Namer(asks_later)), r"a client that answers later .*await Namer\.later", TypeError)
+    refused(lambda: show(Namer(asks_later)), r"a client that answers later .*await Namer\.agenerate", TypeError)
 
 
 @pytest.mark.parametrize(("subtopics", "changes", "error", "message"), [
@@ -435,11 +435,11 @@ def test_errors_of_a_function_say_of_which_query_they_are_and_stay_as_they_are()
 
 
 @pytest.mark.parametrize(("options", "error", "message"), [
-    ({"limit": 0}, ValueError, "limit must be at least 1"),
-    ({"limit": "10"}, TypeError, "limit must be a whole number"),
-    ({"results": -1}, ValueError, "results must be at least 0"),
+    ({"max_subtopics": 0}, ValueError, "max_subtopics must be at least 1"),
+    ({"max_subtopics": "10"}, TypeError, "max_subtopics must be a whole number"),
+    ({"n_docs": -1}, ValueError, "n_docs must be at least 0"),
     ({"prompt": "List subtopics."}, ValueError, "prompt must hold {query}, got 'List subtopics.'"),
-    ({"prompt": "{query}?", "results": 3}, ValueError, "prompt must hold {texts}, which results= fills"),
+    ({"prompt": "{query}?", "n_docs": 3}, ValueError, "prompt must hold {texts}, which n_docs= fills"),
     ({"on_error": "skip"}, ValueError, "unknown on_error 'skip'.*order, raise"),
     ({"cache": 7}, TypeError, "cache must be a folder or a mapping from text to text, got int"),
     ({"llm": 7}, TypeError, "llm must be a LangChain chat model, .* got int"),
@@ -467,6 +467,6 @@ def test_either_client_of_a_local_server_names() -> None:
 
         waits, later = (Namer(client_with(method), model="small") for method in (create, create_later))
         assert waits.many([QUERY, "java"]) == [NAMES] * 2
-        assert asyncio.run(waits.later(QUERY)) == asyncio.run(later.later(QUERY)) == NAMES
+        assert asyncio.run(waits.agenerate(QUERY)) == asyncio.run(later.agenerate(QUERY)) == NAMES
         refused(lambda: later(QUERY), "a client that answers later", TypeError)
     assert {(question["model"], question["messages"][0]["role"]) for question in asked} == {("small", "user")}

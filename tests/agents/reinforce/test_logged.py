@@ -32,7 +32,7 @@ def logged(path: Path, topics: TopicSet, episodes: int, depth: int = 10) -> Path
     """A log of the initial ranking, explored."""
     users, policy = Clicks(attraction=0.9), EpsilonPolicy(0.3)
     parts = logged_parts(make_ranker("retrieval-order"), topics, users, policy, depth=depth, episodes=episodes, seed=1)
-    write_log(path, parts, {"epsilon": 0.3, "within": None, "episodes": episodes}, lambda _: None, force=True)
+    write_log(path, parts, {"epsilon": 0.3, "top_n": None, "episodes": episodes}, lambda _: None, force=True)
     return path
 
 

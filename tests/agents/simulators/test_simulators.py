@@ -59,7 +59,7 @@ def largest_difference(
         state, result = step(state, tensor(actions))
         empty += int(expected.invalid.sum())
         np.testing.assert_array_equal(result.invalid, expected.invalid)
-        np.testing.assert_array_equal(result.done, expected.done)
+        np.testing.assert_array_equal(result.terminated, expected.terminated)
         np.testing.assert_array_equal(state.coverage[:, :-1], core.coverage)
         for name in ("allowed", "ranking", "rank"):
             np.testing.assert_array_equal(getattr(state, name), getattr(core, name), err_msg=name)

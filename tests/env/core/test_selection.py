@@ -38,7 +38,7 @@ def play(core: SelectionCore, generator: np.random.Generator) -> list[tuple[np.n
     while not core.done.all():
         _check_mask(core)
         result = core.step(generator.integers(0, core.arrays.max_candidates, core.n_episodes))
-        given.append((result.reward, result.gain, result.invalid, result.done))
+        given.append((result.reward, result.gain, result.invalid, result.terminated))
     return given
 
 
@@ -218,7 +218,7 @@ def test_ended_episodes_stay_as_they_are() -> None:
         core.step(core.allowed.argmax(axis=1))
     before = core.snapshot(0)
     result = core.step([10**6, int(core.allowed[1].argmax())])  # an ended episode's action is not even looked at
-    assert (result.reward[0], result.invalid[0], result.done.tolist()) == (0.0, False, [True, False])
+    assert (result.reward[0], result.invalid[0], result.terminated.tolist()) == (0.0, False, [True, False])
     assert core.snapshot(0) == before
     assert core.step_episode(0, 10**6) == (0.0, False, True)
     own = SelectionCore(core.arrays, reward=FirstRankOnly(), horizon=1)

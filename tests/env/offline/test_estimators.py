@@ -112,9 +112,9 @@ def test_a_ranker_evaluated_on_its_own_log_has_the_mean_of_its_clicks() -> None:
         assert found.effective_sample_size == pytest.approx(500, abs=1e-6)
 
 
-@pytest.mark.parametrize(("within", "quick"), [(None, False), (10, True)])
-def test_the_matrix_of_many_positions_must_be_asked_for(within: int | None, quick: bool) -> None:
-    topics, how = TopicSet([judged_topic(60, 1, subtopics=3)], name="sixty"), EpsilonPolicy(0.5, within)
+@pytest.mark.parametrize(("top_n", "quick"), [(None, False), (10, True)])
+def test_the_matrix_of_many_positions_must_be_asked_for(top_n: int | None, quick: bool) -> None:
+    topics, how = TopicSet([judged_topic(60, 1, subtopics=3)], name="sixty"), EpsilonPolicy(0.5, top_n)
     log = next(logged_parts(FORWARDS, topics, CASCADE, how, depth=2, episodes=20, seed=0))()
     assert ("pseudo-inverse" in evaluate_offline(log, FORWARDS, resamples=10)) == quick
     assert list(evaluate_offline(log, FORWARDS, estimators=["pseudo-inverse"], resamples=10)) == ["pseudo-inverse"]
@@ -142,7 +142,7 @@ def test_a_log_without_support_is_told_and_what_it_does_not_tell_is_refused() ->
     for known in (log, replace(log, policy=None)):
         assert unsupported(known, FORWARDS) == 0
         assert unsupported(known, OTHER) == 1
-    few = replace(logged(0.5, episodes=9), policy=EpsilonPolicy(0.5, within=3))
+    few = replace(logged(0.5, episodes=9), policy=EpsilonPolicy(0.5, top_n=3))
     assert unsupported(few, FORWARDS) == 0
     assert unsupported(few, OTHER) == pytest.approx(1 / 3)  # document 5 is out of reach
     assert unsupported(replace(few, policy=None), OTHER) > 0.5

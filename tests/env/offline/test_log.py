@@ -18,7 +18,7 @@ from srd_gym.offline import log as log_module
 
 TOPICS = random_topics(2, 6)
 BACKWARDS = Own(lambda topic, k: np.arange(topic.n_candidates)[::-1][:k])
-HEADER = {"epsilon": 0.4, "within": None, "seed": 3}
+HEADER = {"epsilon": 0.4, "top_n": None, "seed": 3}
 
 
 def parts(episodes: int = 50, topics: TopicSet = TOPICS, ranker: Own = BACKWARDS) -> Any:
@@ -212,8 +212,8 @@ def order_of(change: Any) -> Any:
     lambda header, orders: ({**header, "epsilon": 2}, orders),
     lambda header, orders: ({**header, "epsilon": "0.1"}, orders),
     lambda header, orders: ({**header, "epsilon": float("nan")}, orders),
-    lambda header, orders: ({**header, "within": -1}, orders),
-    lambda header, orders: ({**header, "within": 1}, orders),
+    lambda header, orders: ({**header, "top_n": -1}, orders),
+    lambda header, orders: ({**header, "top_n": 1}, orders),
     lambda header, orders: (header, dict(list(orders.items())[1:])),
     order_of(lambda order: order[:2]),
     order_of(lambda order: [*order, 0]),

@@ -28,7 +28,7 @@ def test_probabilities_are_those_of_all_lists(size: int, depth: int, epsilon: fl
 
 
 def test_draws_follow_the_probabilities() -> None:
-    policy, reach = EpsilonPolicy(0.5, within=4), np.full(40_000, 4)
+    policy, reach = EpsilonPolicy(0.5, top_n=4), np.full(40_000, 4)
     assert (policy.reach(np.full(40_000, 9), 3) == 4).all()
     shown = policy.sample(reach, 3, np.random.default_rng(0))
     counts = np.stack([np.bincount(column, minlength=4) for column in shown.T]) / len(shown)
@@ -37,13 +37,13 @@ def test_draws_follow_the_probabilities() -> None:
 
 
 def test_short_topics_are_shown_whole_and_what_is_out_of_reach_has_no_chance() -> None:
-    policy = EpsilonPolicy(0.5, within=1)
+    policy = EpsilonPolicy(0.5, top_n=1)
     reach = policy.reach(np.array([2, 9]), 3)
     assert reach.tolist() == [2, 3]  # as many as there are ranks to fill
     shown = policy.sample(reach, 3, np.random.default_rng(0))
     assert (shown[0, 2], shown[1, 2] >= 0) == (-1, True)
     assert policy.propensities(shown, reach)[0, 2] == 1
-    chances = EpsilonPolicy(0.5, within=3).propensities(np.array([[0, 5, 1]]), np.array([3]))
+    chances = EpsilonPolicy(0.5, top_n=3).propensities(np.array([[0, 5, 1]]), np.array([3]))
     assert chances[0, 1] == 0
     refused(lambda: EpsilonPolicy(1.5), "epsilon must be between 0 and 1")
-    refused(lambda: EpsilonPolicy(0.1, 0), "within must be at least 1")
+    refused(lambda: EpsilonPolicy(0.1, 0), "top_n must be at least 1")

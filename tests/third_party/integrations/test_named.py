@@ -426,7 +426,7 @@ def test_openais_client_names_by_a_local_server() -> None:
         later = Namer(openai.AsyncOpenAI(base_url=url, api_key="none"), model="small")
         assert waits.many(list(lists)) == list(lists.values())
         for namer in (waits, later):
-            assert asyncio.run(namer.later("query 2")) == lists["query 2"]
+            assert asyncio.run(namer.agenerate("query 2")) == lists["query 2"]
         refused(lambda: later("query 1"), "a client that answers later", TypeError)
 
 
@@ -441,5 +441,5 @@ def test_a_time_out_of_openais_client_is_no_answer() -> None:
         with pytest.warns(UserWarning, match="subtopics of 'jaguar': .*APITimeoutError"):
             assert waits.many([QUERY, "java"]) == [[], []]
         with pytest.warns(UserWarning, match="APITimeoutError"):
-            assert "APITimeoutError" in asyncio.run(later.later(QUERY)).note
+            assert "APITimeoutError" in asyncio.run(later.agenerate(QUERY)).note
         assert dict(waits.counts) == {"prompts": 2, "asked": 2, "failed": 2}

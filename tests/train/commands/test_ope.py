@@ -66,7 +66,7 @@ def test_a_log_is_written_once_and_evaluated(srd: Srd, log: Path) -> None:
 def test_the_same_seed_logs_the_same_and_users_are_chosen(srd: Srd, log: Path, tmp_path: Path) -> None:
     logged(srd, tmp_path / "again.parquet")
     assert pq.read_table(log) == pq.read_table(tmp_path / "again.parquet")
-    header = logged(srd, tmp_path / "dbn.parquet", "--users", "Clicks(model='dbn', patience=0.5)", "--within", 4)
+    header = logged(srd, tmp_path / "dbn.parquet", "--users", "Clicks(model='dbn', patience=0.5)", "--top-n", 4)
     assert header["users"] == "Clicks(model='dbn', patience=0.5)"
 
 
@@ -99,7 +99,7 @@ def test_where_half_of_the_topics_have_no_support_there_is_no_interval(srd: Srd,
     topics = load_topics(TOPICS)
     half = Own(lambda topic, k: np.arange(topic.n_candidates)[:: 1 if int(topic.query_id[-1]) % 2 else -1][:k])
     parts = logged_parts(half, topics, Clicks(), EpsilonPolicy(0.0), depth=2, episodes=600, seed=0)
-    write_log(tmp_path / "half.parquet", parts, {"epsilon": 0.0, "within": None}, lambda _: None)
+    write_log(tmp_path / "half.parquet", parts, {"epsilon": 0.0, "top_n": None}, lambda _: None)
     told = srd.works(*ope(tmp_path / "half.parquet", "--ranker", "retrieval-order", "--json")).json["rankers"][0]
     assert told["unsupported"] == pytest.approx(0.5, abs=0.1)
     assert min(each["effective_sample_size"] for each in told["estimates"]) > 100

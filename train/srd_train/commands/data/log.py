@@ -50,7 +50,7 @@ class LogData:
     """Number of lists to show."""
     epsilon: float = 0.1
     """Probability that a rank shows a random document, 0 to 1."""
-    within: int | None = None
+    top_n: int | None = None
     """Show only the ranker's first N documents (default: all)."""
     k: int = 10
     """Documents per list."""
@@ -77,8 +77,8 @@ class LogData:
         if users is None:
             raise ValueError(f"--users must be Clicks or Clicks(option=value, ...), got {self.users!r}")
         model, topics = load_with_options(self.ranker, self.seed, trust=self.trust), load_topics(self.topics)
-        policy = EpsilonPolicy(self.epsilon, self.within)
-        said = {name: getattr(self, name) for name in ("epsilon", "within", "k", "seed", "episodes")}
+        policy = EpsilonPolicy(self.epsilon, self.top_n)
+        said = {name: getattr(self, name) for name in ("epsilon", "top_n", "k", "seed", "episodes")}
         about = {"topics": topics.name, "fingerprint": topics.fingerprint, "users": str(users)}
         header = {"ranker": self.ranker, **about, **said}
         parts = logged_parts(model.ranker, topics, users, policy, depth=self.k, episodes=self.episodes, seed=self.seed)

@@ -223,7 +223,7 @@ class Learner(ABC, Generic[C]):
         out: PathLike | None = None,
         resume: bool = False,
         time_budget: float | None = None,
-        progress: OnProgress | None = None,
+        callback: OnProgress | None = None,
         measures: Sequence[str | Measure] = (),
     ) -> History:
         """Train; the learner then holds the weights that were best on the validation topics (without any: the last).
@@ -239,7 +239,7 @@ class Learner(ABC, Generic[C]):
             resume: continue the run whose checkpoint lies in `out`, to bitwise the same weights as if it had never
                 stopped. Needs the same topics, seed and config (but for `srd_agents.training.loop.HOW_LONG`).
             time_budget: seconds of training at most, earlier sessions of a resumed run included.
-            progress: called while training.
+            callback: called while training.
             measures: more measures of the rankings of the validation topics, for the history: they choose nothing, and
                 cost a ranking of these topics at every validation.
 
@@ -269,7 +269,7 @@ class Learner(ABC, Generic[C]):
             self.prepare(trainable, seed)
             try:
                 run = TrainingLoop(
-                    self, trainable, judge, out=out, time_budget=time_budget, progress=progress, measures=measures
+                    self, trainable, judge, out=out, time_budget=time_budget, callback=callback, measures=measures
                 )
                 run.history.excluded = excluded
                 if resume:

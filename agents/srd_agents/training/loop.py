@@ -104,7 +104,7 @@ class TrainingLoop:
         validation: what its weights are chosen on; None keeps the last weights.
         out: folder for checkpoints and the model, or None.
         time_budget: seconds at most, or None.
-        progress: called while training, or None.
+        callback: called while training, or None.
         measures: more of the rankings of the validation topics, for the history.
     """
 
@@ -116,7 +116,7 @@ class TrainingLoop:
         *,
         out: PathLike | None,
         time_budget: float | None,
-        progress: OnProgress | None,
+        callback: OnProgress | None,
         measures: Sequence[str | Measure] = (),
     ) -> None:
         self._learner, self._topics, self._config = learner, topics, learner.config
@@ -124,7 +124,7 @@ class TrainingLoop:
         others = [] if validation is None else [Validation(validation, each) for each in measures]
         self._others = [each for each in others if each.name != str(parse_measure(self._config.validation_measure))]
         self._out = None if out is None else Path(out)
-        self._time_budget, self._progress = time_budget, progress
+        self._time_budget, self._callback = time_budget, callback
         self.history = History(measure=None if self._validation is None else self._validation.name)
         # The order of the topics has its own generator: what a learner draws must not depend on the loop.
         self._rng = np.random.default_rng([learner.seed or 0, 0x5EED])
@@ -366,10 +366,10 @@ class TrainingLoop:
     def _report(self) -> None:
         """Tell the caller where the run stands, at epochs' ends and now and then in between."""
         now = time.monotonic()
-        if self._progress is None or (self._place.position and now - self._shown_at < _PROGRESS_SECONDS):
+        if self._callback is None or (self._place.position and now - self._shown_at < _PROGRESS_SECONDS):
             return
         self._shown_at = now
-        self._progress(
+        self._callback(
             Progress(
                 epoch=self._place.epoch,
                 epochs=self._config.epochs,

@@ -145,7 +145,7 @@ class ManySeeds(NetworkLearner[C]):
         with torch_threads(threads), enough_memory(self.name, self.config, few="seeds, topics"):
             learners = self._seeded(trainable, every)
             try:
-                loops = [TrainingLoop(each, trainable, judge, out=None, time_budget=None, progress=None,
+                loops = [TrainingLoop(each, trainable, judge, out=None, time_budget=None, callback=None,
                                       measures=measures) for each in learners]  # fmt: skip
                 for each, loop in zip(learners, loops, strict=True):
                     loop.history.excluded, each.history = excluded, loop.history

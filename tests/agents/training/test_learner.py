@@ -51,7 +51,7 @@ def _report_every_update(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_learns_and_records() -> None:
     toy = learner(epochs=5)
     seen: list[Progress] = []
-    history = toy.fit(TRAIN, VALIDATION, seed=1, progress=seen.append)
+    history = toy.fit(TRAIN, VALIDATION, seed=1, callback=seen.append)
     assert [record["epoch"] for record in history.records] == [0, 1, 2, 3, 4, 5]
     assert [record["topics"] for record in history.records] == [0, 10, 20, 30, 40, 50]
     assert (history.measure, history.stopped_by) == ("alpha_nDCG@10", "epochs")
@@ -100,13 +100,13 @@ class Counter(OneByOne):
 
 def test_the_loop_trains_what_is_no_learner(tmp_path: Path) -> None:
     counter = Counter()
-    run = loop.TrainingLoop(counter, TRAIN, VALIDATION, out=tmp_path, time_budget=None, progress=None)
+    run = loop.TrainingLoop(counter, TRAIN, VALIDATION, out=tmp_path, time_budget=None, callback=None)
     run.run()
     assert [record["epoch"] for record in run.history.records] == [0, 1, 2]
     assert (run.history.best_epoch, counter.count.item()) == (0, 0), "no epoch ranks better than the first"
     more = Counter()
     more.config = replace(more.config, epochs=3)
-    resumed = loop.TrainingLoop(more, TRAIN, VALIDATION, out=tmp_path, time_budget=None, progress=None)
+    resumed = loop.TrainingLoop(more, TRAIN, VALIDATION, out=tmp_path, time_budget=None, callback=None)
     resumed.resume()
     assert more.count.item() == 2 * len(TRAIN)
 

@@ -63,7 +63,7 @@ def test_records_by_tag() -> None:
 @pytest.mark.parametrize(("kind", "per_topic"), [(Playing, (2, 6)), (NoisyLinear, (0, 0))])
 def test_the_history_has_totals_of_what_was_played(kind: type[NoisyLinear], per_topic: tuple[int, int]) -> None:
     told: list[tuple[int, dict[str, float]]] = []
-    _, history = fitted(kind, progress=lambda progress: told.append(progress.latest()))
+    _, history = fitted(kind, callback=lambda progress: told.append(progress.latest()))
     played = [(record["episodes"], record["steps"]) for record in history.records]
     assert played == [(record["topics"] * per_topic[0], record["topics"] * per_topic[1]) for record in history.records]
     assert told[-1] == list(by_tag(history.records, "alpha_nDCG@10"))[-1]
@@ -119,7 +119,7 @@ def test_a_logger_in_ten_lines(monkeypatch: pytest.MonkeyPatch) -> None:
             steps, figures = progress.latest()
             run.log(figures, step=steps)
 
-    history = learner.fit(TRAIN, VALIDATION, seed=3, progress=log)
+    history = learner.fit(TRAIN, VALIDATION, seed=3, callback=log)
     run.finish()
     *logged, end = wandb.logged
     assert end == (-1, {})

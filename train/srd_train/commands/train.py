@@ -178,7 +178,7 @@ class TrainCommand:
                     out=options.out,
                     resume=options.resume,
                     time_budget=options.time_budget,
-                    progress=on_progress,
+                    callback=on_progress,
                     measures=options.measures,
                 )
             except KeyboardInterrupt as stop:

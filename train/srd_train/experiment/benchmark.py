@@ -352,7 +352,7 @@ def _fit(
     lsa_width = cell.topics.width if cell.topics.vectors == "lsa" else None
     split = fold_of(topics, cell.topics, cell.fold, lsa_width, cut)
     begun = _now()
-    fit = partial(fit_ranker, split=split, trust=True, progress=on_progress)
+    fit = partial(fit_ranker, split=split, trust=True, callback=on_progress)
     row, chooser = cell.ranker.resolved, cell.chooser
     if choice is None:
         fitted = fit(row, select_by=cell.select_by, seed=chooser.seed)

@@ -71,7 +71,7 @@ class Policies:
             own = dict(options) if self.epochs is None else {**options, "epochs": self.epochs}
             policy: Any = make_ranker(ranker, **own)
             with output.progress(f"train {name}") as advance:
-                policy.fit(topics[:cut], topics[cut:], seed=0, progress=topics_seen(advance))
+                policy.fit(topics[:cut], topics[cut:], seed=0, callback=topics_seen(advance))
             policy.history = None  # curves would be half of the file
             policy.save(self.out / name)
             scores[name] = score(policy, judged)

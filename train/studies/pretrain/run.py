@@ -95,7 +95,7 @@ class Pretrain:
         for seed in self.seeds:
             ranker, folder = Reinforce(self.config()), self.out / f"seed-{seed}"
             history = ranker.fit(
-                train, validation, seed=seed, out=folder, resume=(folder / STATE_FILE).exists(), progress=progress
+                train, validation, seed=seed, out=folder, resume=(folder / STATE_FILE).exists(), callback=progress
             )
             learned, _ = read_arrays(folder / MODEL_FILE, "weights")
             own = {name.removeprefix("relations."): array for name, array in learned.items()}

@@ -77,31 +77,28 @@ def returns() -> Iterator[tuple[str, ...]]:
 
 
 def from_logs() -> Iterator[tuple[str, ...]]:
-    """Learned from lists of the initial ranking and their clicks; `reinforce-logs` sees no judgment.
-
-    Three fifths of a log are lists of training topics: as many are shown to teach `click-classifier`.
-    """
+    """Learned from lists of the initial ranking, explored, and their clicks; no judgment but those of the test."""
     topics = load_topics("synthetic:serp")
     train, validation, test = (topics.select(topics.query_ids[part]) for part in _PARTS)
-    users, truth = Clicks(attraction=0.9), Validation(test, "alpha_nDCG@10")
-    shown, start = make_ranker("retrieval-order"), make_ranker("relational-pretrained")
-    yield "initial ranking, as it was logged", "-", f"{truth.mean(shown):.3f}"
-    yield "`relational-pretrained`: the initial weights", "-", f"{truth.mean(start):.3f}"
+    truth, shown = Validation(test, "alpha_nDCG@10"), make_ranker("retrieval-order")
+    yield "initial ranking, which was logged", "-", f"{truth.mean(shown):.3f}"
+    yield (
+        "`relational-pretrained`, where `reinforce-logs` begins",
+        "-",
+        f"{truth.mean(make_ranker('relational-pretrained')):.3f}",
+    )
     for lists in (2_000, 20_000):
-        found: dict[str, list[float]] = {"click-classifier": [], "reinforce-logs": []}
-        for seed in range(3):
+        values: dict[str, list[float]] = {"click-classifier-logs": [], "reinforce-logs": []}
+        for seed, (name, found) in product(range(3), values.items()):
+            how: dict[str, Any] = {"depth": 10, "episodes": lists, "seed": seed}
             with tempfile.TemporaryDirectory() as folder:
-                how: dict[str, Any] = {"depth": 10, "episodes": lists, "seed": seed}
-                parts = logged_parts(shown, topics, users, EpsilonPolicy(0.3), **how)
+                parts = logged_parts(shown, topics, Clicks(attraction=0.9), EpsilonPolicy(0.3), **how)
                 write_log(path := f"{folder}/log", parts, {}, lambda _: None)
-                counted: Any = make_ranker("click-classifier", users=str(users), lists=lists * 3 // 5)
-                logged: Any = make_ranker("reinforce-logs", logs=path)
-                counted.fit(train, validation, seed=seed)
-                logged.fit(unjudged(train), unjudged(validation), seed=seed)
-            found["click-classifier"].append(truth.mean(counted))
-            found["reinforce-logs"].append(truth.mean(logged))
-        for name, values in found.items():
-            yield f"`{name}`", f"{lists:,}", f"{np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+                learner: Any = make_ranker(name, logs=path)
+                learner.fit(unjudged(train), unjudged(validation), seed=seed)
+            found.append(truth.mean(learner))
+        for name, found in values.items():
+            yield f"`{name}`", f"{lists:,}", f"{np.mean(found):.3f} ({min(found):.3f} to {max(found):.3f})"
 
 
 def unjudged(topics: TopicSet) -> TopicSet:

@@ -5,11 +5,8 @@ Shapes: B topics of a batch, R lists of each, K ranks, N candidates.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,13 +17,11 @@ from srd_agents.reinforce.agent import Reinforce
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.rollout import SampledEpisodes
 from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs
+from srd_agents.training.logged import LearnsFromLog
 from srd_agents.training.options import Count, Positive, Share
-from srd_agents.training.validation import Validation, check_pair, checked_topics
 from srd_gym.core.users import users_from
 from srd_gym.dtypes import IntArray
-from srd_gym.offline import EpsilonPolicy, Log, evaluate_offline, logged_parts, read_log
-from srd_gym.protocols import Ranker
-from srd_gym.reading import few
+from srd_gym.offline import EpsilonPolicy, Log, logged_parts, read_log
 from srd_gym.topic import Topic, TopicSet
 
 
@@ -49,7 +44,7 @@ class ReinforceLogsConfig(ReinforceConfig):
     """How often a rank of a simulated list shows a random document."""
 
 
-class ReinforceLogs(Reinforce):
+class ReinforceLogs(LearnsFromLog, Reinforce):
     """`reinforce`, from logged lists and their clicks in place of episodes.
 
     At each rank of a list the policy's probability of the document shown, over its propensity, weighs the gradient, and
@@ -57,11 +52,12 @@ class ReinforceLogs(Reinforce):
     above is taken as shown: the whole product of weights would be unbiased, but of ten ranks hardly a list would count.
     The baseline is the mean return of other lists of the topic at the same rank, so that a topic counts from its second
     list on. Documents never shown for a topic are learned of through the features they share with others.
-    Validation topics without judgments are validated by the log: clicks on a list, estimated by "cascade-dr".
+    Validation is as of `srd_agents.training.logged.LearnsFromLog`.
     """
 
     name: str = "reinforce-logs"
     config_class: ClassVar[type[Any]] = ReinforceLogsConfig
+    fewest_lists = 2
     only_training: ClassVar[tuple[str, ...]] = (*Reinforce.only_training, "_log", "_rows", "_first", "_lists", "_drawn")
 
     config: ReinforceLogsConfig
@@ -74,29 +70,6 @@ class ReinforceLogs(Reinforce):
     """[T] number of lists of each topic."""
     _drawn: int = 0
     """Ranks filled in the lists of this update."""
-
-    def learnable(self, topics: TopicSet, validation: TopicSet | None) -> tuple[TopicSet, list[str]]:
-        """The topics that the log shows at least twice, and the ids of the others."""
-        path = self.config.logs
-        if path is None:
-            return checked_topics(self.name, topics, validation)
-        if validation is not None:
-            check_pair(self.name, topics, validation)
-        log = read_log(path, topics, others="leave out")
-        enough = np.bincount(log.topic_index, minlength=len(topics)) > 1
-        if not enough.any():
-            raise ValueError(f"ranker {self.name!r}: {path} has no two lists of any of the {len(topics)} topics")
-        excluded = [topics.query_ids[index] for index in np.flatnonzero(~enough)]
-        if excluded:
-            what = f"training topics have fewer than two lists in {Path(path).name} and are left out of training"
-            warnings.warn(f"{len(excluded)} of {len(topics)} {what}: {few(excluded, 10)}", stacklevel=3)
-        return topics.select(np.array(topics.query_ids)[enough].tolist()), excluded
-
-    def validation_on(self, topics: TopicSet) -> Validation | LoggedValidation:
-        """By judgments where all topics have some, else by the log."""
-        if self.config.logs is None or all(topic.labelled for topic in topics):
-            return super().validation_on(topics)
-        return LoggedValidation(read_log(self.config.logs, topics, others="leave out"), self.config.clip)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         if self._many:
@@ -150,30 +123,6 @@ class ReinforceLogs(Reinforce):
     def _weighed(self, log_pi: Tensor, played: SampledEpisodes) -> Tensor:
         weights = log_pi.detach().exp() / tensor_from(played.propensities).to(log_pi)
         return weights.clamp(max=self.config.clip) * log_pi
-
-
-class LoggedValidation(Validation):
-    """Clicks on a list of a ranker, estimated from the lists that were logged of topics without judgments.
-
-    Args:
-        log: of the topics.
-        clip: largest importance weight.
-    """
-
-    name = "clicks (cascade-dr)"
-
-    def __init__(self, log: Log, clip: float) -> None:
-        self.topics, self._log, self._clip = log.topics, log, clip
-
-    @cached_property
-    def baseline(self) -> tuple[str, float]:
-        """The lists that were logged, and the mean number of clicks on one."""
-        return "logged lists", float(self._log.clicks.sum(axis=1).mean())
-
-    def mean(self, ranker: Ranker) -> float:
-        """Clicks on a list of the ranker."""
-        how: dict[str, Any] = {"estimators": ("cascade-dr",), "clip": self._clip, "resamples": 10}
-        return evaluate_offline(self._log, ranker, **how)["cascade-dr"].value
 
 
 class _AsGiven:

@@ -12,13 +12,15 @@ from torch import Tensor
 
 from srd_agents.networks.features import side_by_side
 from srd_agents.subtopics.agent import PredictedSubtopics, ReinforceSubtopics, SubtopicClassifier
-from srd_agents.subtopics.config import ClickedConfig, ReinforceClicksConfig
+from srd_agents.subtopics.config import ClickedConfig, ClickedLogsConfig, ReinforceClicksConfig
 from srd_agents.subtopics.features import unit_rows
 from srd_agents.subtopics.network import Seen
+from srd_agents.training.logged import LearnsFromLog
 from srd_agents.training.options import RewardOption
 from srd_gym.core.selection import SelectionCore
 from srd_gym.core.users import required_users
 from srd_gym.dtypes import BoolArray, IntArray
+from srd_gym.offline import read_log
 from srd_gym.topic import FloatArray, TopicSet
 
 _KNOWN = 0.5
@@ -138,6 +140,26 @@ class ReinforceClicks(LearnsFromClicks, ReinforceSubtopics):
         super()._learn_first(order)
         if corrects is not None:
             corrects.requires_grad_(True)
+
+
+class ClickClassifierLogs(LearnsFromLog, ClickClassifier):
+    """`click-classifier`, taught by the clicks of a log; propensities are not read.
+
+    Subtopics are clusters, so a document shown for one reason alone may be clicked for another: what is learned is
+    which documents users click, and which of them are alike.
+    """
+
+    name: str = "click-classifier-logs"
+    config_class: ClassVar[type[Any]] = ClickedLogsConfig
+
+    def _logged(self, topics: TopicSet, random: np.random.Generator) -> tuple[BoolArray, BoolArray]:
+        if self.config.logs is None:
+            return super()._logged(topics, random)
+        log = read_log(self.config.logs, topics, others="leave out")
+        clicked, shown = np.zeros((2, len(topics), topics.max_candidates + 1), np.bool_)
+        shown[log.topic_index[:, None], log.shown] = True
+        clicked[log.topic_index[:, None], np.where(log.clicks, log.shown, -1)] = True
+        return clicked[:, :-1], shown[:, :-1]
 
 
 def _clusters(rows: FloatArray, count: int, random: np.random.Generator) -> IntArray:

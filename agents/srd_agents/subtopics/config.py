@@ -58,6 +58,15 @@ class ClickedConfig(ClassifierConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClickedLogsConfig(ClickedConfig):
+    """Predictions that learn from logged clicks."""
+
+    logs: str | None = None
+    """File of lists shown and clicked (`srd_gym.offline.read_log`; Parquet). Topics need no judgments then. None:
+    `lists` simulated ones, of judged topics."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SubtopicsConfig(EpisodesConfig):
     """A policy that covers predicted subtopics."""
 

@@ -12,7 +12,8 @@ import torch
 from small_topics import refused
 
 from srd_agents.registry import load_ranker, make_ranker
-from srd_agents.reinforce.logged import LoggedValidation, ReinforceLogs, ReinforceLogsConfig
+from srd_agents.reinforce.logged import ReinforceLogs, ReinforceLogsConfig
+from srd_agents.training.logged import LoggedValidation
 from srd_agents.training.validation import Validation
 from srd_gym import Clicks, TopicSet
 from srd_gym.data import generate, write_topics
@@ -118,6 +119,22 @@ def test_it_beats_the_ranker_that_logged_without_a_judgment(tmp_path: Path) -> N
     )
 
 
+def test_the_classifier_reads_clicks_of_the_log(tmp_path: Path) -> None:
+    topics = generate("serp", n_topics=300, seed=2)
+    train, test = topics.select(topics.query_ids[:240]), topics.select(topics.query_ids[240:])
+    path = logged(tmp_path / "log", topics, 3000)
+    learner: Any = make_ranker("click-classifier-logs", logs=str(path))
+    log = read_log(path, train, others="leave out")
+    clicked, shown = learner._logged(bare(train), np.random.default_rng(0))
+    for topic in (0, 7, 200):
+        rows = np.flatnonzero(log.topic_index == topic)
+        assert set(np.flatnonzero(shown[topic])) == set(log.shown[rows].ravel())
+        assert set(np.flatnonzero(clicked[topic])) == set(log.shown[rows][log.clicks[rows]])
+    learner.fit(bare(train), seed=0)
+    truth = Validation(test, "alpha_nDCG@10")
+    assert truth.mean(learner) > truth.mean(make_ranker("retrieval-order")) + 0.03
+
+
 def test_judged_topics_are_validated_by_their_judgments(tmp_path: Path) -> None:
     path = str(logged(tmp_path / "log", TOPICS, 400))
     learner = ReinforceLogs(ReinforceLogsConfig(logs=path))
@@ -129,11 +146,11 @@ def test_topics_with_fewer_than_two_lists_are_left_out(tmp_path: Path) -> None:
     half = TOPICS.select(TOPICS.query_ids[:30])
     path = str(logged(tmp_path / "log", half, 2000))
     learner = ReinforceLogs(ReinforceLogsConfig(logs=path, epochs=1))
-    with pytest.warns(UserWarning, match="30 of 60 training topics have fewer than two lists"):
+    with pytest.warns(UserWarning, match="30 of 60 training topics have fewer than 2 lists"):
         history = learner.fit(bare(TOPICS))
     assert history.excluded == list(TOPICS.query_ids[30:])
     others = generate("serp", n_topics=5, seed=9)
-    refused(lambda: learner.fit(bare(others)), "holds no episode|no two lists")
+    refused(lambda: learner.fit(bare(others)), "holds no episode|fewer than 2 lists")
 
 
 def test_what_it_cannot_learn_from_is_refused(tmp_path: Path) -> None:

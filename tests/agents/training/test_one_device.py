@@ -34,6 +34,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "subtopic-classifier": {},
     "reinforce-subtopics": {"first_epochs": 1},
     "click-classifier": {"lists": 200},
+    "click-classifier-logs": {"lists": 200},
     "reinforce-clicks": {"first_epochs": 1, "lists": 200},
     "relevance-mmr": {},
     "mdp-div": {"update": "episode"},  # a step after each rank is taken one episode at a time, with numpy's gradients
@@ -75,7 +76,10 @@ def test_an_update_stays_on_its_device(name: str, topics: TopicSet) -> None:
         float(figures["loss"])
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNERS if hasattr(RANKERS[name].ranker_class, "fit_many")])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in LEARNERS if hasattr(RANKERS[name].ranker_class, "fit_many") and name != "reinforce-logs"],
+)
 def test_an_update_of_many_seeds_stays_on_its_device(name: str, topics: TopicSet) -> None:
     learner: Any = make_ranker(name, device="meta", **LEARNERS[name])
     with OneDevice():

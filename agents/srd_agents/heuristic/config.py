@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 from srd_agents.training.options import Config, CountFromZero, MeasureOption, Positive, Share, at_least
 from srd_gym.checks import check_positive
 
-Relevance = Literal["auto", "cosine", "scores", "scaled", "matched", "rank"]
+Relevance = Literal["auto", "cosine", "scores", "minmax", "matched", "rank"]
 """Kinds of relevance, explained at `TradeOffConfig.relevance`."""
 KINDS: tuple[str, ...] = get_args(Relevance)
 """The same as words."""
@@ -40,10 +40,10 @@ class TradeOffConfig(Config):
     lambda_: Share = 0.5
     """Weight of relevance, 0 (only novelty) to 1 (only relevance)."""
     relevance: Relevance = "auto"
-    """Relevance of a document: "cosine" (of query and document), "scores" (retrieval scores, unchanged), "scaled"
+    """Relevance of a document: "cosine" (of query and document), "scores" (retrieval scores, unchanged), "minmax"
     (scores scaled to [0, 1] per topic), "matched" (scores on the scale of the cosines, see
     `srd_agents.heuristic.relevance.matched`; cosines without scores), "rank" (falls evenly from 1 along the retrieval
-    order), or "auto": "scaled" where the topic has scores, else "cosine"."""
+    order), or "auto": "minmax" where the topic has scores, else "cosine"."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,12 +40,12 @@ def relevance_of(topic: Topic, kind: str, ranker: str, metric: Metric = "cosine"
     """
     scores = topic.retrieval_scores
     if kind == "auto":
-        kind = "cosine" if scores is None else "scaled"
+        kind = "cosine" if scores is None else "minmax"
     if kind == "cosine" or (kind == "matched" and scores is None):
         if topic.query_vector is None:
             raise ValueError(
                 f"topic {shown(topic.query_id)} has no query vector, so {ranker} has no relevance by cosine; "
-                "give query vectors, or use relevance='scaled' where there are retrieval scores"
+                "give query vectors, or use relevance='minmax' where there are retrieval scores"
             )
         near = cosines(topic.query_vector, topic.require_vectors(ranker), metric)
         if near.item(near.argmax()) - near.item(near.argmin()) <= ROUNDING:
@@ -61,7 +61,7 @@ def relevance_of(topic: Topic, kind: str, ranker: str, metric: Metric = "cosine"
     if kind == "matched":
         query = topic.query_vector
         return matched(scores, None if query is None else cosines(query, topic.require_vectors(ranker), metric))
-    if kind == "scaled":
+    if kind == "minmax":
         return min_max(scores)
     return (1.0 - np.arange(len(scores)) / len(scores)).astype(np.float32)
 

@@ -38,7 +38,7 @@ class DiverseReranker(pt.Transformer, Adapter):
         query_vectors: the column that holds the query's vector, for rankers that look at it; None where there are none.
         embed: makes vectors of a list of texts: of subtopics, and without `doc_vectors` of documents and the query.
         relevance: kind of relevance, as `srd_agents.diversify` takes it; None: the scores on the scale of the cosines,
-            "scores" is what pyterrier_dr's `MmrScorer` takes, and "scaled" its `norm_rel=True`; it takes cosines below
+            "scores" is what pyterrier_dr's `MmrScorer` takes, and "minmax" its `norm_rel=True`; it takes cosines below
             0 as 0, as MMR with `clip=True`, and leaves near-duplicates where they are.
         **options: those of `srd_agents.integrations.ranking.Adapter`; keys and `subtopics` are columns (of lists of
             texts or vectors), functions are given the columns `query` and `text`, and a column `filled`

@@ -361,7 +361,7 @@ def chosen(request: RankingRequest, k: int, of: Retrieved, given: Given) -> list
         raise ValueError(f"{lost[0]} has no score, and others have; give every document one, or none")
     seen = None if given.already_shown is None else np.flatnonzero(given.already_shown)
     by_cosine = given.query_vector is not None and getattr(request.made, "weighs_cosines", False)
-    ordered = not by_cosine and request.relevance not in ("scores", "scaled", "cosine")
+    ordered = not by_cosine and request.relevance not in ("scores", "minmax", "cosine")
     given = given._replace(doc_ids=None, doc_texts=None, query_text=None, already_shown=seen, ordered=ordered)
     given = given._replace(pinned=places_of(given.pinned))
     (found,) = request.diversified([with_vectors(given, None)[0]], k)

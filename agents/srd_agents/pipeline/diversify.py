@@ -109,7 +109,7 @@ def diversify(
         diversity: from 0 (exactly the order of relevance, near-duplicates included) to 1 (difference only), for the
             rankers that take it (`srd_agents.pipeline.capabilities`); None lets the ranker decide.
         relevance: kind of relevance, which `diversity` weighs against the cosines of documents: "matched" (the scores,
-            on the scale of the cosines with the query), "scores" (as they are), "scaled" (scores scaled to [0, 1] in
+            on the scale of the cosines with the query), "scores" (as they are), "minmax" (scores scaled to [0, 1] in
             the topic), "cosine" (of query and document), or "rank". None: "matched" for rankers by name and wherever a
             diversity is given; other rankers rank as they were made.
         metric: similarity of vectors, of the query's too: "cosine" or "dot" (their product, lengths included), for the

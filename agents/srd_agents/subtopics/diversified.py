@@ -59,8 +59,8 @@ class DiversifiedRelevance(SubtopicClassifier):
         """With the weight of relevance that was chosen."""
         weight = 1 - round(float(self._network.coverage.detach().sigmoid()), 6)
         if self.config.diversity == "mmr":
-            return MMR(MMRConfig(lambda_=weight, relevance="scaled"))
-        return DPP(TradeOffConfig(lambda_=weight, relevance="scaled"))
+            return MMR(MMRConfig(lambda_=weight, relevance="minmax"))
+        return DPP(TradeOffConfig(lambda_=weight, relevance="minmax"))
 
     @torch.inference_mode()
     def _by_relevance(self, topics: Sequence[Topic]) -> tuple[list[Topic], IntArray]:

@@ -36,8 +36,8 @@ UNNAMED = UNTOLD | {"subtopic_ids": (), "judgments": None}
 
 @pytest.mark.parametrize(("names", "options", "changes", "message"), [
     (TOLD, {}, SCORES | {"doc_vectors": None}, "'q0' has no document vectors, which {who} needs"),
-    (BY_VECTORS, {}, NEITHER, "no query vector, so {who} has no.*relevance='scaled'"),
-    (["xquad"], {"coverage": "topic"}, NEITHER, "no query vector, so {who} has no.*relevance='scaled'"),
+    (BY_VECTORS, {}, NEITHER, "no query vector, so {who} has no.*relevance='minmax'"),
+    (["xquad"], {"coverage": "topic"}, NEITHER, "no query vector, so {who} has no.*relevance='minmax'"),
     ((*BY_VECTORS, "xquad"), {"relevance": "rank"}, {}, "scores, which {who} with relevance='rank' needs"),
     (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors, with which {who} compares.*--vectors lsa.*take mmr"),
     (EXPLICIT, {}, UNNAMED, "'q0' has no subtopic vectors.*subtopic_ids.*mmr, msd or dpp, which need none"),
@@ -53,7 +53,7 @@ def test_what_a_topic_lacks_is_named(names: Any, options: Any, changes: Any, mes
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("name", "options"), [
-    *product(BY_VECTORS, [{"relevance": kind} for kind in ("scores", "scaled", "matched", "cosine", "rank")]),
+    *product(BY_VECTORS, [{"relevance": kind} for kind in ("scores", "minmax", "matched", "cosine", "rank")]),
     *product(EXPLICIT, [{"coverage": scaling} for scaling in ("topic", "subtopic", "cosine")]),
 ])  # fmt: skip
 def test_poor_input_is_ranked_in_candidate_order(name: str, options: Any) -> None:

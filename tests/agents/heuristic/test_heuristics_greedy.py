@@ -54,7 +54,7 @@ def plain_relevance(topic: Topic, kind: str) -> Any:
     ranks, scores = np.arange(topic.n_candidates), topic.retrieval_scores.astype(np.float64)
     if kind == "cosine":
         return units_of(topic) @ topic.query_vector / np.linalg.norm(topic.query_vector)
-    if kind == "scaled":
+    if kind == "minmax":
         return (scores - scores[-1]) / (scores[0] - scores[-1]) if len(scores) > 1 else scores**0
     return scores if kind == "scores" else 1 - ranks / len(ranks)
 
@@ -84,7 +84,7 @@ def plain_scores(name: str, topic: Topic, raw: Any, lambda_: float, selected: li
     k=st.integers(1, 16),
     width=st.integers(2, 9),
     lambda_=st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]),
-    relevance=st.sampled_from(["scores", "scaled", "rank", "cosine"]),
+    relevance=st.sampled_from(["scores", "minmax", "rank", "cosine"]),
     seed=st.integers(0, 9999),
 )
 @settings(max_examples=60)
@@ -144,7 +144,7 @@ def odd_topics(n: int) -> dict[str, Topic]:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("name", "options"), [
-    *((name, {"relevance": kind}) for name in (*BY_VECTORS, "mmr clipped") for kind in ("scaled", "cosine")),
+    *((name, {"relevance": kind}) for name in (*BY_VECTORS, "mmr clipped") for kind in ("minmax", "cosine")),
     *((name, {"scale": kind}) for name in COVERING for kind in ("mean", "sum")),
 ])  # fmt: skip
 @pytest.mark.parametrize("lambda_", [0.0, 0.1, 0.5, 0.9, 1.0])

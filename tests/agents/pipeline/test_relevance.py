@@ -99,12 +99,12 @@ def test_the_scale_of_scores_and_the_lowest_of_them_do_not_change_the_weight() -
     wanted = ranked(query, vectors, 8, "mmr", diversity=0.5)
     for scale in (cosines * 30, cosines / 60 + 1, cosines * 1e30, (1 + cosines) / 2):
         assert ranked(query, vectors, 8, "mmr", scale, diversity=0.5) == wanted
-    scaled = ranked(None, vectors, 8, "mmr", cosines, diversity=0.5, relevance="scaled")
+    scaled = ranked(None, vectors, 8, "mmr", cosines, diversity=0.5, relevance="minmax")
     for scale in (cosines, cosines * 30):
         assert ranked(None, vectors, 8, "mmr", scale, diversity=0.5) == scaled, "nothing says how far cosines differ"
 
 
-@pytest.mark.parametrize("relevance", ["cosine", "scores", "scaled", "matched", "rank"])
+@pytest.mark.parametrize("relevance", ["cosine", "scores", "minmax", "matched", "rank"])
 @pytest.mark.parametrize("name", ["mmr", "msd", "dpp"])
 def test_a_kind_of_relevance_is_the_rankers_option(name: str, relevance: Any) -> None:
     query, vectors, _ = case()
@@ -123,7 +123,7 @@ def test_a_ranker_that_is_an_object_ranks_as_it_was_made_unless_it_is_given_a_di
     query, vectors, cosines = case()
     scores = cosines * 9
     made = make_ranker("mmr", lambda_=0.5)
-    assert ranked(query, vectors, 8, made, scores) == ranked(query, vectors, 8, "mmr", scores, relevance="scaled")
+    assert ranked(query, vectors, 8, made, scores) == ranked(query, vectors, 8, "mmr", scores, relevance="minmax")
     assert ranked(query, vectors, 8, "mmr", scores) == ranked(query, vectors, 8, made, scores, diversity=0.5)
     assert ranked(query, vectors, 8, "mmr", scores) != ranked(query, vectors, 8, made, scores)
 
@@ -160,7 +160,7 @@ def test_odd_kinds_and_rankers_that_take_none_are_named() -> None:
             "unknown relevance 'scord'. Did you mean scores",
         )
     refused(lambda: ranked(query, vectors, 3, "mmr", relevance="scores"), "no retrieval scores.*relevance='cosine'")
-    refused(lambda: ranked(None, vectors, 3, "mmr", cosines, relevance="cosine"), "no query vector.*='scaled'")
+    refused(lambda: ranked(None, vectors, 3, "mmr", cosines, relevance="cosine"), "no query vector.*='minmax'")
 
 
 # Scores are sorted as they are given

@@ -100,7 +100,7 @@ def test_a_heuristic_diversifies_learned_relevance(diversity: str, tmp_path: Pat
             relevant = ranker._network.predict(_seen([topic])).relevant[0].numpy()
         order = np.argsort(-relevant, kind="stable")
         ordered = replace(topic.take(order), retrieval_scores=relevant[order])
-        heuristic = make_ranker(diversity, lambda_=weight, relevance="scaled")
+        heuristic = make_ranker(diversity, lambda_=weight, relevance="minmax")
         np.testing.assert_array_equal(ranker.rank(topic, 9), order[heuristic.rank(ordered, 9)])
         np.testing.assert_array_equal(ranker.rank(topic, 9), greedily(ranker.progress(topic), topic.n_candidates, 9))
     ranker.save(tmp_path)

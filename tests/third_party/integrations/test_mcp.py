@@ -88,8 +88,8 @@ def test_results_are_those_of_diversify() -> None:
             diversify(None, VECTORS, 10, scores=SCORES, costs=SCORES, budget=6, per_cost=True),
         ),
         (
-            {"doc_vectors": VECTORS, "scores": SCORES, "diversity": 0.5, "relevance": "scaled"},
-            diversify(None, VECTORS, 10, scores=SCORES, diversity=0.5, relevance="scaled"),
+            {"doc_vectors": VECTORS, "scores": SCORES, "diversity": 0.5, "relevance": "minmax"},
+            diversify(None, VECTORS, 10, scores=SCORES, diversity=0.5, relevance="minmax"),
         ),
         (
             {"doc_vectors": VECTORS, "subtopics": VECTORS[:2], "k": 2},

@@ -127,7 +127,7 @@ def test_langchains_own_holds_with_copies_where_near_duplicates_stay(lambda_mult
 
 
 @pytest.mark.parametrize("lambda_mult", [0.2, 0.5, 0.8])
-@pytest.mark.parametrize(("norm_rel", "relevance"), [(False, "scores"), (True, "scaled")])
+@pytest.mark.parametrize(("norm_rel", "relevance"), [(False, "scores"), (True, "minmax")])
 @pytest.mark.parametrize("weighed", [0.0, 0.5])
 def test_pyterrier_drs_mmr_scorer_takes_cosines_below_0_as_0(
     lambda_mult: float, norm_rel: bool, relevance: str, weighed: float

@@ -138,12 +138,12 @@ def test_value_per_cost_and_the_kind_of_relevance() -> None:
     cosines = QUERIES @ DOCUMENTS.T / np.linalg.norm(DOCUMENTS, axis=1) / np.linalg.norm(QUERIES, axis=1)[:, None]
     worth: dict[str, Any] = {"budget": 12.0, "per_cost": True}
     search = DiverseNeighbors(5, n_candidates=30, **worth).fit(DOCUMENTS, costs=costs)
-    scaled = DiverseNeighbors(5, n_candidates=30, diversity=0.4, relevance="scaled").fit(DOCUMENTS)
+    scaled = DiverseNeighbors(5, n_candidates=30, diversity=0.4, relevance="minmax").fit(DOCUMENTS)
     lists = search.predict(QUERIES).tolist(), scaled.predict(QUERIES).tolist()
     for row, (query, near) in enumerate(zip(QUERIES, cosines, strict=True)):
         wanted = diversify(query, DOCUMENTS, 5, scores=near, costs=costs, **worth).indices.tolist()
         assert [place for place in lists[0][row] if place >= 0] == wanted
-        wanted = diversify(query, DOCUMENTS, 5, "mmr", near, diversity=0.4, relevance="scaled").indices.tolist()
+        wanted = diversify(query, DOCUMENTS, 5, "mmr", near, diversity=0.4, relevance="minmax").indices.tolist()
         assert lists[1][row] == wanted
     plain = DiverseNeighbors(5, n_candidates=30, diversity=0.4).fit(DOCUMENTS).predict(QUERIES)
     assert plain.tolist() != lists[1], "the kind of relevance matters here"

@@ -61,7 +61,7 @@ class AuditLists:
     are then measured."""
     k: int = 10
     """Documents per page."""
-    pools: Annotated[Sequence[int], tyro.conf.arg(metavar="N...", constructor=list[int])] = (20, 50, 100)
+    pools: Annotated[Sequence[int], tyro.conf.arg(metavar="N...", constructor=list[int])] = (20, 50, 100, 300)
     """Numbers of first documents that actions choose from."""
     per_topic: bool = False
     """Also show every list (with --json every list after every action)."""

@@ -20,7 +20,7 @@ from srd_gym.topic import Topic
 ORDER = "order"
 """Name of the lists as they are."""
 REMOVE, CAP, SAFE = "near-duplicates last", "one per source", "safe"
-POOLS = (20, 50, 100)
+POOLS = (20, 50, 100, 300)
 WEIGHTS = (0.1, 0.3, 0.5)
 """Diversity of MMR: 1 - lambda."""
 

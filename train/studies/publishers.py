@@ -1,15 +1,18 @@
 """Collections of texts from their publishers' own files: `python -m studies.publishers NAME SOURCE OUT`.
 
-OUT becomes a folder in the plain format of `srd data build texts`. Names and sources (docs/your_data.md says where they
-are):
+OUT becomes a folder in the plain format of `srd data build texts`. Names and sources (docs/your_data.md says whose they
+are, and on what terms):
 
 - key-points: arguments_PART.csv, key_points_PART.csv and labels_PART.csv of the parts train, dev and test, anywhere
-  below SOURCE. Motions are numbered in the order of the parts; ids begin with the part, as the test part's own count
-  from 0 again.
-- perspectives: perspectrum_with_answers_v1.0.json and perspective_pool_v1.0.json. Equal sentences are one document, the
-  first; a cluster's first sentence stands as its text.
-- word-senses: a folder a word, with classes_map.txt, and data and gold of train and test. At most 200 sentences a
-  sense, in an order that a hash of the sentence fixes. A word without classes_map.txt has senses without texts.
+  below SOURCE (kpm_data and test_data of the repository). Motions are numbered in the order of the parts; ids begin
+  with the part, as the test part's own count from 0 again. 31 motions, 7,238 arguments, 276 key points, 27,519 judged
+  pairs.
+- perspectives: perspectrum_with_answers_v1.0.json and perspective_pool_v1.0.json (data/dataset of the repository).
+  Equal sentences are one document, the first; a cluster's first sentence stands as its text. 907 claims, 11,112
+  sentences, 5,095 clusters, 11,822 pairs.
+- word-senses: a folder a word, with classes_map.txt, and data and gold of train and test (data/CoarseWSD-20 of the
+  repository). At most 200 sentences a sense, in an order that a hash of the sentence fixes. A word without
+  classes_map.txt has senses without texts. 20 words, 53 senses.
 """
 
 from __future__ import annotations

@@ -35,6 +35,10 @@ class Mcts(NetworkLearner[MctsConfig]):
     Differs from the paper: defaults are smaller searches of batches of topics with Adam, and logits with a linear term
     for the retrieval order (ranker m2div has the paper's settings); ties go to an order drawn from document ids instead
     of the file's; topics come in a new seeded shuffle each epoch, and the weights kept are those that validate best.
+    The root is sampled by Gumbel with sequential halving (Danihelka et al., "Policy improvement by planning with
+    Gumbel", ICLR 2022), with a new search at every rank; with `root="puct"` the chosen document's subtree is kept, as
+    in the paper. The paper leaves open the initial weights (here uniform in [-1, 1] / sqrt(inputs)), which of its three
+    ways ranks, and the value of untried documents (here 0).
     """
 
     name: str = "mcts"

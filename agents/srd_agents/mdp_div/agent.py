@@ -134,7 +134,8 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     the first rank).
 
     Differs from the paper: topics come in a new seeded shuffle each epoch; the weights kept are those that validate
-    best; training episodes have 10 ranks, as in its code (`horizon=None`: the whole list).
+    best; training episodes have 10 ranks, as in its code (`horizon=None`: the whole list); ranks without further gain
+    have no gradient step. Initial weights are uniform in [-1, 1], as in the paper; its code's in [-1/H, 1/H].
     """
 
     name: str = "mdp-div"
@@ -180,8 +181,8 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig], ManySeeds[MdpDivBatchedC
 
     Differs from the paper: batches, several episodes a topic, baseline, one step by the gradients of all ranks,
     advantages scaled to unit size per batch, Adam, entropy bonus, gradient clipping, vectors standardised by the
-    training documents, first weights that resemble MMR, hidden width 16, a linear term for the retrieval order in the
-    logits, and what differs for `mdp-div`.
+    training documents, first weights that resemble MMR, hidden width 16, a linear term of rank, reciprocal rank and
+    normalised score in the logits where topics have a retrieval order, and what differs for `mdp-div`.
     """
 
     name: str = "mdp-div-batched"

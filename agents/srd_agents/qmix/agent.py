@@ -293,7 +293,12 @@ class Qmix(ScoringLearner[QmixConfig]):
 
     Differs from the paper: the global state of the hypernetworks is pooled over the documents instead of flattened
     (`state="flat"` is the paper's), vectors are standardised, the replay keeps no observations, the joint value starts
-    at the mean reward, the weights kept are those that validate best, and ties go to the candidate order.
+    at the mean reward, the weights kept are those that validate best, and ties go to the candidate order. The
+    attention has no output layer. The defaults, tuned on generated topics, are eight joint actions per topic and four
+    updates of 256 topics after every 256 topics played (the paper: one episode per topic and epoch), two hidden layers
+    and mixing width 8. Ranker `ma4div` has the paper's attention (one block, four heads, width 256), 15 scores, batches
+    of 256, Adam with learning rate 0.0001, gradients clipped at 10 and epsilon from 1 to 0.05; and from the published
+    code the reward alpha_nDCG@5 + alpha_nDCG@15, 300,000 episodes of falling epsilon and the flattened state.
     """
 
     name: str = "qmix"

@@ -57,9 +57,10 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
     f(v, S) = w'v + mu' max_{s in S} tanh(v' W^{[1:z]} s); ranking takes the best remaining document again and again.
     Learned with the likelihood of the ideal ranking (R-LTR) or PAMM's margin.
 
-    Differs from the paper (ranker `ntn-div` in the first two alone): vectors standardised by the training documents;
-    ranks at which no document gains any more do not count; the query's cosine and the retrieval order as further
-    features, tensors with a part for plain similarity, first weights that resemble MMR, Adam, and batches.
+    Differs from the paper (ranker `ntn-div` in the first four alone): vectors standardised by the training documents;
+    ranks at which no document gains any more do not count; v'Ws is divided by F; PAMM's update is divided by the number
+    of pairs; the query's cosine and the retrieval order as further features, tensors plus a multiple of the identity
+    for plain similarity, first weights that resemble MMR (`init`), Adam, and batches of 8 topics.
     """
 
     name: str = "ntn"

@@ -140,7 +140,8 @@ class Daletor(SmoothLearner[DaletorConfig]):
     """DALETOR (Yan et al., WWW 2021): scores from self-attention, trained on a smooth alpha_DCG.
 
     Differs from the paper: topics count in shares of their ideal's measure; query cosine and retrieval order enter as
-    features; vectors are standardised; blocks are normalised first; the weights kept are those that validate best.
+    features; vectors are standardised; blocks are normalised first; the weights kept are those that validate best. The
+    network is one layer of query, document, their product and the features, then self-attention.
     """
 
     name: str = "daletor"
@@ -157,7 +158,7 @@ class Mo4srd(SmoothLearner[Mo4srdConfig]):
     Documents are ranked by their means.
 
     Differs from the paper: as `Daletor`; the correlation of two scores, where wanted, is the cosine of the rows that
-    the network makes of the documents; deviations are at least 0.001.
+    the network makes of the documents; deviations are at least 0.001; ERR_IA is the plain sum with discount 1 / rank.
     """
 
     name: str = "mo4srd"

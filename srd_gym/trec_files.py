@@ -113,7 +113,7 @@ def read_qrels(paths: Paths, *, on_duplicate: Literal["error", "highest"] = "err
     """Diversity judgments from lines "topic subtopic document judgment".
 
     Qrels in which no document is judged for two subtopics are read with a warning: those of an ad-hoc task have zeros,
-    rounds or one value per document in the second column.
+    rounds or one value per document in the second column, and others have subtopics that exclude one another.
 
     The rules are those of ndeval, as packaged by pyndeval: a judgment >= 1 is relevant, 0, negative and missing ones
     are not. Subtopic 0, which the 2009 files use to list documents that were judged for no subtopic, is a subtopic like
@@ -162,9 +162,9 @@ def qrels_of(blocks: Iterable[Block], source: str, on_duplicate: Literal["error"
         several |= pairs > len(topics[query_id].doc_ids)
     if not several:
         warnings.warn(
-            f"qrels: {source}: no document is judged for two subtopics, as in qrels of an ad-hoc task, whose second "
-            "column is 0, a round or one value per document; give the task's diversity qrels, unless subtopics exclude "
-            "one another here",
+            f"qrels: {source}: no document is judged for two subtopics: either the second column names no subtopics, "
+            "as in qrels of an ad-hoc task, and diversity measures need other qrels, or each document has one "
+            "subtopic, and all is well",
             stacklevel=3,
         )
     return Qrels(topics=topics)

@@ -350,14 +350,18 @@ def _fill_batch(batch: list[tuple[IdealPool, NDArray[np.bool_]]], alpha: float, 
         reference._ideals[alpha, rel] = np.maximum(gains[item, : len(rows)], 0.0)
 
 
+class NoJudgmentsError(ValueError):
+    """A topic without judgments where they are needed."""
+
+
 def judged(topic: Topic) -> GradeArray:
     """The judgments of a topic: [N, S] int8.
 
     Raises:
-        ValueError: the topic is not judged.
+        NoJudgmentsError: the topic is not judged.
     """
     if topic.judgments is None:
-        raise ValueError(
+        raise NoJudgmentsError(
             f"topic {shown(topic.query_id)} has no judgments, which a measure needs; give it judgments, or leave it out"
         )
     return topic.judgments

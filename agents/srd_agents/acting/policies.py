@@ -18,9 +18,11 @@ from pettingzoo import ParallelEnv
 
 from srd_agents.heuristic.stepwise import EXACT, PartialRanking, best, progress_of
 from srd_agents.registry import load_ranker
+from srd_gym.checks import name_of
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import IntArray
 from srd_gym.envs.observations import KINDS
+from srd_gym.measures.base import NoJudgmentsError
 from srd_gym.protocols import Ranker
 from srd_gym.reading import few, shown
 from srd_gym.sources import TopicSource, arrays_from
@@ -139,6 +141,11 @@ class RankerPolicy:
         topic, identity = observed_topic(row), {name: row[name].copy() for name in ("documents", "query")}
         try:
             return _Episode(topic, identity, progress_of(self.ranker, topic))
+        except NoJudgmentsError as error:
+            raise ValueError(
+                f"ranker {name_of(self.ranker)!r} reads judgments, which no observation holds: make the environment "
+                'with observation="compact" and give it to as_policy, which then reads its topics'
+            ) from error
         except ValueError as error:
             raise ValueError(f"{error}; {_ADVICE}") from error
 
@@ -219,14 +226,21 @@ class ScoringPolicy:
             Agent -> score; and `state`.
 
         Raises:
-            ValueError: an agent that the environment does not have, or no observation at all.
+            ValueError: an agent that the environment does not have, no observation at all, or a ranker that reads
+                judgments.
         """
         if not observation or (strange := [agent for agent in observation if agent not in self._place]):
             raise ValueError(f"expected an observation of each document, got {few(strange) if observation else 'none'}")
         agents = sorted(observation, key=self._place.__getitem__)
         topic = _scored_topic([observation[agent] for agent in agents])
         scores = np.zeros(len(agents), np.int64)
-        ranking = self.ranker.rank(topic, topic.n_candidates)
+        try:
+            ranking = self.ranker.rank(topic, topic.n_candidates)
+        except NoJudgmentsError as error:
+            raise ValueError(
+                f"ranker {name_of(self.ranker)!r} reads judgments, which no observation of scoring_v0 holds: rank the "
+                "topics themselves, ranker.rank(topic, k)"
+            ) from error
         scores[ranking] = np.maximum(self._n_scores - 1 - np.arange(len(ranking)), 0)
         return dict(zip(agents, scores.tolist(), strict=True)), state
 

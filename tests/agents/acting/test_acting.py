@@ -390,6 +390,15 @@ def test_a_policy_of_features_ranks() -> None:
     refused(lambda: as_ranker(LeastAlike(), observation="feature"), r"unknown observation 'feature'\. Did you mean")
 
 
+@pytest.mark.parametrize("name", ["oracle", "vrisker-judged"])
+def test_observations_hold_no_judgments(name: str) -> None:
+    observation, _ = gym.make("srd_gym:SRD-v0", topics=SERP).reset(seed=0)
+    refused(lambda: as_policy(name).predict(observation), "reads judgments.*compact.*as_policy")
+    scoring = scoring_v0.parallel_env(topics=SERP)
+    seen, _ = scoring.reset(seed=0)
+    refused(lambda: as_policy(name, scoring).predict(seen), "reads judgments.*rank the topics themselves")
+
+
 def test_rankers_refuse_to_act_on_features() -> None:
     env = gym.make("srd_gym:SRD-v0", topics=SERP, observation="features")
     observation, _ = env.reset(seed=0)

@@ -33,7 +33,7 @@ COUNTED_MODES = [
 
 
 def refused(call: Callable[[], object], message: str, error: type[Exception] = ValueError) -> None:
-    """The call raises an error that says so."""
+    """The call raises an error that says so: quote the few words that tell it from other errors, not its sentence."""
     with pytest.raises(error, match=message):
         call()
 

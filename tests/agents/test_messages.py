@@ -81,13 +81,13 @@ def test_reprs_are_short() -> None:
     ("reinforce", "hid", "hidden_size"), ("qmix", "bs", "batch_size"), ("listmle", "n_epochs", "epochs"),
 ])  # fmt: skip
 def test_near_options_are_suggested(name: str, option: str, meant: str) -> None:
-    message = f"unknown option of ranker {name!r}: {option!r}. Did you mean {meant}"
+    message = f"{option!r}. Did you mean {meant}"
     refused(lambda: make_ranker(name, **{option: 1}), message)
 
 
 @pytest.mark.parametrize("shape", [(3,), (), (1, 1, 3)])
 def test_subtopics_that_are_no_rows_are_told(shape: tuple[int, ...]) -> None:
-    message = r"^subtopics must be \[S, F\], a vector \(or a text\) each, got shape .* \[vector\]"
+    message = r"^subtopics must be \[S, F\].*\[vector\]"
     refused(lambda: diversify(None, VECTORS, 2, subtopics=np.ones(shape)), message)
 
 
@@ -103,5 +103,5 @@ def test_errors_name_rankers_as_the_registry_does() -> None:
 def test_several_topics_are_no_topic(name: str) -> None:
     ranker = make_ranker(name)
     for several in (TOPICS, "words", list(TOPICS)):
-        message = "rank takes one Topic, got .*rank_batch takes"
+        message = "takes one Topic, got .*rank_batch takes"
         refused(lambda several=several: ranker.rank(several, 3), message, TypeError)

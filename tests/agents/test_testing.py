@@ -258,19 +258,19 @@ class Broken(NoisyLinear):
 
 @pytest.mark.parametrize(("law", "message"), [
     ("no seed", "seeds 0 and 1 give the same weights"),
-    ("global generator", "the same seed gives another 'w': draw only from generators"),
-    ("forgets momentum", r"interrupted after 3 of 6 updates and resumed, its history differs .*_training_state"),
-    ("forgets generator", "and resumed, its history differs from that of the run in one go"),
+    ("global generator", "the same seed gives another 'w'"),
+    ("forgets momentum", "history differs .*_training_state"),
+    ("forgets generator", "its history differs from that of the run"),
     ("turned when loaded", "loaded, its 'w' differs"),
-    ("another name", "loaded, its name is 'other', not 'noisy-linear'"),
+    ("another name", "its name is 'other'"),
     ("looks at its neighbours", "they must agree"),
     ("by position", "with its candidates in another order"),
     ("peeks", "its ranking depends on its labels"),
-    ("shared queries", "validation on unlabelled topics must be refused with a ValueError"),
-    ("crashes", "training on unlabelled topics must be refused with a ValueError .*, got KeyError"),
+    ("shared queries", "validation on unlabelled topics"),
+    ("crashes", "training on unlabelled .*got KeyError"),
     ("no vectors", "ranking without vectors must be refused"),
     ("any width", "twice|expected [0-9]+ documents"),
-    ("learns nothing", r"it reaches 0\.\d+ of the ideal .*, expected 0.95"),
+    ("learns nothing", r"reaches 0\.\d+ .*, expected 0.95"),
 ])  # fmt: skip
 def test_a_broken_learner_is_found(law: str, message: str) -> None:
     made = type(law, (Broken,), {"law": law})

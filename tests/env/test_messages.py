@@ -262,9 +262,9 @@ def test_topics_in_any_iterable_do_where_a_set_does(of: Callable[[Any], Any], tm
 
 def test_other_things_are_no_topics() -> None:
     for call in (load_topics, lambda topics: made("topics", topics), lambda topics: TopicSet(topics, name="x")):
-        refused(lambda call=call: call([TOPIC, 3]), r"topics must be a TopicSet.* whose entry 1 is 3", TypeError)
+        refused(lambda call=call: call([TOPIC, 3]), "whose entry 1 is 3", TypeError)
         refused(lambda call=call: call(TOPIC), r"topics must be a TopicSet.*got Topic\(", TypeError)
-    refused(lambda: evaluate("words", {}, "P_IA@1"), r"got 'words' \(str\); srd_gym.load_topics reads names", TypeError)
+    refused(lambda: evaluate("words", {}, "P_IA@1"), "srd_gym.load_topics reads names", TypeError)
 
 
 @pytest.mark.parametrize(("name", "given"), [("reward", FirstRankOnly), ("reward", AlphaDCG), ("measures", [AlphaDCG])])
@@ -314,7 +314,7 @@ def test_another_compression_is_named(name: str, packed: str, start: bytes, tmp_
     path = tmp_path / f"{name}.{packed}"
     path.write_bytes(start + b"\xff1 1 a 1\n" * 100)
     read = {"qrels": read_qrels, "run": read_run, "topics.parquet": read_topics, "corpus.json": read_json_object}
-    told = f"{packed}, and only gzip, xz and bz2 are unpacked here: unpack it first"
+    told = f"{packed}, and only gzip, xz and bz2"
     refused(lambda: read.get(name, read_vectors)(path, *(["corpus"] if "json" in name else [])), told)
 
 
@@ -328,4 +328,4 @@ def test_packed_files_read_as_plain_ones_and_cut_ones_are_named(
     whole = path.read_bytes()
     for broken in (whole[: len(whole) // 2], whole[:30] + b"\0" * 40 + whole[70:]):
         path.write_bytes(broken)
-        refused(lambda: read_qrels(path), f"broken {name} file, or a file that was cut off")
+        refused(lambda: read_qrels(path), f"broken {name} file")

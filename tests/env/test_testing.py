@@ -53,14 +53,14 @@ def wander(told: Any) -> None:
 
 
 @pytest.mark.parametrize(("method", "breaks", "message"), [
-    ("action_masks", lambda mask: mask.fill(True), r"action_masks\(\) and info\['action_mask'\] differ"),
+    ("action_masks", lambda mask: mask.fill(True), r"and info\['action_mask'\] differ"),
     ("reset", lambda told: told[1].pop("labelled"), "reset's info lacks 'labelled'"),
     ("reset", lambda told: told[1].update(query_id="?"), r"info\['query_id'\] is not the topic's"),
     ("reset", lambda told: told[1].update(action_mask=told[1]["action_mask"].astype(bool)), "must be int8"),
     ("reset", wander, "the same seed and actions"),
     ("step", offer_all, r"action_masks\(\) and info"),
     ("step", lambda told: told.__setitem__(1, np.float32(told[1])), "must be a Python float, got float32"),
-    ("step", lambda told: told.__setitem__(1, told[1] * 2), r"the rewards add up to .*, but info\['return'\] is"),
+    ("step", lambda told: told.__setitem__(1, told[1] * 2), r"but info\['return'\] is"),
     ("step", lambda told: told.__setitem__(2, np.bool_(told[2])), "terminated must be a Python bool"),
     ("step", lambda told: told.__setitem__(3, told[2]), "truncated always False"),
     ("step", lambda told: told[4].update(invalid_action=False), r"info\['invalid_action'\] is wrong"),
@@ -70,7 +70,7 @@ def wander(told: Any) -> None:
     ("step", lambda told: told[4].update(ranking=told[4]["ranking"][:2]), "one structure .*ranking"),
     ("step", lambda told: told[4].pop("measures", None), "measures belong to labelled topics"),
     ("step", lambda told: told[0]["ranking"].__setitem__(0, -2), "outside the observation space"),
-    ("restore", lambda core: core.step_episode(0, 5), "restore does not lead to where the snapshot was taken"),
+    ("restore", lambda core: core.step_episode(0, 5), "restore does not lead"),
 ])  # fmt: skip
 def test_a_broken_environment_is_found(method: str, breaks: Callable[[Any], object], message: str) -> None:
     check_env(Broken())
@@ -78,9 +78,9 @@ def test_a_broken_environment_is_found(method: str, breaks: Callable[[Any], obje
 
 
 @pytest.mark.parametrize(("entry", "message"), [
-    ({"query_id": "q"}, "infos must hold numbers only, .'query_id'. do not"),
-    ({"words": np.array(["a"])}, "infos must hold numbers only, .'words'. do not"),
-    ({"measures": np.zeros(1)}, r"measures must have shape \[M\], got \(1,\)"),
+    ({"query_id": "q"}, "numbers only, .'query_id'. do not"),
+    ({"words": np.array(["a"])}, "numbers only, .'words'. do not"),
+    ({"measures": np.zeros(1)}, r"measures must have shape \[M\]"),
 ])  # fmt: skip
 def test_infos_that_are_no_numbers_are_found(entry: dict[str, Any], message: str) -> None:
     class Told(SelectionEnv):
@@ -126,10 +126,10 @@ def meddle(ranking: IntArray, topic: Topic, calls: int) -> IntArray:
 
 
 @pytest.mark.parametrize(("ranker", "message"), [
-    (InOrder(lambda ranking, *_: ranking[:-1]), "k=1: .* ranked 0 documents of topic 'q0', expected 1"),
+    (InOrder(lambda ranking, *_: ranking[:-1]), "ranked 0 documents of topic 'q0'"),
     (InOrder(lambda ranking, *_: ranking * 0), "ranks a document of topic 'q0' twice"),
-    (InOrder(lambda ranking, *_: ranking + 6), "that topic 'q0' does not have; they are 0 to 5"),
-    (InOrder(lambda ranking, *_: ranking.astype(float)), r"returned \[\d.0\] .* expected whole numbers"),
+    (InOrder(lambda ranking, *_: ranking + 6), "topic 'q0' does not have"),
+    (InOrder(lambda ranking, *_: ranking.astype(float)), r"\[\d.0\] .* expected whole numbers"),
     (InOrder(lambda ranking, topic, calls: np.roll(ranking, calls)), "they must agree"),
     (InOrder(meddle), "after ranking"),
     (InOrder(batch=lambda rankings: [ranking[::-1] for ranking in rankings]), "they must agree"),
@@ -151,4 +151,4 @@ def test_sources_of_topics() -> None:
     refused(lambda: check_topics(TopicSet([], name="none")), "'none' is empty", ConformanceError)
     thawed = random_topics(2)
     object.__setattr__(thawed[1], "doc_vectors", np.array(thawed[1].doc_vectors))
-    refused(lambda: check_topics(thawed), "topic 'q1': doc_vectors can be written to", ConformanceError)
+    refused(lambda: check_topics(thawed), "doc_vectors can be written to", ConformanceError)

@@ -70,35 +70,35 @@ def test_a_topic_without_a_relevant_document_is_kept_but_teaches_nothing() -> No
 
 @pytest.mark.parametrize(("changes", "kind", "message"), [
     ({"query_id": 7}, TypeError, r"query_id must be text, got 7 \(int\)"),
-    ({"query_text": 7}, TypeError, r"topic '7': query_text must be text or None, got 7"),
-    ({"doc_ids": ("a", 2, "c")}, TypeError, r"topic '7': doc_ids must be text, got 2 \(int\)"),
-    ({"doc_texts": ("a", None, "c")}, TypeError, r"topic '7': doc_texts must be text, got None"),
-    ({"doc_ids": "abc"}, TypeError, r"topic '7': doc_ids must be a sequence of texts, got 'abc' \(str\)"),
-    ({"doc_ids": ("a", "b", "a")}, ValueError, r"topic '7': doc_ids holds 'a' twice; keep one of them"),
+    ({"query_text": 7}, TypeError, "query_text must be text or None"),
+    ({"doc_ids": ("a", 2, "c")}, TypeError, "doc_ids must be text"),
+    ({"doc_texts": ("a", None, "c")}, TypeError, "doc_texts must be text"),
+    ({"doc_ids": "abc"}, TypeError, "doc_ids must be a sequence of texts"),
+    ({"doc_ids": ("a", "b", "a")}, ValueError, "doc_ids holds 'a' twice"),
     ({"subtopic_ids": ("s", "s")}, ValueError, r"topic '7': subtopic_ids holds 's' twice"),
     ({"doc_ids": ()}, ValueError, "topic '7': no candidates"),
-    ({"doc_texts": ("x",)}, ValueError, r"doc_texts has 1 entries, expected 3 \(one per candidate\)"),
-    ({"subtopic_texts": ("x",)}, ValueError, r"subtopic_texts has 1 entries, expected 2 \(one per subtopic\)"),
-    ({"doc_vectors": np.zeros((2, 2))}, ValueError, r"doc_vectors has shape \(2, 2\), expected \(3, 2\)"),
-    ({"doc_vectors": np.float32(1)}, ValueError, r"doc_vectors has shape \(\), expected \(3, 0\)"),
-    ({"doc_vectors": [[1, 2], [3], [4, 5]]}, ValueError, r"topic '7': doc_vectors must have rows of one length"),
-    ({"doc_vectors": [["1", "2"]] * 3}, TypeError, r"topic '7': doc_vectors must hold numbers, got '1' .str.; convert"),
-    ({"query_vector": [1, 2, 3]}, ValueError, r"query_vector has shape \(3,\), expected \(2,\)"),
-    ({"subtopic_vectors": np.zeros((2, 3))}, ValueError, r"subtopic_vectors has shape \(2, 3\), expected \(2, 2\)"),
-    ({"subtopic_scores": [[1, 2]]}, ValueError, r"subtopic_scores has shape \(1, 2\), expected \(3, 2\)"),
-    ({"subtopic_scores": [[1, 2], [np.inf, 1], [1, 1]]}, ValueError, r"holds infinity \(.* row 1\); .*or NaN where"),
+    ({"doc_texts": ("x",)}, ValueError, "doc_texts has 1 entries"),
+    ({"subtopic_texts": ("x",)}, ValueError, "subtopic_texts has 1 entries"),
+    ({"doc_vectors": np.zeros((2, 2))}, ValueError, r"doc_vectors has shape \(2, 2\)"),
+    ({"doc_vectors": np.float32(1)}, ValueError, r"doc_vectors has shape \(\)"),
+    ({"doc_vectors": [[1, 2], [3], [4, 5]]}, ValueError, "doc_vectors must have rows of one length"),
+    ({"doc_vectors": [["1", "2"]] * 3}, TypeError, "doc_vectors must hold numbers, got '1'"),
+    ({"query_vector": [1, 2, 3]}, ValueError, r"query_vector has shape \(3,\)"),
+    ({"subtopic_vectors": np.zeros((2, 3))}, ValueError, r"subtopic_vectors has shape \(2, 3\)"),
+    ({"subtopic_scores": [[1, 2]]}, ValueError, r"subtopic_scores has shape \(1, 2\)"),
+    ({"subtopic_scores": [[1, 2], [np.inf, 1], [1, 1]]}, ValueError, r"holds infinity \(.* row 1\)"),
     ({"subtopic_scores": [["5", "4"]] * 3}, TypeError, "subtopic_scores must hold numbers"),
-    ({"subtopic_scores": [[1, 1e300]] * 3}, ValueError, "subtopic_scores holds values that float32 cannot"),
-    ({"judgments": np.zeros((3, 1))}, ValueError, r"judgments has shape \(3, 1\), expected \(3, 2\)"),
-    ({"doc_ids": {"a", "b", "c"}}, TypeError, r"doc_ids must be a sequence of texts, got .*\(set\)"),
-    ({"judgments": [[0.5, 0]] * 3}, ValueError, r"judgments holds values that are not whole numbers from -128"),
-    ({"judgments": [[300, 0]] * 3}, ValueError, r"judgments holds values that are not whole numbers from -128"),
-    ({"doc_vectors": [[0, 0], [0, 0], [np.inf, 0]]}, ValueError, r"doc_vectors holds NaN or infinity \(.* row 2"),
-    ({"doc_vectors": [[0, 0], [0, 0], [1e300, 0]]}, ValueError, r"doc_vectors holds values that float32 cannot"),
-    ({"retrieval_scores": [1, 2, 0]}, ValueError, r"retrieval_scores rise from candidate 0 to 1; .*best first"),
+    ({"subtopic_scores": [[1, 1e300]] * 3}, ValueError, "subtopic_scores .*that float32 cannot"),
+    ({"judgments": np.zeros((3, 1))}, ValueError, r"judgments has shape \(3, 1\)"),
+    ({"doc_ids": {"a", "b", "c"}}, TypeError, "doc_ids must be a sequence of texts"),
+    ({"judgments": [[0.5, 0]] * 3}, ValueError, "judgments .*not whole numbers from -128"),
+    ({"judgments": [[300, 0]] * 3}, ValueError, "judgments .*not whole numbers from -128"),
+    ({"doc_vectors": [[0, 0], [0, 0], [np.inf, 0]]}, ValueError, "doc_vectors holds NaN .* row 2"),
+    ({"doc_vectors": [[0, 0], [0, 0], [1e300, 0]]}, ValueError, "doc_vectors .*that float32 cannot"),
+    ({"retrieval_scores": [1, 2, 0]}, ValueError, "retrieval_scores rise .*best first"),
     ({"subtopic_weights": [1, 0]}, ValueError, r"subtopic_weights must be positive"),
     ({"pool": None}, ValueError, r"pool and pool_ids come together"),
-    ({"doc_features": [[1.0], [2.0]]}, ValueError, r"doc_features has shape \(2, 1\), expected \(3, 1\)"),
+    ({"doc_features": [[1.0], [2.0]]}, ValueError, r"doc_features has shape \(2, 1\)"),
 ])  # fmt: skip
 def test_what_does_not_hold_together_is_named(changes: dict[str, Any], kind: type[Exception], message: str) -> None:
     refused(lambda: topic(**changes), message, kind)
@@ -154,10 +154,10 @@ def test_a_set_is_a_sequence_that_keeps_its_name_flags_and_what_made_its_vectors
 
 def test_ids_are_text_find_their_topic_and_differ_and_one_set_has_one_width() -> None:
     assert len(TopicSet([topic("7"), topic("07"), topic("7.0")], name="x")) == 3
-    refused(lambda: TopicSet([topic("7"), topic("7")], name="x"), "topic set 'x': query id '7' is duplicated")
-    refused(lambda: numbered(5).select(["33"]), r"unknown query id in topic set 'set': '33'")
+    refused(lambda: TopicSet([topic("7"), topic("7")], name="x"), "query id '7' is duplicated")
+    refused(lambda: numbered(5).select(["33"]), "in topic set 'set': '33'")
     wide, bare = topic("8", doc_vectors=np.zeros((3, 3))), topic("8", doc_vectors=None)
-    refused(lambda: TopicSet([topic("7"), wide], name="x"), "'8' has vectors of width 3, but topic '7' of width 2")
+    refused(lambda: TopicSet([topic("7"), wide], name="x"), "'8' has vectors of width 3")
     refused(lambda: TopicSet([topic("7"), bare], name="x"), "'8' has vectors of width None")
     topics = TopicSet([topic("jaguar"), topic("python")], name="words")
     assert topics["python"] is topics[1] is topics[-1]
@@ -165,7 +165,7 @@ def test_ids_are_text_find_their_topic_and_differ_and_one_set_has_one_width() ->
     assert topics[0] in topics
     assert "java" not in topics
     assert topics.select("python").query_ids == ("python",)
-    refused(lambda: topics["jagaur"], "unknown query id in topic set 'words': 'jagaur'. Did you mean jaguar")
+    refused(lambda: topics["jagaur"], "'words': 'jagaur'. Did you mean jaguar")
     refused(lambda: topics.position(3), r"a query id is text, got 3 \(int\)", TypeError)
 
 
@@ -237,10 +237,10 @@ def test_published_folds_train_on_topics_of_no_fold_and_others_have_a_seed() -> 
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (lambda t: t.folds(2, 0), r"expected 3 to 4 folds for 4 topics, got 2"),
+    (lambda t: t.folds(2, 0), "expected 3 to 4 folds for 4 topics"),
     (lambda t: t.folds_from([["0"], ["1"]]), r"expected at least 3 test sets .*, got 2"),
     (lambda t: t.folds_from([["0"], ["1"], ["9"]]), r"unknown query id in topic set 'set': '9'"),
-    (lambda t: t.folds_from([["0"], ["1"], ["0"]]), r"query id '0' is in the test sets of folds 1 and 3"),
+    (lambda t: t.folds_from([["0"], ["1"], ["0"]]), "in the test sets of folds 1 and 3"),
 ])  # fmt: skip
 def test_bad_folds_are_refused(call: Any, message: str) -> None:
     refused(lambda: call(numbered(4)), message)

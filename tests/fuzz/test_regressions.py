@@ -193,7 +193,7 @@ def test_test_queries_that_are_no_ids_are_refused(ids: object, tmp_path: Path) -
     content = json.loads((tmp_path / CONFIG_FILE).read_text())
     content["metadata"]["test_query_ids"] = ids
     (tmp_path / CONFIG_FILE).write_text(json.dumps(content))
-    message = r"config\.json: (entry \d of )?test_query_ids must be|must be text"
+    message = "test_query_ids must be|must be text"
     refused(lambda: load_model(str(tmp_path)), message, TypeError)
 
 
@@ -211,19 +211,19 @@ WAYS: dict[str, Callable[[Ranker], object]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("ranking", "message"), [
-    (np.array([0, 1, 0]), r"ranks a document of (topic '0'|this query) twice"),
-    (np.array([0, 3]), "ranks a document that (topic '0'|this query) does not have; they are 0 to 2"),
-    ([-1], "ranks a document that (topic '0'|this query) does not have"),
-    ([0.0, 1.0], r"returned \[0.0, 1.0\] \(list\) for (topic '0'|this query); expected whole numbers"),
+    (np.array([0, 1, 0]), "(topic '0'|this query) twice"),
+    (np.array([0, 3]), "does not have; they are 0 to 2"),
+    ([-1], "(topic '0'|this query) does not have"),
+    ([0.0, 1.0], r"returned \[0.0, 1.0\] \(list\)"),
     ([[0, 1]], r"returned \[\[0, 1\]\] \(list\)"),
     (["a"], "returned .'a'. .list. for"),
     (None, r"returned None \(NoneType\)"),
-    ([1], "ranked 1 documents of (topic '0'|this query), expected 3"),
-    ([], "ranked 0 documents of (topic '0'|this query), expected 3"),
-    (np.array([0, 2], np.uint8), "ranked 2 documents of (topic '0'|this query), expected 3"),
+    ([1], "ranked 1 documents"),
+    ([], "ranked 0 documents"),
+    (np.array([0, 2], np.uint8), "ranked 2 documents"),
 ])  # fmt: skip
 def test_odd_rankings_are_refused(way: str, ranking: Any, message: str) -> None:
-    refused(lambda: WAYS[way](Answers(ranking)), f"ranker 'odd' {message}")
+    refused(lambda: WAYS[way](Answers(ranking)), f"ranker 'odd' .*{message}")
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -264,7 +264,7 @@ def test_a_policy_of_scoring_ranks_as_the_environment_sorts() -> None:
 @pytest.mark.parametrize("answer", [np.zeros((1, 3)), np.full((1, 7), np.nan), "a", None, np.full((1, 7), True), [[1]]])
 def test_wrong_scores_are_named(answer: Any) -> None:
     ranker = ScoringRanker(lambda seen: answer)
-    refused(lambda: ranker.rank(judged_topic(7), 3), r"must answer with scores of shape \(1, 7\)", TypeError)
+    refused(lambda: ranker.rank(judged_topic(7), 3), "answer with scores of shape", TypeError)
 
 
 def test_functions_and_other_forms_of_observations_rank() -> None:
@@ -311,18 +311,16 @@ def test_a_policy_of_another_width_or_of_fewer_candidates_is_refused() -> None:
 
     ranker = as_ranker(Trained([0]), name="mine")
     width, n = SERP.vector_width, SERP.max_candidates
-    refused(
-        lambda: ranker.rank(judged_topic(5, width=4), 3), f"Trained.* was trained on vectors of width {width}, got 4"
-    )
+    refused(lambda: ranker.rank(judged_topic(5, width=4), 3), f"trained on vectors of width {width}, got 4")
     refused(lambda: ranker.rank(judged_topic(n + 1, width=width), 3), f"max_candidates={n}")
 
 
 def test_what_cannot_act_or_rank_is_refused() -> None:
     refused(lambda: as_policy(3), "ranker must be a name", TypeError)  # type: ignore[arg-type]
-    refused(lambda: as_policy("mmrr"), "mmr")
+    refused(lambda: as_policy("mmrr"), "Did you mean mmr")
     refused(lambda: as_ranker(3), "policy must have predict", TypeError)  # type: ignore[arg-type]
     for kind in (as_ranker, ScoringRanker):
-        refused(lambda kind=kind: kind(First), "policy must be an object, got the class First", TypeError)
+        refused(lambda kind=kind: kind(First), "policy must be an object", TypeError)
     refused(lambda: ScoringRanker(3), "policy must be a function", TypeError)  # type: ignore[arg-type]
     compact = gym.make("srd_gym:SRD-v0", topics=SERP, observation="compact")
     observation, _ = compact.reset(seed=0)
@@ -387,7 +385,7 @@ def test_a_policy_of_features_ranks() -> None:
             action, _ = LeastAlike().predict(observation, action_masks=env.get_wrapper_attr("action_masks")())
             observation, _, ended, _, info = env.step(action)
         assert ranker.rank(topic, 10).tolist() == info["ranking"].tolist()
-    refused(lambda: as_ranker(LeastAlike(), observation="feature"), r"unknown observation 'feature'\. Did you mean")
+    refused(lambda: as_ranker(LeastAlike(), observation="feature"), r"observation 'feature'\. Did you mean")
 
 
 @pytest.mark.parametrize("name", ["oracle", "vrisker-judged"])
@@ -396,7 +394,7 @@ def test_observations_hold_no_judgments(name: str) -> None:
     refused(lambda: as_policy(name).predict(observation), "reads judgments.*compact.*as_policy")
     scoring = scoring_v0.parallel_env(topics=SERP)
     seen, _ = scoring.reset(seed=0)
-    refused(lambda: as_policy(name, scoring).predict(seen), "reads judgments.*rank the topics themselves")
+    refused(lambda: as_policy(name, scoring).predict(seen), "reads judgments.*rank the topics")
 
 
 def test_rankers_refuse_to_act_on_features() -> None:
@@ -404,5 +402,5 @@ def test_rankers_refuse_to_act_on_features() -> None:
     observation, _ = env.reset(seed=0)
     refused(
         lambda: as_policy("mmr", env).predict(observation),
-        'holds no vectors.*make the environment with observation="compact"',
+        "holds no vectors.*observation=.compact",
     )

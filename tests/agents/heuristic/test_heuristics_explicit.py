@@ -168,7 +168,7 @@ def test_rated_documents_need_no_vectors(name: str) -> None:
     assert 3 in make_ranker(name).rank(bare, 2)
     np.testing.assert_array_equal(make_ranker(name).rank(bare, 4), make_ranker(name).rank(rated(scores), 4))
     unrated = rated(scores, subtopic_scores=None)
-    refused(lambda: make_ranker(name).rank(unrated, 2), r"no subtopic vectors.* or subtopic_scores=, ")
+    refused(lambda: make_ranker(name).rank(unrated, 2), "no subtopic vectors.*subtopic_scores=")
 
 
 @pytest.mark.parametrize("name", [*EXPLICIT, "safe", "query-expansion"])

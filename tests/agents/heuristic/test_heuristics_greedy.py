@@ -393,4 +393,4 @@ def test_ssd_forgets_what_leaves_the_window() -> None:
 
 @pytest.mark.parametrize("name", COVERING)
 def test_coverage_takes_no_diversity(name: str) -> None:
-    refused(lambda: with_diversity(make_ranker(name), 0.5), f"difference, which ranker '{name}' does not: .*dpp, ssd,")
+    refused(lambda: with_diversity(make_ranker(name), 0.5), f"ranker '{name}' does not: .*dpp, ssd,")

@@ -241,9 +241,7 @@ def test_rankings_are_read_by_the_grammar_repaired_and_counted(answer: str, orde
     "I'm sorry, but I cannot rank these 3 passages.",
 ])  # fmt: skip
 def test_other_numbers_are_no_ranking(answer: str) -> None:
-    refused(
-        lambda: parse_permutation(answer, 3), r"expected numbers of 3 passages, as in \[2\] > \[1\]; the model answered"
-    )
+    refused(lambda: parse_permutation(answer, 3), "expected numbers of 3 passages")
 
 
 def test_what_is_no_text_is_refused() -> None:

@@ -118,9 +118,9 @@ def test_the_cache_keeps_answers_of_a_model_and_a_prompt(tmp_path: Path) -> None
         assert other.rank(topic_of([1, 3, 2]), 3).tolist() == [2, 0, 1]
     path = next((tmp_path / "answers").iterdir())
     path.write_text("{}")
-    message = f"cache of answers: {path}: not an answer that was kept .*remove it"
+    message = "not an answer that was kept"
     refused(lambda: [each.rank(topic_of([1, 3, 2]), 3) for each in (first, other)], message)
-    refused(lambda: make_ranker("llm-listwise", llm=sorter, cache={}), "a cache keeps answers by the model's name")
+    refused(lambda: make_ranker("llm-listwise", llm=sorter, cache={}), "a cache keeps answers by the model's")
 
 
 def test_a_server_ranks() -> None:
@@ -155,7 +155,7 @@ def test_bad_input_is_named() -> None:
     name = "llm-listwise"
     ranker = make_ranker(name, llm=sorter)
     refused(lambda: make_ranker(name), f'"{name}", llm=client\\).*LangChain.*--trust')
-    refused(lambda: make_ranker(name, llm=3), "llm must be a LangChain chat model.*got int", TypeError)
+    refused(lambda: make_ranker(name, llm=3), "llm must be a LangChain chat model", TypeError)
     refused(lambda: make_ranker(name, llm=sorter, cache=3), "cache must be a folder or a mapping", TypeError)
     refused(lambda: make_ranker(name, llm=sorter, prompt="{passages}"), "prompt must hold {query}")
     refused(lambda: make_ranker(name, llm=sorter, step=30), "step must be at most window")

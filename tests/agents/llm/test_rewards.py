@@ -168,7 +168,7 @@ def test_messages_are_answers_too() -> None:
     parts = [{"role": "assistant", "content": [{"type": "text", "text": PLAIN}]}]
     silent = [{"role": "assistant", "content": None}]
     assert REWARD([messages, parts, silent, []], [QUERY] * 4) == [WORTH, WORTH, 0.0, 0.0]
-    refused(lambda: REWARD([3], [QUERY]), "an answer is text or a list of messages, got 3", TypeError)
+    refused(lambda: REWARD([3], [QUERY]), "an answer is text or a list of messages", TypeError)
     refused(lambda: REWARD([PLAIN]), "rewards need the column query_id")
 
 
@@ -224,7 +224,7 @@ def test_rewards_need_judgments_and_prompts_need_texts() -> None:
     nameless = CoverageReward(one(3, ["a", "b", "c"]))
     refused(lambda: nameless.ask("q"), "topic 'q' has no query text")
     unjudged = TopicSet([replace(topics[0], judgments=None)], name="unjudged")
-    refused(lambda: CoverageReward(unjudged), "topic 'q' has no judgments: a reward is verified on judgments")
+    refused(lambda: CoverageReward(unjudged), "topic 'q' has no judgments")
     refused(lambda: CoverageReward(WORDS, "alpha_nDCG"), "a reward needs a measure with a cutoff")
     refused(lambda: CoverageReward(WORDS, "VRisk@5"), "of which more is better")
     refused(lambda: REWARD.score("jaguars", PLAIN), "jaguar")

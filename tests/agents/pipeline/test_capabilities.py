@@ -98,8 +98,8 @@ def test_they_take_what_they_say(ranker: Any, given: Any, expected: list[int]) -
 
 
 @pytest.mark.parametrize(("given", "message"), [
-    ({"diversity": 0.5}, "'Own' does not: leave diversity out, or take one that does: mmr, .* with_diversity"),
-    ({"subtopics": np.eye(5)[:2]}, "'Own' cannot use subtopics; .*: xquad, pm2, safe, vrisker.*uses_subtopics = True"),
+    ({"diversity": 0.5}, "'Own' does not: leave diversity out"),
+    ({"subtopics": np.eye(5)[:2]}, "'Own' cannot use subtopics"),
 ])  # fmt: skip
 def test_one_that_does_not_say_so_gets_an_error(given: Any, message: str) -> None:
     refused(lambda: diversify(None, DOCUMENTS, 3, backwards, **given), message)

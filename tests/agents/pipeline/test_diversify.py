@@ -201,16 +201,16 @@ def test_subtopics_may_come_with_scores_of_the_documents(ranker: str) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [
-    ({"subtopic_scores": RATINGS[:5]}, ValueError, r"subtopic_scores have shape \(5, 2\), expected \(9, S\): a row"),
-    ({"subtopic_scores": RATINGS, "subtopics": np.eye(4)}, ValueError, r"scores has shape \(9, 2\), expected \(9, 4"),
+    ({"subtopic_scores": RATINGS[:5]}, ValueError, r"expected \(9, S\): a row"),
+    ({"subtopic_scores": RATINGS, "subtopics": np.eye(4)}, ValueError, r"scores has shape \(9, 2\)"),
     ({"subtopic_scores": np.where(RATINGS > 4, np.inf, 1)}, ValueError, "subtopic_scores holds infinity"),
-    ({"subtopic_scores": [["5"]] * 9}, TypeError, "subtopic_scores must hold numbers, got '5' .str.; convert"),
-    ({"subtopic_scores": RATINGS, "ranker": "mmr"}, ValueError, "'mmr' cannot use .*subtopic_scores= out.*: xquad"),
-    ({"subtopics": ["cat", "car"]}, ValueError, r"subtopics are texts \('cat', ...\): give embed=.* subtopic_scores= "),
-    ({"subtopics": "cat", "embed": embed}, TypeError, "must be a list of texts .*got one text: 'cat'"),
+    ({"subtopic_scores": [["5"]] * 9}, TypeError, "subtopic_scores must hold numbers"),
+    ({"subtopic_scores": RATINGS, "ranker": "mmr"}, ValueError, "'mmr' cannot use .*subtopic_scores= out"),
+    ({"subtopics": ["cat", "car"]}, ValueError, "subtopics are texts .*: give embed="),
+    ({"subtopics": "cat", "embed": embed}, TypeError, "must be a list of texts .*got one text"),
     ({"subtopics": ["cat", None], "embed": embed}, TypeError, r"got both: None \(NoneType\) beside texts"),
-    ({"subtopics": [b"cat"], "embed": embed}, TypeError, r"must hold texts, or vectors of numbers, got b'cat'"),
-    ({"subtopics": [{"name": "cat"}], "embed": embed}, TypeError, "must hold texts, or vectors .*got {'name': 'cat'}"),
+    ({"subtopics": [b"cat"], "embed": embed}, TypeError, "must hold texts, or vectors .*got b'cat'"),
+    ({"subtopics": [{"name": "cat"}], "embed": embed}, TypeError, "must hold texts, .*got {'name': 'cat'}"),
     ({"subtopics": {"cat", "car"}, "embed": embed}, TypeError, r"must hold texts, .*\(set\); give a list"),
     ({"subtopics": {"cat": 1}, "subtopic_weights": [1], "embed": embed}, ValueError, "hold their weights"),
     ({"subtopics": ["cat"], "embed": lambda texts: [1, 2]}, ValueError, r"asked for 1 vectors .*shape \(2,\)"),
@@ -265,9 +265,9 @@ def test_whole_numbers_of_any_size_are_scores() -> None:
 
 
 @pytest.mark.parametrize(("texts", "message"), [
-    ([{"text": "a"}, {"text": "b"}], r"texts must be text, got {'text': 'a'} \(dict\) at position 0"),
-    ([b"a", b"b"], r"texts must be text, got b'a' \(bytes\) at position 0"),
-    (b"ab", r"texts must be a list of texts, got b'ab' \(bytes\)"),
+    ([{"text": "a"}, {"text": "b"}], "texts must be text, got {'text': 'a'}"),
+    ([b"a", b"b"], r"texts must be text, got b'a' \(bytes\)"),
+    (b"ab", "texts must be a list of texts, got b'ab'"),
 ])  # fmt: skip
 def test_texts_that_are_none_are_no_batch(texts: Any, message: str) -> None:
     refused(lambda: diversify(texts=texts, query_text="a"), f"^{message}", TypeError)
@@ -377,20 +377,20 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
     (([1, 0], GOOD, True), TypeError, "k must be a whole number"),
     (([1, 0], GOOD, np.ones(200)), TypeError, "got an array; scores go by name: scores="),
     (([1, 0], [1, 2], 1), ValueError, "doc_vectors must be .*got 1 dimension;"),
-    (([1, 0], [], 1, "mmr", [1]), ValueError, "^there are no documents, got scores; give doc_vectors, or leave it out"),
-    (([[1, 0], [0, 1]], GOOD, 1), ValueError, r"^query_vector has shape \(2, 2\), expected \(2,\)"),
-    ((None, GOOD, 1, "mmr"), ValueError, "^this query has no query vector, so ranker 'mmr' has no relevance"),
-    ((None, [GOOD, []], 1, None, [None, [1]]), ValueError, "^topic '1': there are no documents, got scores"),
-    (([1, 0], [[1, 0], None, [1]], 1, None, [3, 2, 1]), ValueError, "rows of one length, got 2 .*and 1 in row 2"),
+    (([1, 0], [], 1, "mmr", [1]), ValueError, "^there are no documents"),
+    (([[1, 0], [0, 1]], GOOD, 1), ValueError, r"^query_vector has shape \(2, 2\)"),
+    ((None, GOOD, 1, "mmr"), ValueError, "^this query has no query vector"),
+    ((None, [GOOD, []], 1, None, [None, [1]]), ValueError, "^topic '1': there are no documents"),
+    (([1, 0], [[1, 0], None, [1]], 1, None, [3, 2, 1]), ValueError, "rows of one length, got 2 .*1 in row 2"),
     (([1, 0], torch.eye(2, requires_grad=True), 1), ValueError, "doc_vectors cannot be read .*detach"),
-    (([1, 0], [[1, None]], 1), TypeError, r"must hold numbers, got None \(NoneType\); is one of them"),
-    (([1, 0], GOOD, 1, "mmr", [1]), ValueError, r"^scores have shape \(1,\), expected \(2,\): one a document"),
-    (([1, 0], GOOD, 1, "mmr", [1, -np.inf]), ValueError, r"scores holds NaN or infinity \(first at row 1\)"),
+    (([1, 0], [[1, None]], 1), TypeError, r"must hold numbers, got None \(NoneType\)"),
+    (([1, 0], GOOD, 1, "mmr", [1]), ValueError, r"^scores have shape \(1,\)"),
+    (([1, 0], GOOD, 1, "mmr", [1, -np.inf]), ValueError, "scores holds NaN or infinity"),
     (([1, 0], [[NAN, 0], [0, 1]], 1, "mmr", [1, 2]), ValueError, r"NaN or infinity \(first at row 0\)"),
-    (([1, 0], GOOD, 1, np.ones(200)), TypeError, "ranker must be a name .*got array .*; scores go by name"),
-    (([1, 0], GOOD, 1, type(make_ranker("mmr"))), TypeError, r"must be an object, got the class MMR: write MMR\("),
-    (([1, 0], [GOOD, GOOD, GOOD], 1), ValueError, "batch of 3 topics, so query_vector must have 3 entries.*got 2"),
-    ((GOOD, [GOOD, [[1, 0, 0]]], 1), ValueError, r"topic '1': query_vector has shape \(2,\), expected \(3,\)"),
+    (([1, 0], GOOD, 1, np.ones(200)), TypeError, "ranker must be a name .*got array"),
+    (([1, 0], GOOD, 1, type(make_ranker("mmr"))), TypeError, "must be an object, got the class MMR"),
+    (([1, 0], [GOOD, GOOD, GOOD], 1), ValueError, "so query_vector must have 3 entries"),
+    ((GOOD, [GOOD, [[1, 0, 0]]], 1), ValueError, "topic '1': query_vector has shape"),
 ])  # fmt: skip
 def test_bad_input_is_named(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
     refused(lambda: diversify(*arguments), message, error)
@@ -420,19 +420,19 @@ HIDDEN = np.ma.masked_array(np.eye(4), mask=np.eye(4))  # type: ignore[no-untype
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [
-    ({"subtopic_weights": [1, 2]}, ValueError, "^subtopic_weights weigh subtopics, got none; give subtopics or"),
-    ({"embed": "minilm"}, TypeError, r"^embed must be a function .* such as a model's encode, got 'minilm' \(str\)"),
+    ({"subtopic_weights": [1, 2]}, ValueError, "^subtopic_weights weigh subtopics"),
+    ({"embed": "minilm"}, TypeError, "^embed must be a function"),
     ({"query_vector": np.ones(4), "relevance": "scores"}, ValueError, "^this query has no retrieval .*='cosine'"),
-    ({"costs": NAN, "budget": 3}, ValueError, r"costs have shape \(\), expected \(4,\): one a document"),
+    ({"costs": NAN, "budget": 3}, ValueError, r"costs have shape \(\)"),
     ({"costs": [1, NAN, 1, 1], "budget": 3, "strict": True}, ValueError, r"costs holds NaN .*\(first at row 1\)"),
     ({"costs": NAN}, ValueError, "costs and budget belong together"),
-    ({"scores": [1, 10**400, None, 2], "strict": True}, TypeError, "scores must .*, got None .*is one of them missing"),
-    ({"relevance": np.ones(2)}, ValueError, "unknown relevance \\[1.0, 1.0\\]. Known: auto, cosine"),
-    ({"per_cost": np.ones(2)}, TypeError, "per_cost must be True or False, got .1.0, 1.0"),
-    ({"subtopic_weights": [[1, 2], [3]]}, ValueError, "subtopic_weights must have rows of one length"),
+    ({"scores": [1, 10**400, None, 2], "strict": True}, TypeError, "scores must .*, got None"),
+    ({"relevance": np.ones(2)}, ValueError, r"unknown relevance \[1.0, 1.0\]"),
+    ({"per_cost": np.ones(2)}, TypeError, "per_cost must be True or False"),
+    ({"subtopic_weights": [[1, 2], [3]]}, ValueError, "subtopic_weights must have rows"),
     ({"subtopics": ["cat"], "embed": embed, "query_text": 7}, TypeError, r"query_text must be text, got 7 \(int\)"),
-    ({"query_vector": "jaguar"}, TypeError, "query_vector must hold numbers, got 'jaguar' .str.; give a list"),
-    ({"scores": sparse.eye_array(4)}, TypeError, r"_array\); give a list .*of a sparse matrix: toarray"),
+    ({"query_vector": "jaguar"}, TypeError, "query_vector must hold .*; give a list"),
+    ({"scores": sparse.eye_array(4)}, TypeError, "give a list .*of a sparse matrix"),
     ({"doc_vectors": [np.eye(4)] * 2, "costs": NAN, "budget": 3}, ValueError, "costs must have 2 entries.*got nan"),
 ])  # fmt: skip
 def test_odd_arguments_are_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -469,11 +469,11 @@ def test_arrays_whose_mask_hides_nothing_are_arrays() -> None:
 
 
 @pytest.mark.parametrize(("rankings", "message"), [
-    ([], "'OwnBatch' returned 0 for 1 topics; expected a list of one ranking each"),
+    ([], "'OwnBatch' returned 0 for 1 topics"),
     ([np.arange(3)] * 2, "returned 2 for 1 topics"),
     (None, "returned NoneType for 1 topics"),
-    ([np.arange(2)], "ranked 2 documents of this query, expected 3"),
-    ([np.arange(4)], "ranked 4 documents of this query, expected 3"),
+    ([np.arange(2)], "ranked 2 documents of this query"),
+    ([np.arange(4)], "ranked 4 documents of this query"),
 ])  # fmt: skip
 def test_a_ranker_gives_as_many_rankings_and_documents_as_asked(rankings: Any, message: str) -> None:
     class OwnBatch(Own):
@@ -482,4 +482,4 @@ def test_a_ranker_gives_as_many_rankings_and_documents_as_asked(rankings: Any, m
 
     refused(lambda: diversify(None, np.eye(4), 3, OwnBatch(lambda *_: None)), message)
     short = Own(lambda topic, k: np.arange(topic.n_candidates)[: min(k, 3)])
-    refused(lambda: diversify(None, np.eye(4)[[0, 0, 0, 1]], 3, short), "ranked 3 documents of this query, expected 4")
+    refused(lambda: diversify(None, np.eye(4)[[0, 0, 0, 1]], 3, short), "ranked 3 documents of this query")

@@ -157,7 +157,7 @@ def test_odd_kinds_and_rankers_that_take_none_are_named() -> None:
     for ranker in TAKE_RELEVANCE:
         refused(
             lambda ranker=ranker: ranked(query, vectors, 3, ranker, cosines, relevance="scord"),
-            "unknown relevance 'scord'. Did you mean scores",
+            "relevance 'scord'. Did you mean scores",
         )
     refused(lambda: ranked(query, vectors, 3, "mmr", relevance="scores"), "no retrieval scores.*relevance='cosine'")
     refused(lambda: ranked(None, vectors, 3, "mmr", cosines, relevance="cosine"), "no query vector.*='minmax'")
@@ -233,4 +233,4 @@ def scored_topic(scores: Any) -> Topic:
 def test_scores_that_float32_cannot_hold_are_scaled_together(scores: list[float], same: list[float]) -> None:
     held = scored_topic(scores).retrieval_scores
     np.testing.assert_array_equal(held, np.array(same, np.float32))
-    refused(lambda: scored_topic(1.7e9 + np.arange(3)), "retrieval_scores rise from candidate 0 to 1")
+    refused(lambda: scored_topic(1.7e9 + np.arange(3)), "retrieval_scores rise from candidate 0")

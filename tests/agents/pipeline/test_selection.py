@@ -366,25 +366,25 @@ def test_sparse_vectors_are_read() -> None:
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [
     ({"min_per_group": 1}, ValueError, "groups and max_per_group belong together"),
-    ({"groups": SITES, "fill": True, "min_per_group": 1}, ValueError, "fill=True fills up with documents above max_"),
-    ({"groups": SITES, "max_per_group": {"a": -1}}, ValueError, r"max_per_group\['a'\] must be at least 0, got -1"),
-    ({"groups": SITES, "max_per_group": {"a": 1.5}}, TypeError, r"max_per_group\['a'\] must be a whole number"),
-    ({"groups": SITES, "min_per_group": {"a": {"b": 1}}}, ValueError, "names kinds of groups, got groups of one kind"),
+    ({"groups": SITES, "fill": True, "min_per_group": 1}, ValueError, "fills up with documents above max_"),
+    ({"groups": SITES, "max_per_group": {"a": -1}}, ValueError, r"max_per_group\['a'\] must be at least 0"),
+    ({"groups": SITES, "max_per_group": {"a": 1.5}}, TypeError, "max_per_group.* must be a whole number"),
+    ({"groups": SITES, "min_per_group": {"a": {"b": 1}}}, ValueError, "names kinds of groups"),
     ({"groups": {"site": SITES}, "max_per_group": {"sites": 1}}, ValueError, "kind of groups .*Did you mean site"),
     ({"groups": {}, "max_per_group": 1}, ValueError, "expected one kind of groups, got 0"),
     ({"groups": dict.fromkeys("abc", SITES), "min_per_group": 1}, ValueError, "at most two kinds of groups with min_"),
-    ({"groups": {"site": SITES[1:]}, "max_per_group": 1}, ValueError, r"groups have shape \(5,\), expected \(6,\)"),
-    ({"pinned": [0] * 2}, ValueError, "pinned must name a document once, and none of already_shown"),
+    ({"groups": {"site": SITES[1:]}, "max_per_group": 1}, ValueError, r"groups have shape \(5,\)"),
+    ({"pinned": [0] * 2}, ValueError, "pinned must name a document once"),
     ({"pinned": [0], "already_shown": [0]}, ValueError, "pinned must name a document once"),
-    ({"pinned": [6]}, ValueError, "pinned names document 6, where there are 6"),
+    ({"pinned": [6]}, ValueError, "pinned names document 6"),
     ({"pinned": [0.5]}, TypeError, "pinned must hold whole numbers"),
     ({"pinned": 3}, TypeError, "pinned must be a list .*got 3"),
     ({"pinned": [None, 1, 2, 3, 4]}, ValueError, "at most k=4 places, got 5"),
-    ({"pinned": [0], "costs": [3] * 6, "budget": 2.0}, ValueError, "must fit the budget of 2.0, they cost 3.0; raise"),
+    ({"pinned": [0], "costs": [3] * 6, "budget": 2.0}, ValueError, "must fit the budget of 2.0"),
     ({"metric": "dots"}, ValueError, "unknown metric 'dots'. Did you mean dot"),
-    ({"metric": "dot", "ranker": "dpp"}, ValueError, "ranker 'dpp' takes no metric=: leave it out, or .* mmr, safe"),
+    ({"metric": "dot", "ranker": "dpp"}, ValueError, "ranker 'dpp' takes no metric="),
     ({"metric": "dot", "per_cost": True, "costs": [1] * 6, "budget": 1}, ValueError, "per_cost compares vectors by"),
-    ({"similarity": np.eye(6)}, ValueError, "similarity takes the place of doc_vectors, got both; give one"),
+    ({"similarity": np.eye(6)}, ValueError, "similarity takes the place of"),
 ])  # fmt: skip
 def test_bad_input_is_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     with warnings.catch_warnings():
@@ -393,12 +393,12 @@ def test_bad_input_is_named(arguments: dict[str, Any], error: type[Exception], m
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ({"similarity": np.eye(5)}, "similarity has 5 rows for 6 documents|scores have shape"),
-    ({"similarity": np.ones((6, 5))}, r"similarity has shape \(6, 5\), expected \(N, N\)"),
-    ({"similarity": np.triu(np.ones((6, 6)))}, r"must be symmetric; \(S \+ S.T\) / 2 makes it so"),
+    ({"similarity": np.eye(5)}, "5 rows for 6 documents|scores have"),
+    ({"similarity": np.ones((6, 5))}, r"similarity has shape \(6, 5\)"),
+    ({"similarity": np.triu(np.ones((6, 6)))}, "must be symmetric"),
     ({"similarity": np.full((6, 6), np.nan)}, "similarity holds NaN or infinity"),
     ({"similarity": np.eye(6), "scores": None}, "says nothing of relevance; give scores"),
-    ({"similarity": np.eye(6), "query_vector": np.ones(6)}, "no vectors to compare query_vector or subtopics with"),
+    ({"similarity": np.eye(6), "query_vector": np.ones(6)}, "no vectors to compare query_vector"),
     ({"similarity": np.eye(6), "ranker": "dpp"}, "ranker 'dpp' takes no similarity="),
 ])  # fmt: skip
 def test_bad_similarities_are_named(arguments: dict[str, Any], message: str) -> None:
@@ -433,16 +433,16 @@ def test_chunks_without_a_parent_are_documents_and_cosines_are_their_scores() ->
 
 
 @pytest.mark.parametrize(("call", "error", "message"), [
-    (lambda: of_chunks(VECTORS, SITES), ValueError, "chunks need scores or query_vector, got neither"),
-    (lambda: of_chunks(VECTORS, SITES[1:], SCORES), ValueError, r"parents have shape \(5,\), expected \(6,\)"),
+    (lambda: of_chunks(VECTORS, SITES), ValueError, "chunks need scores or query_vector"),
+    (lambda: of_chunks(VECTORS, SITES[1:], SCORES), ValueError, r"parents have shape \(5,\)"),
     (lambda: of_chunks(VECTORS, [[1]] * 6, SCORES), TypeError, r"parents must hold ids, .*got \[1\]"),
-    (lambda: of_chunks(VECTORS, SITES, SCORES[1:]), ValueError, r"scores have shape \(5,\), expected \(6,\)"),
+    (lambda: of_chunks(VECTORS, SITES, SCORES[1:]), ValueError, r"scores have shape \(5,\)"),
     (lambda: of_chunks(VECTORS, SITES, [np.nan] * 6), ValueError, "scores holds NaN"),
-    (lambda: of_chunks(VECTORS[0], SITES, SCORES), ValueError, r"doc_vectors must have 2 dimensions, got shape \(6,\)"),
+    (lambda: of_chunks(VECTORS[0], SITES, SCORES), ValueError, "doc_vectors must have 2 dimensions"),
     (lambda: of_chunks(VECTORS, SITES, SCORES, similarity="near"), ValueError, "unknown similarity 'near'"),
     (lambda: of_tokens(VECTORS, VECTORS), ValueError, "doc_vectors must have 3 dimensions"),
-    (lambda: of_tokens(VECTORS[:, :5], VECTORS[None]), ValueError, r"query_vectors must be \[Q, 6\] .*got \(6, 5\)"),
-    (lambda: of_tokens(VECTORS, VECTORS[None], [[0] * 6]), ValueError, r"mask must be \(1, 6\) and true for a token"),
+    (lambda: of_tokens(VECTORS[:, :5], VECTORS[None]), ValueError, r"query_vectors must be \[Q, 6\]"),
+    (lambda: of_tokens(VECTORS, VECTORS[None], [[0] * 6]), ValueError, r"mask must be \(1, 6\) and true"),
     (lambda: of_tokens(VECTORS, VECTORS[None], ["abc"]), TypeError, "mask must hold true and false"),
 ])  # fmt: skip
 def test_bad_chunks_are_named(call: Any, error: type[Exception], message: str) -> None:

@@ -43,7 +43,7 @@ def test_draws_of_another_device_are_private_and_go_on_too() -> None:
 ])  # fmt: skip
 def test_a_minibatch_of_one_step_is_refused_before_training(options: dict[str, int]) -> None:
     ranker: Any = make_ranker("maskable-ppo", **{**SMALL, **options})
-    refused(lambda: ranker.fit(TOPICS[:10]), r"batch_size=20 leaves one of the (21|1) steps of an update")
+    refused(lambda: ranker.fit(TOPICS[:10]), "leaves one of the (21|1) steps")
     assert ranker.history is None
     for name, value in ranker._weights().items():
         assert np.isfinite(value).all(), name

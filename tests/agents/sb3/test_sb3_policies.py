@@ -146,11 +146,11 @@ def test_masks_and_rankings_that_a_wrapper_scaled_are_refused(
         seen = vector.reset()
         assert model.predict(seen, **({"action_masks": get_action_masks(vector)} if name == "MaskablePPO" else {}))
         if vector.norm_obs:
-            refused(lambda: SB3Ranker(model), "VecNormalize scales the observations of this model.*norm_obs=False")
+            refused(lambda: SB3Ranker(model), "VecNormalize .*norm_obs=False")
         else:
             SB3Ranker(model)
     else:
-        message = f"^{scaled} must be whole numbers, but a wrapper has scaled them.*norm_obs_keys="
+        message = f"^{scaled} must be whole numbers.*norm_obs_keys="
         refused(lambda: model.learn(60), message)
 
 
@@ -193,10 +193,10 @@ WIDE = generate("serp", n_topics=12, seed=3, candidates=(6, 9), width=16)
 
 
 @pytest.mark.parametrize(("topics", "arguments", "message"), [
-    (TOPICS, {"max_candidates": 12}, r"shape \(12,\).* please use \(9,\).*max_candidates.*SB3Ranker"),
+    (TOPICS, {"max_candidates": 12}, r"shape \(12,\).* please use \(9,\)"),
     (TOPICS, {"horizon": 3}, r"shape \(3,\).* please use \(4,\)"),
     (NARROW, {}, r"shape \(9, 5\).* please use \(9, 8\)"),
-    (TOPICS, {"observation": "compact"}, r"other keys or shapes \('topic'\).*observation=.* sets the keys"),
+    (TOPICS, {"observation": "compact"}, r"keys or shapes \('topic'\)"),
 ])  # fmt: skip
 def test_an_observation_of_another_size_is_refused(topics: TopicSet, arguments: Any, message: str) -> None:
     seen = env_of(topics, **arguments).reset(seed=0)[0]
@@ -220,17 +220,17 @@ def parts() -> Any:
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (lambda: policy_for(sb3.SAC), r"no policy of ours fits SAC: .*Discrete.*use MaskablePPO, PPO, A2C"),
+    (lambda: policy_for(sb3.SAC), "no policy of ours fits SAC"),
     (lambda: policy_for(contrib.QRDQN), "no policy of ours fits QRDQN"),
-    (lambda: policy_for(contrib.RecurrentPPO), "fits RecurrentPPO: .*'MultiInputLstmPolicy'"),
-    (lambda: policy_arguments(flat()), "expected the Dict observation of SRD-v0.*got a Box"),
+    (lambda: policy_for(contrib.RecurrentPPO), "fits RecurrentPPO: .*LstmPolicy"),
+    (lambda: policy_arguments(flat()), "expected the Dict observation.*a Box"),
     (lambda: pointer(flat()), "expected the Dict observation of SRD-v0"),
-    (lambda: policy_arguments(parts()), "without query, retrieval_scores, action_mask"),
+    (lambda: policy_arguments(parts()), "without query, retrieval_scores"),
     (lambda: policy_arguments(gym.make("CartPole-v1")), "^expected SRD-v0"),
-    (lambda: pointer(env_of(), net_arch=[64]), "multiple values for keyword argument 'net_arch'"),
-    (lambda: pointer(env_of(observation="compact")), "compact observations hold no vectors.*policy_arguments"),
+    (lambda: pointer(env_of(), net_arch=[64]), "multiple values for .*'net_arch'"),
+    (lambda: pointer(env_of(observation="compact")), "hold no vectors.*policy_arguments"),
     (lambda: pointer(env_of(observation="compact"), **looked_up(TOPICS[:5])), "which of 12 topics .*given TopicArr"),
-    (lambda: pointer(env_of(), **looked_up(WIDE)), "vectors have width 8, but those .* have 16"),
+    (lambda: pointer(env_of(), **looked_up(WIDE)), "vectors have width 8, .* have 16"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused(call: Any, message: str) -> None:
     refused(call, message, TypeError if message.startswith(("^expected", "multiple")) else ValueError)
@@ -244,12 +244,12 @@ def test_a_vec_env_of_mixed_topic_sets() -> None:
         return DummyVecEnv([lambda topics=topics: env_of(topics, **arguments) for topics in sets])
 
     mixed = vector([TOPICS, others], observation="compact")
-    refused(lambda: policy_arguments(mixed), "rank different topic sets: .*one lookup cannot serve")
+    refused(lambda: policy_arguments(mixed), "rank different topic sets")
     assert policy_arguments(vector([TOPICS, same], observation="compact"))["features_extractor_kwargs"]["topics"]
     # With full observations the policy needs no lookup: sets of one shape go together, and no more.
     assert policy_arguments(vector([TOPICS, others]))["features_extractor_kwargs"]["topics"] is None
     larger = vector([TOPICS, generate("serp", n_topics=3, seed=0, candidates=(12, 12), width=8)])
-    refused(lambda: policy_arguments(larger), "different spaces: .*candidates=9, .*candidates=12, .*max_candidates")
+    refused(lambda: policy_arguments(larger), "different spaces: .*candidates=12")
 
 
 def test_a_replay_of_compact_observations_is_small() -> None:

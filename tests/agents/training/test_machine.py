@@ -26,7 +26,7 @@ def test_a_device_that_is_not_here_is_refused(name: str) -> None:
     if issubclass(LEARNERS[name].ranker_class, NetworkLearner):
         for device in ("meta", "nowhere", "cuda:99"):
             ranker: Any = make_ranker(name, device=device)
-            refused(lambda made=ranker: made.fit(TOPICS), "device must be one that torch has on this machine")
+            refused(lambda made=ranker: made.fit(TOPICS), "must be one that torch has")
             assert ranker.vector_width is None
 
 
@@ -44,8 +44,8 @@ def test_a_model_trained_elsewhere_ranks_here(tmp_path: Path, name: str) -> None
 
 def test_replays_larger_than_memory_are_refused() -> None:
     ranker: Any = make_ranker("qmix", replay_capacity=10**15)
-    refused(lambda: ranker.fit(TOPICS), "ranker 'qmix' needs more memory than there is ")
-    refused(lambda: ranker.fit(TOPICS), "make batch_topics, batch_size, rollouts, replay_capacity, hidden_size smaller")
+    refused(lambda: ranker.fit(TOPICS), "ranker 'qmix' needs more memory")
+    refused(lambda: ranker.fit(TOPICS), "make batch_topics, .* smaller")
     if Path("/proc/meminfo").is_file():
         refused(lambda: ranker.fit(TOPICS), "GiB are free")
 
@@ -57,7 +57,7 @@ def test_seeds_that_do_not_fit_together_are_refused() -> None:
 
     ranker: Any = make_ranker("qmix")
     ranker.together_class = TooLarge
-    refused(lambda: ranker.fit_many(TOPICS, seeds=[0, 1]), "1.00 GiB is free.*take fewer seeds, topics")
+    refused(lambda: ranker.fit_many(TOPICS, seeds=[0, 1]), "1.00 GiB is free.*take fewer")
 
 
 FULL = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 79 GiB of which 1.00 GiB is free.\nMore."
@@ -128,7 +128,7 @@ HUGE = 2**40
 ])  # fmt: skip
 def test_networks_larger_than_memory_are_refused(name: str, option: str) -> None:
     options: dict[str, Any] = {"init": "random", option: (32, HUGE)} if name == "relational" else {option: HUGE}
-    refused(lambda: make_ranker(name, **options).fit(TOPICS), f"ranker '{name}' needs more memory than there is")  # type: ignore[attr-defined]
+    refused(lambda: make_ranker(name, **options).fit(TOPICS), f"ranker '{name}' needs more memory")  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("name", "option", "size"), [
@@ -145,7 +145,7 @@ def test_a_config_that_was_changed_is_refused_before_its_network_is_built(
     (tmp_path / "config.json").write_text(json.dumps(content))
     weights, _ = read_arrays(tmp_path / "model.safetensors", "model")
     write_arrays(tmp_path / "model.safetensors", weights, {"fingerprint": ModelInfo.read(tmp_path).fingerprint})
-    message = f"the config of ranker '{name}' asks for a larger network than its weights"
+    message = f"'{name}' asks for a larger network"
     refused(lambda: load_ranker(tmp_path), message)
 
 

@@ -45,23 +45,23 @@ def test_options_hold_to_the_ranges_and_words_of_their_annotations(name: str) ->
 
 @pytest.mark.parametrize(("name", "options", "message"), [
     ("safe", {"near_duplicates": 0.0}, "near_duplicates must be above 0"),
-    ("daletor", {"alpha": 1}, "alpha must be below 1, where a second document"),
+    ("daletor", {"alpha": 1}, "alpha must be below 1"),
     ("maskable-ppo", {"batch_size": 1}, "batch_size must be at least 2"),
     ("mcts", {"simulation": 3}, "Did you mean simulations"),
     ("mdp-div", {"batch_topics": 4}, "batch_topics must be 1 for mdp-div"),
-    ("mdp-div", {"pruning": "nearest"}, "cannot read the pruning description 'nearest'"),
-    ("mdp-div", {"prune_ranking": True}, 'needs a ranker that prunes; add a strategy, such as pruning="knn:0.3"'),
-    ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),
-    ("mo4srd", {"width": 10}, "width must be a multiple of heads, got width 10 and 4 heads"),
+    ("mdp-div", {"pruning": "nearest"}, "pruning description 'nearest'"),
+    ("mdp-div", {"prune_ranking": True}, "needs a ranker that prunes"),
+    ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "so it takes no pruning='knn:0.1'"),
+    ("mo4srd", {"width": 10}, "width must be a multiple of heads"),
     ("qmix", {"n_scores": 1}, "n_scores must be at least 2, got 1"),
-    ("qmix", {"attention_width": 10}, "attention_width must be a multiple of heads, got width 10 and 4 heads"),
-    ("qmix", {"hidden_size": 10**30}, "hidden_size must be at most 9,223,372,036,854,775,807"),
+    ("qmix", {"attention_width": 10}, "attention_width must be a multiple"),
+    ("qmix", {"hidden_size": 10**30}, "hidden_size must be at most"),
     ("qmix", {"state": "flat"}, "state='flat' needs max_candidates"),
     ("reinforce", {"rollouts": 1}, "rollouts must be at least 2"),
     ("reinforce", {"relations_only": 1.0}, "relations_only must be"),
     ("relational", {"hidden_sizes": (8,)}, "hidden_sizes must be two numbers"),
     ("relational", {"hidden_sizes": (0, 4)}, "hidden_sizes must be at least 1"),
-    ("mcts", {"rank_by": 1}, "ranker 'mcts': rank_by must be one of 'policy', 'value', 'search', got 1 (int)"),
+    ("mcts", {"rank_by": 1}, "'value', 'search', got 1 (int)"),
 ])  # fmt: skip
 def test_options_that_cannot_be_or_do_not_go_together_are_refused(name: str, options: Any, message: str) -> None:
     error = TypeError if message.endswith("(int)") else ValueError

@@ -65,8 +65,8 @@ def test_what_is_told_is_read_back(value: Any) -> None:
 
 
 @pytest.mark.parametrize(("text", "message", "error"), [
-    ("gone:Reward", "'gone:Reward' names code that is not known here: in Python give the object", UnknownClassError),
-    ("own_parts:First", r"own_parts:First: .*'keep'; write arguments as in own_parts:First\(name=value\)", ValueError),
+    ("gone:Reward", "'gone:Reward' names code", UnknownClassError),
+    ("own_parts:First", "'keep'; write arguments as in", ValueError),
     ("own_parts:First(3)", "its arguments have no names", ValueError),
     ("own_parts:First(keep=open('x'))", "own_parts:First.*malformed node", ValueError),
     ("own_parts:First(keep=)", "own_parts:First.*write arguments", ValueError),
@@ -98,7 +98,7 @@ def test_simulators_take_the_text_of_a_known_class() -> None:
 
 def test_parts_that_bind_to_nothing_are_named() -> None:
     topics, forgetful = random_topics(0, count=3, n=4), Weighed()
-    message = r"reward 'weighed' \(Weighed\): bind returned None; expected a function of a SelectionStep"
+    message = "expected a function of a SelectionStep"
     refused(lambda: SelectionCore(topics, reward=forgetful), message, TypeError)
-    message = "Weighed: bind returned None; expected an object with at_reset and after_step"
+    message = "expected an object with at_reset"
     refused(lambda: SelectionCore(topics, pruning=forgetful), message, TypeError)

@@ -121,7 +121,7 @@ def test_bad_snapshots_and_resets_are_refused() -> None:
     snapshot = core.snapshot()
     other = SelectionCore(core.arrays, horizon=4, episodes=6)
     refused(lambda: other.restore(snapshot), r"snapshot is of a core with \(N, S, K\)")
-    refused(lambda: core.restore(snapshot, [0, 1]), r"cannot restore 6 episodes into episodes \[0, 1\] of 6")
+    refused(lambda: core.restore(snapshot, [0, 1]), "cannot restore 6 episodes")
     refused(lambda: core.restore(core.snapshot(0), 9), "there is no episode 9: expected 0 to 5")
     refused(lambda: core.reset([0, 5]), "topic_index must be 0 to 4, got 0 to 5")
     refused(lambda: core.reset([0.5]), "must be \\[B\\] integers")
@@ -130,9 +130,9 @@ def test_bad_snapshots_and_resets_are_refused() -> None:
 
 @pytest.mark.parametrize(("changed", "message"), [
     ({"topics": random_topics(4, n=9).replace(list(random_topics(4, n=9))[::-1])}, "is of other topics than 'random'"),
-    ({"reward": "alpha_nDCG"}, r"reward alpha_DCG\(normalization=None\)@10 .*, these have alpha_nDCG@10"),
-    ({"reward": FirstRankOnly()}, r"these have first_rank \(reward_type='dense', "),
-    ({"reward_type": "sparse"}, r"reward alpha_DCG.* \(reward_type='dense', .*, these .* \(reward_type='sparse', "),
+    ({"reward": "alpha_nDCG"}, "these have alpha_nDCG@10"),
+    ({"reward": FirstRankOnly()}, r"have first_rank \(reward_type='dense'"),
+    ({"reward_type": "sparse"}, r"these .* \(reward_type='sparse'"),
 ])  # fmt: skip
 def test_a_snapshot_goes_only_where_topics_and_reward_are_the_same(changed: dict[str, Any], message: str) -> None:
     def made(**arguments: Any) -> SelectionEnv:
@@ -174,12 +174,12 @@ def test_rewards_of_one_name_are_told_apart_by_class_and_repr() -> None:
 
 
 @pytest.mark.parametrize(("episodes", "error", "message"), [
-    ([0.7, 1.2], TypeError, r"integers from 0 to 5, or a \[6\] bool mask, got \[0.7, 1.2\] \(array of shape \(2,\)\)"),
-    ([[0, 1]], TypeError, r"got \[\[0, 1\]\] \(array of shape \(1, 2\)\)"),
+    ([0.7, 1.2], TypeError, r"\[0.7, 1.2\] \(array of shape"),
+    ([[0, 1]], TypeError, r"\[\[0, 1\]\] \(array of shape \(1, 2\)\)"),
     ("two", TypeError, "got .'two'"),
     (6, ValueError, "there is no episode 6: expected 0 to 5"),
     ([0, -1], ValueError, "there is no episode -1: expected 0 to 5"),
-    ([True, False], ValueError, r"episodes must be \[6\] bool, True for at least one .*, got \[True, False\]"),
+    ([True, False], ValueError, r"episodes must be \[6\] bool"),
     ([False] * 6, ValueError, r"got \[False, False"),
 ])  # fmt: skip
 def test_episodes_that_are_not_there_are_refused(episodes: Any, error: type[Exception], message: str) -> None:
@@ -235,7 +235,7 @@ def test_invalid_actions_raise_and_change_nothing_where_asked() -> None:
     before = core.snapshot()
     reasons = {2: "'q1-d2' is ranked already", 5: "'q1' has 4 candidates, the rest is padding", 1: "'q1-d1' was pruned"}
     for action, why in reasons.items():
-        message = f"candidate {action} is masked: .*{why}.*on_invalid='skip'"
+        message = f"{action} is masked: .*{why}.*on_invalid="
         refused(lambda action=action: core.step([2, action]), message)
         refused(lambda action=action: core.step_episode(1, action), message)
     assert core.snapshot() == before
@@ -252,7 +252,7 @@ def test_actions_that_no_candidate_has_are_refused(on_invalid: Any) -> None:
         refused(lambda actions=actions: core.step(actions), "must be integers", TypeError)
     hidden = np.ma.masked_array([0, 1], mask=[1, 0])  # type: ignore[no-untyped-call]
     refused(lambda: core.step(hidden), "some values are masked")
-    refused(lambda: core.step([0, 1, 2]), r"one action for each of 2 episodes, got shape \(3,\)")
+    refused(lambda: core.step([0, 1, 2]), "one action for each of 2 episodes")
     assert not core.rank.any()
 
 
@@ -321,7 +321,7 @@ def test_a_reward_that_pays_no_numbers_is_refused_and_nothing_has_changed(how: s
     for done in range(rank):
         env.step(done if count == 1 else [done] * count)
     before = env.snapshot()
-    who = rf"reward 'wrong' \(Wrong\), one number per running episode: expected finite numbers of shape \({count},\), "
+    who = rf"reward 'wrong' .*of shape \({count},\), "
     refused(lambda: env.step(5 if count == 1 else [5] * count), who + message)
     assert env.snapshot() == before
 
@@ -389,11 +389,11 @@ def test_the_same_set_shares_its_arrays() -> None:
 
 def test_bad_arrays_are_refused_and_missing_vectors_explained() -> None:
     topics = random_topics(0, n=6)
-    refused(lambda: TopicArrays(topics, 4), r"max_candidates=4, but 5 topics .* first is 'q0'.* raise it to 6")
+    refused(lambda: TopicArrays(topics, 4), "max_candidates=4, .* raise it to 6")
     refused(lambda: TopicArrays(TopicSet([], name="none")), "'none' is empty")
-    refused(lambda: TopicArrays.of([1]), r"must be a TopicSet.*got \[1\] \(list\), whose entry 0 is 1", TypeError)
-    refused(lambda: TopicArrays.of(TopicArrays(topics), 9), "room for 6 candidates, but max_candidates=9")
+    refused(lambda: TopicArrays.of([1]), "whose entry 0 is 1", TypeError)
+    refused(lambda: TopicArrays.of(TopicArrays(topics), 9), "room for 6 .* max_candidates=9")
     arrays = TopicArrays(alone(bare_topic(doc_texts=("text",)), "texts"))
-    message = r"'texts' has no document vectors.*compact.*LsaVectorizer.*simulate_vectors"
+    message = "no document vectors.*simulate_vectors"
     refused(lambda: arrays.documents, message)
     refused(lambda: arrays.queries, message)

@@ -75,7 +75,7 @@ def test_ranks_and_scores_of_runs_stand_in_for_texts() -> None:
     )
     np.testing.assert_array_equal(bare[0].doc_features, first.doc_features, "judgments are not read")
     refused(lambda: with_runs(topics, {"first": A}), "fusion: expected two runs or more, got 1")
-    refused(lambda: with_runs(topics, {"rrf": A, "b": B}), "runs: 'rrf' would be the name of two columns")
+    refused(lambda: with_runs(topics, {"rrf": A, "b": B}), "'rrf' would be the name of two columns")
 
 
 @settings(max_examples=30)

@@ -98,31 +98,31 @@ def test_what_is_in_memory_gives_the_numbers_of_files(form: str, files: tuple[Pa
 
 
 @pytest.mark.parametrize(("read", "given", "kind", "said"), [
-    (as_qrels, {"1": {"a": 1}}, ValueError, "judgments without subtopics cannot tell how diverse a ranking is"),
-    (as_qrels, {"1": 3}, ValueError, "expected {query: {subtopic: {document: judgment}}}"),
-    (as_qrels, [Qrel("1", "a", 1.5)], ValueError, "expected an integer judgment from -128 to 127, got 1.5"),
+    (as_qrels, {"1": {"a": 1}}, ValueError, "judgments without subtopics cannot tell"),
+    (as_qrels, {"1": 3}, ValueError, "expected {query: {subtopic: {document:"),
+    (as_qrels, [Qrel("1", "a", 1.5)], ValueError, "judgment from -128 to 127, got 1.5"),
     (as_qrels, [Qrel("1", "b", 1), Qrel("1", "a", float("nan"))], ValueError, "list:2: expected an integer"),
-    (as_qrels, [Qrel("1", "a", "1")], ValueError, "list:1: expected an integer judgment from -128 to 127, got '1'"),
+    (as_qrels, [Qrel("1", "a", "1")], ValueError, "list:1: expected an integer judgment"),
     (as_qrels, [Qrel("1", "a", 10**400)], ValueError, "list:1: expected an integer judgment"),
     (as_qrels, [Qrel("1", "a", 1), ScoredDoc("1", "a", 1)], TypeError, "list:2: the id of a subtopic is text"),
     (as_qrels, [Qrel("1", "a", 1), None], TypeError, "list:2: the id of a query is text"),
     (as_qrels, [Qrel("1", "a", 1), Qrel("1", "a", 1)], ValueError, "list:2: document 'a' is judged twice"),
-    (as_qrels, [Qrel("1", None, 1)], TypeError, "list:1: the id of a document is text or a whole number"),
+    (as_qrels, [Qrel("1", None, 1)], TypeError, "list:1: the id of a document is text"),
     (as_qrels, Frame(qid=["1"], docno=["a"], label=[1]), ValueError,
-     "no subtopic; expected a column or attribute named subtopic_id or subtopic or iteration, got qid, docno, label"),
-    (as_qrels, 3, TypeError, "expected a path, records as of ir_measures, a frame"),
+     "no subtopic; expected a column"),
+    (as_qrels, 3, TypeError, "expected a path, records as"),
     (as_qrels, [], ValueError, "qrels: no record; expected at least one"),
     (as_qrels, ["ir-datasets:a", "b"], ValueError, "must be given alone"),
     (as_run, {}, ValueError, "run: no record; expected at least one"),
-    (as_run, {"1": 2}, ValueError, "expected {document: score} or a list, got 2"),
-    (as_run, {"1": {"a", "b"}}, ValueError, "expected {document: score} or a list, got {'a', 'b'} (set)"),
-    (as_run, {"1": b"ab"}, ValueError, "expected {document: score} or a list, got b'ab' (bytes)"),
-    (as_run, {"1": {"a": np.float16("nan")}}, ValueError, "expected a finite number as score, got nan"),
-    (as_run, {"1": ["a", "a"]}, ValueError, "dict:2: document 'a' is duplicated for query '1'"),
-    (as_run, [ScoredDoc("1", "a", float("inf"))], ValueError, "list:1: expected a finite number as score, got inf"),
-    (as_run, {"1": {"a": 2, "b": 10**400}}, ValueError, "dict:2: expected a finite number as score"),
-    (as_run, {"1": {"a": True}}, ValueError, "dict:1: expected a finite number as score, got True"),
-    (as_run, {"1": {"a": "2"}}, ValueError, "dict:1: expected a finite number as score, got '2'"),
+    (as_run, {"1": 2}, ValueError, "score} or a list, got 2"),
+    (as_run, {"1": {"a", "b"}}, ValueError, "or a list, got {'a', 'b'} (set)"),
+    (as_run, {"1": b"ab"}, ValueError, "or a list, got b'ab' (bytes)"),
+    (as_run, {"1": {"a": np.float16("nan")}}, ValueError, "finite number as score, got nan"),
+    (as_run, {"1": ["a", "a"]}, ValueError, "document 'a' is duplicated for query '1'"),
+    (as_run, [ScoredDoc("1", "a", float("inf"))], ValueError, "list:1: expected a finite number"),
+    (as_run, {"1": {"a": 2, "b": 10**400}}, ValueError, "dict:2: expected a finite number"),
+    (as_run, {"1": {"a": True}}, ValueError, "finite number as score, got True"),
+    (as_run, {"1": {"a": "2"}}, ValueError, "finite number as score, got '2'"),
     (as_run, [Qrel("1", "a", 1)], ValueError, "no score"),
 ])  # fmt: skip
 def test_what_cannot_be_read_is_explained(
@@ -136,7 +136,7 @@ def test_a_library_or_dataset_that_is_not_there_is_named(monkeypatch: pytest.Mon
     for ask in (as_qrels, load_ir_datasets):
         message = r"needs ir_datasets: pip install .*\[ir\]"
         refused(lambda ask=ask: ask("ir-datasets:clueweb09/en/trec-web-2009/diversity"), message, ImportError)
-    message = "qrels: ir_datasets cannot read far: All download sources failed"
+    message = "ir_datasets cannot read far"
     refused(lambda: as_qrels(Offline()), message, OSError)
 
 

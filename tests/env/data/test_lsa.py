@@ -80,13 +80,13 @@ def test_what_cannot_be_fitted_or_used_says_so(tmp_path: Path, monkeypatch: pyte
     refused(lambda: LsaVectorizer(0), "width must be at least 1, got 0")
     refused(lambda: LsaVectorizer(3).fit([]), "0 texts hold too few words to learn from")
     refused(lambda: LsaVectorizer(3).fit(["!", ""]), "2 texts hold too few words to learn from")
-    one_word = r"2 texts hold too few words to learn from \(.*1 feature"
+    one_word = "2 texts hold too few words"
     refused(lambda: LsaVectorizer(3).fit(["text a", "text b"]), one_word)
-    unfitted = r"not fitted; call fit\(texts\) or load\(folder\) first"
+    unfitted = r"not fitted; call fit\(texts\)"
     refused(lambda: LsaVectorizer(3).transform(["x"]), unfitted, RuntimeError)
     refused(lambda: LsaVectorizer(3).save(tmp_path), "nothing to save", RuntimeError)
     bare = alone(bare_topic(), "bare")
-    refused(lambda: LsaVectorizer(3).fit_topics(bare), "topic '1' of 'bare' has no document texts to make vectors of")
+    refused(lambda: LsaVectorizer(3).fit_topics(bare), "of 'bare' has no document texts")
     monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
     refused(lambda: LsaVectorizer(3).fit(TEXTS), r"pip install .*\[text\]", ImportError)
 
@@ -110,6 +110,6 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "lsa.npz").write_bytes(pickle.dumps({}))
     refused(lambda: LsaVectorizer.load(tmp_path), r"is a pickle, .* refused; fit it again")
     np.savez(tmp_path / "lsa.npz", idf=np.array([{}], dtype=object), components=np.zeros(1))
-    refused(lambda: LsaVectorizer.load(tmp_path), r"Object arrays cannot be loaded when allow_pickle=False")
+    refused(lambda: LsaVectorizer.load(tmp_path), "cannot be loaded when allow_pickle=False")
     (tmp_path / "lsa.npz").unlink()
     refused(lambda: LsaVectorizer.load(tmp_path), r"no file at .*lsa\.npz", FileNotFoundError)

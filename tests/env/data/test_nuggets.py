@@ -124,28 +124,28 @@ ANSWER = {"qid": "1", "run_id": "r", "answer_text": "x", "nuggets": []}
 @pytest.mark.parametrize(("entries", "line", "message"), [
     (["{"], 1, "not JSON .*expected one object per line"),
     (["[]"], 1, "expected a passage of nuggetizer"),
-    ([{"a": 1}], 1, r"expected a passage of nuggetizer .*, got an object with a$"),
-    ([RAG[2], ANSWER], 2, 'judges an answer, not passages .*no "docid".*expected assignments of passages'),
+    ([{"a": 1}], 1, "nuggetizer .*, got an object with a$"),
+    ([RAG[2], ANSWER], 2, 'answer, not passages .*no "docid"'),
     ([{"query": "x", "qid": "1", "nuggets": []}], 1, "judges no passage"),
     ([passage("")], 1, "expected text under 'docid', got ''"),
-    ([passage("a", ("n", "vital", "yes"))], 1, 'nugget 1: expected "assignment" to be one of support, .*got .yes.'),
-    ([passage("a", ("n", "vital", []))], 1, r'"assignment" to be one of support, .*got \[\]'),  # type: ignore[arg-type]
-    ([passage("a", ("n", "high", "support"))], 1, '"importance" to be one of vital, okay, failed, got .high.'),
-    ([passage("a", *[("n", "vital", "support")] * 2)], 1, "nugget 2: expected each nugget of a passage once"),
-    ([RAG[0], RAG[0]], 2, "expected each passage of query '2024-1' once, got 'a'"),
-    ([RAG[0], passage("c", text="other")], 2, "expected the query's text as before, 'why is the sky blue', got"),
-    ([passage("a", nuggets=3)], 1, "expected a list of objects under 'nuggets', got 3"),
-    ([passage("a", candidate_text=["c"])], 1, "expected text under 'candidate_text', got"),
+    ([passage("a", ("n", "vital", "yes"))], 1, 'expected "assignment" .*got .yes.'),
+    ([passage("a", ("n", "vital", []))], 1, r'"assignment" to be .*got \[\]'),  # type: ignore[arg-type]
+    ([passage("a", ("n", "high", "support"))], 1, '"importance" to be .*got .high.'),
+    ([passage("a", *[("n", "vital", "support")] * 2)], 1, "nugget 2: expected each nugget"),
+    ([RAG[0], RAG[0]], 2, "expected each passage of query '2024-1'"),
+    ([RAG[0], passage("c", text="other")], 2, "query's text as before"),
+    ([passage("a", nuggets=3)], 1, "list of objects under 'nuggets'"),
+    ([passage("a", candidate_text=["c"])], 1, "expected text under 'candidate_text'"),
     ([FRESH | {"query_title": 5}], 1, "expected text under 'query_title', got 5"),
     ([FRESH, FRESH], 2, "expected each query once, got '12'"),
-    ([fresh(_id="123_0")], 1, "expected an \"_id\" of query '12', such as '12_0', got '123_0'"),
-    ([fresh(relevant_corpus_ids="a")], 1, "expected a list of texts under 'relevant_corpus_ids', got 'a'"),
-    ([fresh(non_relevant_corpus_ids=["a"])], 1, "expected each document to be relevant or non-relevant, got 'a'"),
+    ([fresh(_id="123_0")], 1, "expected an \"_id\" of query '12'"),
+    ([fresh(relevant_corpus_ids="a")], 1, "texts under 'relevant_corpus_ids'"),
+    ([fresh(non_relevant_corpus_ids=["a"])], 1, "to be relevant or non-relevant"),
     ([*CRUX[:2], {"id": "d1", "docid": "p", "rating": [6, 0]}], 3, "ratings from 0 to 5, or -1 .* got 6"),
     ([*CRUX[:2], {"id": "d1", "docid": "p", "rating": [1.5, 0]}], 3, "list of whole numbers under 'rating'"),
-    ([*CRUX[:3], {"id": "d1", "docid": "q", "rating": [1]}], 4, r"expected 2 ratings, as of .* before, got \[1\]"),
+    ([*CRUX[:3], {"id": "d1", "docid": "q", "rating": [1]}], 4, "expected 2 ratings"),
     ([CRUX[1], CRUX[1]], 2, "expected the questions of a query once"),
-    ([FRESH, {"id": "12", "docid": "p", "rating": [1]}], 2, "query '12' comes in the format of CRUX here and of Fresh"),
+    ([FRESH, {"id": "12", "docid": "p", "rating": [1]}], 2, "query '12' comes in the format of CRUX"),
 ])  # fmt: skip
 def test_bad_lines_are_named(tmp_path: Path, entries: list[Any], line: int, message: str) -> None:
     path = lines(tmp_path / "bad.jsonl", *entries)
@@ -154,8 +154,8 @@ def test_bad_lines_are_named(tmp_path: Path, entries: list[Any], line: int, mess
 
 def test_files_that_do_not_fit_are_named(tmp_path: Path) -> None:
     three = {"id": "d1", "docid": "p", "rating": [1, 2, 3]}
-    refused(lambda: load_nuggets(lines(tmp_path / "c", CRUX[1], three)), "'d1' has 2 subquestions and 3 ratings per")
-    refused(lambda: load_nuggets(lines(tmp_path / "c", CRUX[0])), "c: no passage is judged; expected a passage of")
+    refused(lambda: load_nuggets(lines(tmp_path / "c", CRUX[1], three)), "'d1' has 2 subquestions and 3 ratings")
+    refused(lambda: load_nuggets(lines(tmp_path / "c", CRUX[0])), "no passage is judged")
     refused(lambda: load_nuggets(lines(tmp_path / "c", FRESH), threshold=0), "threshold must be at least 1")
     refused(lambda: load_nuggets(lines(tmp_path / "c", FRESH), importance="vitl"), "importance.*vitl")  # type: ignore[arg-type]
     refused(lambda: load_nuggets(tmp_path / "none"), "nuggets: no file at", FileNotFoundError)

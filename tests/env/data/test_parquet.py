@@ -107,10 +107,10 @@ def test_other_tools_may_write_wider_types_and_nested_lists(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("column", "rows", "message"), [
-    ("doc_vectors", [[1.0] * 4] * 3, "doc_vectors holds 3 x 4 numbers, expected 2 x 6"),
-    ("judgments", [[1, 0, 0, 1]], "judgments holds 1 x 4 numbers, expected 2 x 2"),
-    ("subtopic_scores", [[1.0, 2, 3, 4]], "subtopic_scores holds 1 x 4 numbers, expected 2 x 2"),
-    ("query_vector", [[1.0] * 3] * 2, r"query_vector has shape \(2, 3\), expected \(6,\)"),
+    ("doc_vectors", [[1.0] * 4] * 3, "doc_vectors holds 3 x 4 numbers"),
+    ("judgments", [[1, 0, 0, 1]], "judgments holds 1 x 4 numbers"),
+    ("subtopic_scores", [[1.0, 2, 3, 4]], "subtopic_scores holds 1 x 4 numbers"),
+    ("query_vector", [[1.0] * 3] * 2, r"query_vector has shape \(2, 3\)"),
 ])  # fmt: skip
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.filterwarnings("ignore::srd_gym.data.DataNotice")
@@ -201,24 +201,24 @@ GRADES, NUMBERS = pa.list_(pa.int8()), pa.list_(pa.float32())
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (lambda table: table.drop_columns(["doc_ids"]), r"lacks the column doc_ids; it has query_id, .*pool"),
+    (lambda table: table.drop_columns(["doc_ids"]), "lacks the column doc_ids"),
     (lambda table: table.append_column("query_id", table["query_id"]), r"query_id.* exists 2 times in schema"),
     (lambda table: pa.concat_tables([table, table]), "is duplicated"),
-    (told('{"schema_version": 2, "name": "x"}'), r"schema version 2, but this srd_gym reads up to 1; upgrade"),
-    (told("[1]"), r"metadata 'srd_gym': expected a JSON object, got \[1\]"),
-    (told("{"), "metadata 'srd_gym': not a whole Parquet file"),
+    (told('{"schema_version": 2, "name": "x"}'), "schema version 2"),
+    (told("[1]"), "metadata 'srd_gym': expected a JSON"),
+    (told("{"), "metadata 'srd_gym': not a whole Parquet"),
     *((told(f'{{"schema_version": 1, {odd}}}'), "metadata 'srd_gym' must hold .*true or false") for odd in (
         '"simulated": "false"', '"simulated": 0', '"transductive": "no"', '"name": []', '"encoder": 5')),
     *((told(f'{{"schema_version": {odd}}}'), "must hold schema_version") for odd in ("true", "1.0", "-3", "null")),
-    (changed("doc_vectors", ["x", "y"]), r"column 'doc_vectors' has type string, expected list<.*float>"),
-    (changed("subtopic_scores", [[0] * 6, [1] * 5], NUMBERS), "row 1: subtopic_scores holds 5 numbers, expected 3"),
-    (changed("judgments", [[0] * 6, [1] * 5], GRADES), r"row 1: judgments holds 5 numbers, expected 3 x 2"),
+    (changed("doc_vectors", ["x", "y"]), "column 'doc_vectors' has type string"),
+    (changed("subtopic_scores", [[0] * 6, [1] * 5], NUMBERS), "subtopic_scores holds 5 numbers"),
+    (changed("judgments", [[0] * 6, [1] * 5], GRADES), "judgments holds 5 numbers"),
     (changed("judgments", [[0] * 6, [1, None] * 3], GRADES), "a list holds a null"),
     (changed("judgments", [[0] * 6, [300] * 6]), "row 1: judgments: .*300"),
     (changed("judgments", [[0] * 6, [0.5] * 6]), "row 1: judgments: .*0.5"),
-    (changed("judgments", [["1"] * 6, ["0"] * 6]), "column 'judgments' has type list<.*string>"),
-    (changed("doc_vectors", [["1"] * 6, ["0"] * 6]), "column 'doc_vectors' has type list<.*string>"),
-    (changed("query_id", [1.1, 1.2]), "column 'query_id' has type double, expected string"),
+    (changed("judgments", [["1"] * 6, ["0"] * 6]), "column 'judgments' has type list<"),
+    (changed("doc_vectors", [["1"] * 6, ["0"] * 6]), "column 'doc_vectors' has type list<"),
+    (changed("query_id", [1.1, 1.2]), "column 'query_id' has type double"),
     (changed("query_id", [True, False]), "column 'query_id' has type bool"),
     (changed("query_id", ["1", None]), "row 1: query_id: .*null"),
     (changed("doc_ids", [[0.5, 1.5, 2.5]] * 2), "column 'doc_ids' has type"),
@@ -307,12 +307,12 @@ def test_row_groups_that_declare_far_more_than_the_file_holds_are_refused_before
     pq.write_table(table, path, compression="zstd", use_dictionary=False, row_group_size=rows // 2)
     before = pa.default_memory_pool().max_memory()
     with mock.patch.object(parquet, "_ALWAYS", MANY):
-        refused(lambda: read_vectors(path), rf"{path}.* declare more than [\d,]* bytes, far more .* set {GROWTH} above")
+        refused(lambda: read_vectors(path), f"declare more than .* set {GROWTH} above")
     assert pa.default_memory_pool().max_memory() == before
     monkeypatch.setenv(GROWTH, str(MANY))
     assert read_vectors(path).vectors.size == MANY
     monkeypatch.setenv(GROWTH, "many")
-    refused(lambda: read_vectors(path), f"{GROWTH}: expected a whole number of at least 1, got 'many'")
+    refused(lambda: read_vectors(path), f"{GROWTH}: expected a whole number")
 
 
 def test_texts_that_come_often_are_read_and_subtopics_without_names_are_numbered(

@@ -74,7 +74,7 @@ def test_official_qrels_give_judgments_and_pool(mdp_div: Path, tmp_path: Path) -
     judged = dict(zip(topics[1].doc_ids, topics[1].judgments.tolist(), strict=True))
     assert judged == {"a": [-2], "b": [0], "e": [3]}
     (tmp_path / "qrels").write_text("9 1 c 1\n")
-    message = "no judgment of topic '10'; give the files of all years"
+    message = "no judgment of topic '10'"
     refused(lambda: load_rl4srd(mdp_div, qrels=tmp_path / "qrels"), message)
 
 
@@ -155,13 +155,13 @@ def test_names_give_generated_topics(source: str, count: int, seed: int) -> None
 
 
 @pytest.mark.parametrize(("source", "error", "message"), [
-    ("synthetic:tiny:x", ValueError, r'"synthetic:PRESET\[:TOPICS\[:SEED\]\]" such as "synthetic:serp:200:1", got'),
+    ("synthetic:tiny:x", ValueError, 'such as "synthetic:serp:200:1"'),
     ("synthetic:tiny:1:2:3", ValueError, 'expected "synthetic:PRESET'),
     ("synthetic:tiny:-1", ValueError, 'expected "synthetic:PRESET'),
     ("synthetic:tinny", ValueError, "Did you mean tiny"),
-    ("absent.parquet", FileNotFoundError, r'no file at absent\.parquet; give the path .* or "synthetic:serp"'),
-    (7, TypeError, r"topics must be a TopicSet, .* got 7 \(int\)"),
-    (ROOT, ValueError, "is a folder; make a Parquet file of it with `srd data build"),
+    ("absent.parquet", FileNotFoundError, r"no file at absent\.parquet"),
+    (7, TypeError, "topics must be a TopicSet, .* got 7"),
+    (ROOT, ValueError, "is a folder; make a Parquet file"),
     (ROOT / "README.md", ValueError, "not a whole Parquet file"),
 ])  # fmt: skip
 def test_other_sources_say_what_was_expected(source: Any, error: type[Exception], message: str) -> None:

@@ -147,13 +147,13 @@ def test_every_option_has_its_sentence() -> None:
 
 
 def test_unknown_names_and_bad_numbers_are_refused() -> None:
-    refused(lambda: generate("serps"), r"unknown synthetic preset 'serps'. Did you mean serp")
+    refused(lambda: generate("serps"), "preset 'serps'. Did you mean serp")
     refused(lambda: generate("serp", nosie=1), "unexpected keyword argument 'nosie'", TypeError)
     refused(lambda: generate("serp", width=0), "width must be at least 1, got 0")
     refused(lambda: generate("serp", width=True), "width must be a whole number", TypeError)
-    refused(lambda: generate("serp", noise=float("nan")), "noise must be between 0 and 1000, got nan")
+    refused(lambda: generate("serp", noise=float("nan")), "between 0 and 1000, got nan")
     refused(lambda: generate("serp", noise="much"), "noise must be a number, got 'much'", TypeError)
     refused(lambda: generate("serp", n_topics=0), "n_topics must be at least 1, got 0")
-    refused(lambda: load_topics("synthetic:tiny:1000000000000"), "n_topics must be at most 1,000,000, got 10")
+    refused(lambda: load_topics("synthetic:tiny:1000000000000"), "n_topics must be at most 1,000,000")
     refused(lambda: generate("serp", seed=-1), "seed must be at least 0, got -1")
     refused(lambda: generate("serp", seed=1.5), "seed must be a whole number", TypeError)

@@ -161,20 +161,20 @@ def test_a_run_gives_the_candidates(tmp_path: Path) -> None:
     assert topics[0].query_vector is not None
     with pytest.warns(DataNotice, match="1 of 4 documents of the run are not in the corpus and are left out: 'gone'"):
         load_texts(folder, run=run)
-    refused(lambda: load_texts(folder, run={"q9": ["cat"]}), "none of 1 queries of the run is among the 2 of .*'q9'")
-    refused(lambda: load_texts(folder, run={"q1": ["x"]}), "none of 1 documents of the run is in the corpus .*'x'")
+    refused(lambda: load_texts(folder, run={"q9": ["cat"]}), "none of 1 queries of the run .*'q9'")
+    refused(lambda: load_texts(folder, run={"q1": ["x"]}), "none of 1 documents of the run .*'x'")
 
 
 def test_what_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, unjudged = collection(tmp_path / "mine"), collection(tmp_path / "unjudged", qrels=[])
     foreign = collection(tmp_path / "foreign", qrels=["q1 s elsewhere 1"])
-    refused(lambda: load_texts(folder), "cosine needs vectors: give a file or lsa, or retrieve by bm25 or none")
-    message = r"1 documents or queries have no vector in .*\(document 'car~2'\)"
+    refused(lambda: load_texts(folder), "cosine needs vectors: give a file")
+    message = r"have no vector .*\(document 'car~2'\)"
     refused(lambda: load_texts(folder, vectors=vectors(folder, VECTORS[:4])), message)
     dropped = load_texts(folder, vectors=vectors(folder, VECTORS[:4]), missing="drop")
     assert dropped[0].doc_ids == ("car", "cat", "os", "tea")
     np.savez(folder / "vectors.npz", ids=np.array(["cat"]), vectors=VECTORS[:1])
-    message = "has no vectors of queries, which a first stage by cosine needs"
+    message = "has no vectors of queries"
     refused(lambda: load_texts(folder, vectors=folder / "vectors.npz"), message)
     refused(lambda: load_texts(unjudged, retrieve="none"), r"no judged query in its diversity\.qrels")
     refused(lambda: load_texts(foreign, retrieve="none"), "no query has candidates")
@@ -236,10 +236,10 @@ def test_a_file_may_have_more_columns_and_results_and_topics_less(ambient: Path)
     assert topics.query_ids == ("1", "10")
     assert topics[1].doc_texts == ("B plane", "only a title ", " ")
     path.write_text(f"mine\t{head}\n{lines[0]}\n")
-    refused(lambda: load_ambient(ambient), r"subTopics\.txt:2: expected 3 tab-separated fields")
+    refused(lambda: load_ambient(ambient), r"subTopics\.txt:2: expected 3")
     path.unlink()
     refused(lambda: load_ambient(ambient), r"no file at .*subTopics\.txt", FileNotFoundError)
-    refused(lambda: load_ambient(ambient / "topics.txt"), r"topics\.txt is a file; expected the folder")
+    refused(lambda: load_ambient(ambient / "topics.txt"), r"topics\.txt is a file")
 
 
 def test_relations_with_results_of_other_topics_are_left_out_and_counted(ambient: Path) -> None:
@@ -248,7 +248,7 @@ def test_relations_with_results_of_other_topics_are_left_out_and_counted(ambient
     path.write_text(path.read_text() + "1.1\t10.1\n1.1\t1.99\n")
     with pytest.warns(DataNotice, match=r"2 relations point at no result of their topic .*'10\.1 of topic 1'"):
         assert load_ambient(ambient).fingerprint == plain.fingerprint
-    message = r"STRel\.txt:5: result '10\.1' is not in results\.txt as a result of topic '1'"
+    message = r"result '10\.1' is not in results\.txt"
     refused(lambda: load_ambient(ambient, strict=True), message)
 
 

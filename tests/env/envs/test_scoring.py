@@ -216,7 +216,7 @@ def test_wrong_actions_scores_and_reset_options_are_answered() -> None:
     refused(lambda: env.step({}), "call reset", ResetNeeded)
     env.reset(options={"query_id": TOPICS.query_ids[0]})
     refused(lambda: env.step({"doc_0": 0, "doc_1": 0}), r"1 of 3 documents gave no score \(doc_2\)")
-    message = "score 4 of candidate 1 in episode 0 is out of range; expected 0 to 3"
+    message = "out of range; expected 0 to 3"
     refused(lambda: env.step({"doc_0": 0, "doc_1": 4, "doc_2": 0}), message)
     refused(lambda: env.step({"doc_0": 0, "doc_1": 0, "doc_2": 0, "doc_99": 0}), "no agent 'doc_99'")
     for odd in (True, np.True_, np.array(True)):
@@ -231,10 +231,10 @@ def test_wrong_actions_scores_and_reset_options_are_answered() -> None:
     env = scoring_v0.parallel_env(TOPICS)
     assert env.reset(options={"options": 1})[0]  # PettingZoo's own tests do that
     for key in ("qid", "queryid"):
-        refused(lambda key=key: env.reset(options={key: "x"}), f"unknown reset option '{key}'. Did you mean query_id")
+        refused(lambda key=key: env.reset(options={key: "x"}), f"option '{key}'. Did you mean query_id")
     for wrong in (1.5, "1", None):
         given: dict[str, Any] = {**dict.fromkeys(env.agents, 1), env.agents[1]: wrong}
-        refused(lambda given=given: env.step(given), "score of doc_1 must be an integer from 0 to 29, got", TypeError)
+        refused(lambda given=given: env.step(given), "must be an integer from 0 to 29", TypeError)
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [

@@ -140,10 +140,10 @@ def test_misuse_is_refused() -> None:
     topics = random_topics(0, n=4)
     n = topics.max_candidates
     vector = scoring_v0.vector_env(topics, num_envs=2, n_scores=5, autoreset_mode="disabled")
-    refused(lambda: vector.step(np.zeros((2, n), int)), r"episodes \[0, 1\] have ended or were never", ResetNeeded)
+    refused(lambda: vector.step(np.zeros((2, n), int)), r"\[0, 1\] have ended or were never", ResetNeeded)
     vector.reset(seed=0)
     refused(lambda: vector.step(np.zeros((2, n))), "scores must be integers from 0 to 4, got", TypeError)
-    refused(lambda: vector.step(np.full((2, n), 5)), "score 5 of candidate 0 in episode 0 is out of range")
+    refused(lambda: vector.step(np.full((2, n), 5)), "score 5 of candidate 0 in episode 0")
     refused(lambda: vector.step(np.full((2, n), -1)), "score -1 of candidate 0")
     for shape in ((3, n), (2, n - 1), (2,), (2, n, 1)):
         refused(lambda shape=shape: vector.step(np.zeros(shape, int)), rf"expected scores of shape \(2, {n}\)")
@@ -153,7 +153,7 @@ def test_misuse_is_refused() -> None:
     refused(lambda: vector.reset(options={"reset_masks": 1}), r"Did you mean reset_mask\?")
     for options, message in (
         ({"num_envs": 0}, "num_envs must be at least 1, got 0"),
-        ({"autoreset_mode": "smae_step"}, "unknown autoreset_mode 'smae_step'. Did you mean same_step"),
+        ({"autoreset_mode": "smae_step"}, "'smae_step'. Did you mean same_step"),
         ({"observation": "local"}, "unknown observation 'local'"),
     ):
         refused(lambda options=options: scoring_v0.vector_env(topics, **options), message)

@@ -114,18 +114,18 @@ def test_rewards_and_measures_are_those_of_an_evaluation(seed: int, what: Any, h
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [
     ({"reward": "alpha_DGC"}, ValueError, "alpha_DCG"),
-    ({"reward": 3}, TypeError, "reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward"),
+    ({"reward": 3}, TypeError, "such as 'alpha_DCG', a Measure"),
     ({"reward": "alpha_nDCG", "normalizer": "pool"}, ValueError, "no pool"),
-    ({"measures": "StRecal@10"}, ValueError, r"unknown measure 'StRecal'\. Did you mean StRecall"),
+    ({"measures": "StRecal@10"}, ValueError, r"'StRecal'\. Did you mean StRecall"),
     ({"horzion": 3}, TypeError, "unexpected keyword argument 'horzion'"),
     ({"horizon": 0}, ValueError, "horizon must be at least 1, got 0"),
-    ({"on_invalid": "skips"}, ValueError, "unknown on_invalid 'skips'. Did you mean skip"),
-    ({"reward_type": "spars"}, ValueError, "unknown reward_type 'spars'. Did you mean sparse"),
+    ({"on_invalid": "skips"}, ValueError, "on_invalid 'skips'. Did you mean skip"),
+    ({"reward_type": "spars"}, ValueError, "reward_type 'spars'. Did you mean sparse"),
     ({"max_candidates": 3}, ValueError, "max_candidates=3, but 5 topics"),
-    ({"observation": "ful"}, ValueError, r"unknown observation 'ful'. Did you mean full\?"),
+    ({"observation": "ful"}, ValueError, r"observation 'ful'. Did you mean full\?"),
     ({"mask_dtype": "int99"}, ValueError, "unknown mask_dtype .*Known: bool, int8"),
     ({"mask_dtype": np.int64}, ValueError, "unknown mask_dtype .*Known: bool, int8"),
-    ({"topics": [1]}, TypeError, "topics must be a TopicSet, the path of a Parquet file or"),
+    ({"topics": [1]}, TypeError, "topics must be a TopicSet"),
 ])  # fmt: skip
 def test_unknown_and_bad_arguments_are_answered(arguments: dict[str, Any], error: Any, message: str) -> None:
     arguments = {"topics": random_topics(0, n=6)} | arguments
@@ -188,10 +188,10 @@ def test_topics_come_in_a_seeded_shuffle_once_an_epoch() -> None:
 
 def test_bad_options_and_actions_and_what_is_out_of_order_are_refused() -> None:
     env = SelectionEnv(random_topics(0, count=12, n=3))
-    unknown = r"unknown query id in topic set 'random': 'q12'.*Did you mean"
+    unknown = "'q12'.*Did you mean"
     refused(lambda: env.reset(options={"query_id": "q12"}), unknown)
     refused(lambda: env.reset(options={"query_id": 1}), r"a query id is text, got 1 \(int\)", TypeError)
-    refused(lambda: env.reset(options={"queryid": "q1"}), r"unknown reset option 'queryid'. Did you mean query_id\?")
+    refused(lambda: env.reset(options={"queryid": "q1"}), r"'queryid'. Did you mean query_id\?")
     env.reset(seed=0)
     hidden = np.ma.masked_array(0, mask=True)  # type: ignore[no-untyped-call]
     for action in (0.5, "0", None, np.array([0]), True, np.True_, np.array(True), hidden):
@@ -226,7 +226,7 @@ def test_topics_may_be_a_set_arrays_a_path_or_a_name_for_environments_not_for_co
     for make in (SelectionEnv, SelectionVectorEnv, scoring_v0.parallel_env):
         refused(lambda make=make: make("nowhere.parquet"), r"nowhere\.parquet", FileNotFoundError)
     for core in (SelectionCore, ScoringCore):
-        refused(lambda core=core: core("words"), "got 'words' .*srd_gym.load_topics reads names", TypeError)
+        refused(lambda core=core: core("words"), "srd_gym.load_topics reads names", TypeError)
 
 
 def test_arguments_survive_in_the_spec() -> None:

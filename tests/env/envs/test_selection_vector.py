@@ -105,9 +105,7 @@ def test_the_mode_is_given_to_whoever_resets(kind: str) -> None:
     vector.close()
     if kind == "async":  # its worker tells, and Gymnasium says no more than that it stopped
         return
-    message = (
-        "can be passed arguments only through kwargs" if native else "unexpected keyword argument 'autoreset_mode'"
-    )
+    message = "can be passed arguments only through" if native else "keyword argument 'autoreset_mode'"
     refused(lambda: make(wrong), message, (TypeError, gym.error.Error))
 
 
@@ -193,9 +191,9 @@ def test_snapshots_and_deep_copies_go_their_own_way(share: bool) -> None:
 
 
 @pytest.mark.parametrize(("options", "error", "message"), [
-    ({"reset_mask": np.array([1, 0])}, ValueError, r"reset_mask must be \[2\] bool, .* got \[1, 0\]"),
+    ({"reset_mask": np.array([1, 0])}, ValueError, r"reset_mask must be \[2\] bool"),
     ({"reset_mask": [True]}, ValueError, r"got \[True\] \(array of shape \(1,\)\)"),
-    ({"reset_mask": np.array([False, False])}, ValueError, r"True for at least one .*, got \[False, False\]"),
+    ({"reset_mask": np.array([False, False])}, ValueError, r"at least one .*, got \[False, False\]"),
     ({"query_ids": ["q1"]}, ValueError, r"one id \(or None\) for each of 2"),
     ({"query_ids": "q1"}, ValueError, r"one id \(or None\) for each of 2"),
     ({"query_ids": ["q1", "q9"]}, ValueError, "unknown query id"),
@@ -212,15 +210,15 @@ def test_bad_reset_options_are_refused(options: dict[str, Any], error: type[Exce
 def test_misuse_is_refused() -> None:
     topics = random_topics(0, n=4)
     refused(lambda: SelectionVectorEnv(topics, num_envs=0), "num_envs must be at least 1, got 0")
-    message = "unknown autoreset_mode 'nextstp'. Did you mean .*next_step"
+    message = "'nextstp'. Did you mean .*next_step"
     refused(lambda: SelectionVectorEnv(topics, autoreset_mode="nextstp"), message)
     vector = SelectionVectorEnv(topics, num_envs=2, autoreset_mode="disabled", horizon=1)
-    refused(lambda: vector.step([0, 0]), r"episodes \[0, 1\] have ended or were never begun", ResetNeeded)
+    refused(lambda: vector.step([0, 0]), r"\[0, 1\] have ended or were never", ResetNeeded)
     one = {"reset_mask": np.array([True, False])}
     refused(lambda: vector.reset(options=one), "reset all of them first", ResetNeeded)
     drawn = SelectionVectorEnv(topics, render_mode="ansi")
-    refused(drawn.render, r"no episode has begun, so there is nothing to render; call reset\(\) first", ResetNeeded)
+    refused(drawn.render, "so there is nothing to render", ResetNeeded)
     vector.reset()  # without a seed
     vector.step([0, 0])
-    refused(lambda: vector.step([0, 0]), r"reset them first, with options=\{'reset_mask'", ResetNeeded)
-    refused(lambda: vector.reset(seed=[1, 2, 3]), "one seed for each of 2 sub-environments, got 3")
+    refused(lambda: vector.step([0, 0]), "reset them first", ResetNeeded)
+    refused(lambda: vector.reset(seed=[1, 2, 3]), "one seed for each of 2")

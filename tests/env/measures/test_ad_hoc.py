@@ -49,12 +49,12 @@ def test_it_is_no_reward_and_needs_its_library(monkeypatch: pytest.MonkeyPatch) 
     topic = judged_topic(4, 0, 3, 2)
     refused(
         lambda: parse_measure("nDCG@3").bind([], 3),
-        r"measure 'nDCG@3' is of relevance, .* take another, such as alpha_nD",
+        "'nDCG@3' is of relevance",
     )
     monkeypatch.setitem(sys.modules, "ir_measures", None)
-    advice = r"'P@2' is computed by ir_measures, which is not installed: pip install .*\[ir\]"
+    advice = "'P@2' is computed by ir_measures"
     refused(lambda: evaluate([topic], {topic.query_id: [0]}, ["P@2"]), advice, ImportError)
-    refused(lambda: to_ir_measures("alpha_nDCG@2"), r"ir_measures is not installed: pip install .*\[ir\]", ImportError)
+    refused(lambda: to_ir_measures("alpha_nDCG@2"), r"not installed: pip install .*\[ir\]", ImportError)
     refused(lambda: to_ir_measures("ILS@2"), "ILS@2 needs the documents' vectors")
 
 

@@ -67,28 +67,28 @@ def test_an_explicit_cutoff_is_kept_a_missing_one_filled_and_arguments_replace_w
 
 
 @pytest.mark.parametrize(("typed", "message"), [
-    ("alpha_nDGC@10", r"unknown measure 'alpha_nDGC'\. Did you mean .*alpha_nDCG.*NAME@k"),
-    ("err-aa@10", r"unknown measure 'err-aa'\. Did you mean .*ERR_IA"),
-    ("alpha_nDCG(alfa=0.3)@10", r"unknown parameter of alpha_nDCG: 'alfa'\. Did you mean alpha"),
+    ("alpha_nDGC@10", r"'alpha_nDGC'\. Did you mean .*alpha_nDCG"),
+    ("err-aa@10", r"'err-aa'\. Did you mean .*ERR_IA"),
+    ("alpha_nDCG(alfa=0.3)@10", r"alpha_nDCG: 'alfa'\. Did you mean alpha"),
     ("StRecall(alpha=0.3)@10", r"unknown parameter of StRecall: 'alpha'"),
     ("alpha_nDCG(alpha=2)@10", r"alpha must be between 0 and 1, got 2"),
     ("alpha_nDCG(alpha=nan)@10", r"alpha must be a number, got 'nan'"),
     ("alpha_nDCG(alpha=half)@10", r"alpha must be a number, got 'half'"),
     ("NRBP(beta=1)", r"beta must be below 1"),
     ("Dsharp_nDCG(gamma=-1)@5", r"gamma must be between 0 and 1, got -1"),
-    ("alpha_DCG(normalization=chapelle)@5", r"unknown normalization of alpha_DCG: 'chapelle'. Known: ndeval"),
-    ("nNRBP(normalizer=best)", r"unknown normalizer of nNRBP: 'best'. Known: candidates, pool"),
+    ("alpha_DCG(normalization=chapelle)@5", "normalization of alpha_DCG: 'chapelle'"),
+    ("nNRBP(normalizer=best)", "unknown normalizer of nNRBP: 'best'"),
     ("alpha_nDCG@0", r"cutoff must be at least 1, got 0"),
-    ("alpha_nDCG@ten", r"cannot read measure 'alpha_nDCG@ten'; expected NAME@k or .*k whole"),
+    ("alpha_nDCG@ten", "cannot read measure 'alpha_nDCG@ten'"),
     ("alpha_nDCG(rel=0)@5", r"rel must be at least 1, got 0"),
-    ("alpha_nDCG(0.5)@5", r"expected parameter=value, each once, got '0.5'"),
+    ("alpha_nDCG(0.5)@5", "parameter=value, each once, got '0.5'"),
     ("alpha_nDCG(alpha=0.5, alpha=0.4)@5", r"each once, got 'alpha=0.4'"),
-    ("alpha_nDCG(alpha=0.5@5", r"cannot read measure .*expected NAME@k or NAME\(parameter=value"),
+    ("alpha_nDCG(alpha=0.5@5", r"expected NAME@k or NAME\(parameter=value"),
     ("", r"cannot read measure ''"),
 ])  # fmt: skip
 def test_a_slip_says_what_was_expected(typed: str, message: str) -> None:
     refused(lambda: parse_measure(typed), message)
-    refused(lambda: parse_measure(10), "expected a measure or its notation such as 'alpha_nDCG@10', got 10", TypeError)
+    refused(lambda: parse_measure(10), "expected a measure or its notation", TypeError)
 
 
 def test_numbers_of_numpy_are_written_as_numbers() -> None:
@@ -113,19 +113,19 @@ def test_the_pool_is_the_default_where_every_topic_has_one() -> None:
 def test_binding_and_scoring_check_judgments_and_shapes() -> None:
     bound = parse_measure("alpha_nDCG").bind([IdealPool([[1, 0], [0, 1]])], 2)
     rows = IdealPool([[1, 0], [0, 1]]).pool
-    refused(lambda: IdealPool([[1], [0]], ["a"]), "expected one id for each of 2 pool documents, got 1")
-    refused(lambda: IdealPool([[1], [0]], None, [1.0, 2.0]), "expected one weight for each of 1 subtopics")
+    refused(lambda: IdealPool([[1], [0]], ["a"]), "one id for each of 2 pool documents")
+    refused(lambda: IdealPool([[1], [0]], None, [1.0, 2.0]), "one weight for each of 1 subtopics")
     whole = parse_measure("NRBP").bind([IdealPool(rows)], 2)
-    message = "was bound for 2 ranks, but lists have 3; bind it with depth=3"
+    message = "bound for 2 ranks, but lists have 3"
     refused(lambda: whole.values(rows[[0, 1, 1]][None], 0), message)
-    refused(lambda: bound.values(rows, 0), r"expected judgments of shape \[B, L, S\], got \(2, 2\)")
-    refused(lambda: bound.values(rows[None, :, :1], 0), "judgments have 1 subtopics, but the measure was bound for 2")
-    refused(lambda: bound.values(rows[None], [0, 0]), "expected one topic index for each of 1 lists")
-    message = "rankings hold candidate 2, but topics have at most 2 candidates"
+    refused(lambda: bound.values(rows, 0), r"expected judgments of shape \[B, L, S\]")
+    refused(lambda: bound.values(rows[None, :, :1], 0), "judgments have 1 subtopics")
+    refused(lambda: bound.values(rows[None], [0, 0]), "one topic index for each of 1 lists")
+    message = "but topics have at most 2 candidates"
     refused(lambda: bound.score_rankings([[2]], rows[None], 0), message)
-    message = r"rankings hold candidate indices, expected integers, got \[\[0.0\]\]"
+    message = "rankings hold candidate indices"
     refused(lambda: bound.score_rankings([[0.0]], rows[None], 0), message, TypeError)
-    refused(lambda: IdealPool.of(small_topic(), "pool"), r"topic '1' has no pool .*use normalizer='candidates'")
+    refused(lambda: IdealPool.of(small_topic(), "pool"), "has no pool .*normalizer='candidates'")
     refused(lambda: IdealPool.of(bare_topic(), "candidates"), "topic '1' has no judgments")
 
 
@@ -216,11 +216,11 @@ def test_measures_keep_the_names_they_were_asked_for_and_what_cannot_be_scored_i
 ) -> None:
     qrels, run = trec
     other = Run(rankings={"9": run.rankings["9"]}, scores={"9": run.scores["9"]})
-    message = r"no query of the run is judged \(the run has '9', .* the qrels have '1'"
+    message = "no query of the run is judged"
     refused(lambda: evaluate_run(qrels, other, ["P_IA@2"]), message)
     refused(lambda: evaluate_run(*trec, []), "no measure given")
-    refused(lambda: evaluate_run(*trec, ["alpha_nDCG"]), "measure 'alpha_nDCG' has no cutoff; write alpha_nDCG@10")
-    refused(lambda: evaluate_run(*trec, ["alpha_nDGC@5"]), "unknown measure 'alpha_nDGC'. Did you mean")
+    refused(lambda: evaluate_run(*trec, ["alpha_nDCG"]), "has no cutoff; write alpha_nDCG@10")
+    refused(lambda: evaluate_run(*trec, ["alpha_nDGC@5"]), "unknown measure 'alpha_nDGC'")
     candidates = ["alpha_nDCG(normalizer=candidates)@5"]
     refused(lambda: evaluate_run(*trec, candidates), "TREC files have no candidates")
     bare = alone(small_topic())
@@ -260,12 +260,12 @@ def test_no_ranking_scores_0_and_an_empty_rank_is_a_document_that_covers_nothing
 
 @pytest.mark.parametrize(("rankings", "message"), [
     ({"7": [0]}, "unknown query id"),
-    ({"1": [3]}, "topic '1': candidate 3 does not exist; expected 0 to 2"),
+    ({"1": [3]}, "candidate 3 does not exist"),
     ({"1": [-2]}, "topic '1': candidate -2 does not exist"),
     ({"1": [0, 0]}, "topic '1': candidate 0 is ranked twice"),
-    ({"1": [[0]]}, "topic '1': a ranking is a list of candidate indices"),
-    ({"1": [0.5]}, r"topic '1': a ranking is a list of candidate indices, got \[0.5\] \(list\)"),
-    ({"1": {0, 1}}, r"topic '1': a ranking is a list of candidate indices, got \{0, 1\} \(set\)"),
+    ({"1": [[0]]}, "a ranking is a list of candidate indices"),
+    ({"1": [0.5]}, r"indices, got \[0.5\] \(list\)"),
+    ({"1": {0, 1}}, r"indices, got \{0, 1\} \(set\)"),
 ])  # fmt: skip
 def test_a_wrong_ranking_says_what_is_wrong(rankings: dict[str, list[int]], message: str) -> None:
     refused(lambda: evaluate(topics(), rankings, ["StRecall@1"]), message)
@@ -273,7 +273,7 @@ def test_a_wrong_ranking_says_what_is_wrong(rankings: dict[str, list[int]], mess
 
 @pytest.mark.parametrize("rankings", [[np.array([0, 1])] * 2, np.zeros((2, 2), int), None, [[0]]])
 def test_rankings_without_query_ids_are_told(rankings: Any) -> None:
-    refused(lambda: evaluate(topics(), rankings, "StRecall@1"), "must be {query id: candidate indices}, got", TypeError)
+    refused(lambda: evaluate(topics(), rankings, "StRecall@1"), "must be {query id: candidate indices}", TypeError)
 
 
 # The official tool

@@ -117,12 +117,12 @@ def test_parameters_are_fields(own: Any) -> None:
 
 
 @pytest.mark.parametrize(("name", "kind", "error", "message"), [
-    ("alpha-ndcg", None, ValueError, r"'alpha-ndcg' is the name of .*\.AlphaNDCG already; choose another"),
+    ("alpha-ndcg", None, ValueError, r"\.AlphaNDCG already; choose another"),
     ("s-recall", None, ValueError, r"is the name of .*\.StRecall already"),
-    ("two words", None, ValueError, "a measure's name has no spaces, brackets or '@', got 'two words'"),
+    ("two words", None, ValueError, "has no spaces, brackets or '@'"),
     ("early@10", None, ValueError, "no spaces, brackets or '@'"),
-    ("early", Measure, TypeError, "a subclass of Measure that has `_terms`, got <class .*Measure'>"),
-    ("early", "StRecall", TypeError, "a subclass of Measure that has `_terms`, got 'StRecall'"),
+    ("early", Measure, TypeError, "that has `_terms`, got <class"),
+    ("early", "StRecall", TypeError, "that has `_terms`, got 'StRecall'"),
     ("early", parse_measure("StRecall"), TypeError, "got StRecall"),
 ])  # fmt: skip
 def test_names_and_classes_that_cannot_be_registered(
@@ -134,8 +134,8 @@ def test_names_and_classes_that_cannot_be_registered(
 
 
 @pytest.mark.parametrize(("changed", "message"), [
-    ({"discounts": [1.0] * 3}, r"measure Odd, discounts: expected finite numbers of shape \(4,\), got .* shape \(3,\)"),
-    ({"novelty": [1.0] * 4}, r"novelty: expected finite numbers of shape \(5,\), got .* shape \(4,\)"),
+    ({"discounts": [1.0] * 3}, r"discounts: expected .* shape \(3,\)"),
+    ({"novelty": [1.0] * 4}, r"novelty: expected .* shape \(4,\)"),
     ({"weights": [[np.nan] * TOPICS.max_subtopics] * 5}, r"weights: .* got nan at \(0, 0\)"),
     ({"discounts": ["a"] * 4}, "discounts: .* got .'a', 'a'"),
 ])  # fmt: skip

@@ -65,7 +65,7 @@ def test_weights_of_qrels_are_those_of_a_topic_set(tmp_path: Path) -> None:
         (lines[0], "expected a positive weight for subtopic"),
         ("1 1 x\n", "made.weights:1: expected a fin"),
         (lines[0] * 2, "made.weights:2: subtopic"),
-        ("1 1\n", "expected 3 fields 'topic subtopic weight'"),
+        ("1 1\n", "3 fields 'topic subtopic weight'"),
     ):
         (tmp_path / "made.weights").write_text(text)
         refused(lambda: read_qrels(tmp_path / "made.qrels").weighted(read_weights(tmp_path / "made.weights")), said)

@@ -184,9 +184,7 @@ def test_names_are_for_the_loader_that_is_installed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(by_ranker, "entry_points", lambda group: points if group == "srd_gym.ranker_loaders" else [])
     assert isinstance(ByRanker("theirs", 0.5).resolved, ById)
     points.clear()
-    refused(
-        lambda: ByRanker("mmr", 0.5).resolved, r"no installed.* loads rankers, such as 'mmr'.*pip install", ImportError
-    )
+    refused(lambda: ByRanker("mmr", 0.5).resolved, "no installed.* loads rankers", ImportError)
 
 
 def test_by_ranker_takes_registry_names() -> None:
@@ -195,7 +193,7 @@ def test_by_ranker_takes_registry_names() -> None:
     named.reset(range(5))
     assert (named.allowed.sum(1) == 4).all()
     unknown, unable = ByRanker("randm", 4), ByRanker("random", 4, when="step")
-    refused(lambda: SelectionCore(topics, pruning=unknown), r"unknown ranker 'randm'.*Did you mean random")
+    refused(lambda: SelectionCore(topics, pruning=unknown), "'randm'.*Did you mean random")
     refused(lambda: SelectionCore(topics, pruning=unable), r"needs `score` .*which random lacks", TypeError)
     strategy = ByRanker(ById(), 0.5)
     assert copy.deepcopy(strategy).ranker is strategy.ranker, "specifications copy a strategy without its ranker"
@@ -213,27 +211,27 @@ def test_arrays_share_one_table_of_neighbours() -> None:
 
 @pytest.mark.parametrize(("make", "error", "message"), [
     (lambda: KNN(1.0), ValueError, "fraction must be below 1; 0.3 drops"),
-    (lambda: KNN(float("nan")), ValueError, "fraction must be between 0 and 1, got nan"),
+    (lambda: KNN(float("nan")), ValueError, "fraction must be between 0 and 1"),
     (lambda: KNN(k=0), ValueError, "k must be at least 1, got 0"),
-    (lambda: KNN(), ValueError, "either a fraction .* or a number of neighbours"),
-    (lambda: KNN(0.3, k=4), ValueError, "either a fraction .* got fraction=0.3 and k=4"),
-    (lambda: KNN(0.3, metric="euclid"), ValueError, "unknown metric 'euclid'. Did you mean euclidean"),
-    (lambda: ByRanker("mmr", 0), ValueError, "keep, a number of candidates, must be at least 1, got 0"),
+    (lambda: KNN(), ValueError, "either a fraction .* a number"),
+    (lambda: KNN(0.3, k=4), ValueError, "either .* got fraction=0.3 and k=4"),
+    (lambda: KNN(0.3, metric="euclid"), ValueError, "metric 'euclid'. Did you mean euclidean"),
+    (lambda: ByRanker("mmr", 0), ValueError, "a number of .* must be at least 1, got 0"),
     (lambda: ByRanker("mmr", 1.5), ValueError, "keep, a share .* and 1, got 1.5"),
-    (lambda: ByRanker("mmr", 0.0), ValueError, "keep, a share of the candidates, must be above 0"),
-    (lambda: ByRanker("mmr", -0.5), ValueError, "keep, a share of the candidates, must be between 0 and 1"),
-    (lambda: ByRanker("mmr", True), TypeError, "keep, a number of candidates, must be a whole number, got True"),
+    (lambda: ByRanker("mmr", 0.0), ValueError, "a share of .* must be above 0"),
+    (lambda: ByRanker("mmr", -0.5), ValueError, "a share of .* between 0 and 1"),
+    (lambda: ByRanker("mmr", True), TypeError, "a number of .* whole number, got True"),
     (lambda: ByRanker("mmr", 0.5, when="steps"), ValueError, "unknown moment to prune 'steps'"),
-    (lambda: ByRanker(object(), 0.5), TypeError, "needs `rank` and `rank_batch`.*which object lacks"),
+    (lambda: ByRanker(object(), 0.5), TypeError, "`rank_batch`.*which object lacks"),
     (lambda: ByRanker(object(), 0.5, when="step"), TypeError, "needs `score`.*which object lacks"),
     (lambda: Chain(()), ValueError, "Chain needs at least one strategy"),
-    (lambda: Chain(("knn",)), TypeError, "pruning must be a strategy with `bind`.*got str"),
+    (lambda: Chain(("knn",)), TypeError, "pruning must be a strategy with `bind`"),
     (lambda: SelectionCore(random_topics(0), pruning="KNN"), TypeError, "a strategy with `bind`.*got str"),
-    (lambda: Chain(KNN(0.3)), TypeError, "Chain takes a tuple of strategies, got KNN"),
+    (lambda: Chain(KNN(0.3)), TypeError, "Chain takes a tuple of strategies"),
     (lambda: pruning_from(KNN), TypeError, "pruning must be a strategy.*got KNN"),
-    (lambda: pruning_from({"kind": "kn"}), ValueError, "unknown kind of pruning 'kn'. Did you mean knn"),
+    (lambda: pruning_from({"kind": "kn"}), ValueError, "kind of pruning 'kn'. Did you mean knn"),
     (lambda: pruning_from({"kind": "knn", "fractoin": 1}), TypeError, "unexpected keyword argument 'fractoin'"),
-    (lambda: parse_pruning("knn"), ValueError, "cannot read the pruning description 'knn'. Write \"knn:FRACTION"),
+    (lambda: parse_pruning("knn"), ValueError, "pruning description 'knn'"),
     (lambda: parse_pruning("knn:much"), ValueError, "cannot read the number 'much'"),
     (lambda: parse_pruning("ranker:0.5:later:mmr"), ValueError, "cannot read the pruning description"),
     (lambda: parse_pruning(0.3), TypeError, r"a pruning description is text, got 0.3"),
@@ -243,9 +241,9 @@ def test_bad_input_is_named(make: Any, error: type[Exception], message: str) -> 
 
 
 @pytest.mark.parametrize(("when", "answer", "message"), [
-    ("reset", [4, 1, 4], "ranker 'odd' ranks a document of topic 'q0' twice"),
-    ("reset", [4, 1], "ranked 2 documents of topic .*, expected 6"),
-    ("step", [1.0, 2.0], r"topic 'q0', pruning by .*: expected scores of shape \(6,\), got \(2,\)"),
+    ("reset", [4, 1, 4], "ranks a document of topic 'q0' twice"),
+    ("reset", [4, 1], "ranked 2 documents of topic .*expected 6"),
+    ("step", [1.0, 2.0], "pruning by .*: expected scores of shape"),
     ("step", [1.0, 2.0, np.nan, 1.0, 1.0, 1.0], "the score of document 2 is NaN"),
 ])  # fmt: skip
 def test_broken_rankings_and_scores_are_named(when: Any, answer: Any, message: str) -> None:
@@ -257,7 +255,7 @@ def test_broken_rankings_and_scores_are_named(when: Any, answer: Any, message: s
 def test_topics_without_vectors_are_refused_when_distances_are_needed() -> None:
     core = SelectionCore(alone(bare_topic(4)), horizon=2, pruning=KNN(k=1))
     core.reset([0])
-    refused(lambda: core.step([0]), "topic '1' has no document vectors, which kNN pruning")
+    refused(lambda: core.step([0]), "no document vectors, which kNN pruning")
 
 
 @pytest.mark.parametrize(("text", "strategy"), [
@@ -284,7 +282,7 @@ def test_strategies_survive_a_specification_in_json() -> None:
     for env in (wrapped, gym.make(EnvSpec.from_json(wrapped.spec.to_json()))):
         assert env.unwrapped.core.pruning == Chain((KNN(k=3), ByRanker("mmr", 0.5, when="step")))
     other = gym.make("CartPole-v1")
-    refused(lambda: KNNPruning(other, 0.3), "pruning wrappers go around SRD-v0, got CartPoleEnv", TypeError)
+    refused(lambda: KNNPruning(other, 0.3), "around SRD-v0, got CartPoleEnv", TypeError)
 
 
 def test_distances_of_long_zero_and_unusable_vectors() -> None:
@@ -299,7 +297,7 @@ def test_distances_of_long_zero_and_unusable_vectors() -> None:
     for bad in (np.nan, np.inf):
         long[1, 0] = bad
         with np.errstate(all="ignore"):
-            refused(lambda: neighbour_distances(long, "euclidean"), "distances between document vectors are not finite")
+            refused(lambda: neighbour_distances(long, "euclidean"), "between document vectors are not finite")
 
 
 def test_rows_of_matrices_that_are_not_kept_order_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,10 +321,8 @@ def test_nothing_is_pruned_below_the_ranks_to_fill() -> None:
             return allowed.astype(np.int8)
 
     few, wrong = (SelectionCore(random_topics(0, n=6), horizon=3, pruning=each()) for each in (KeepNone, KeepInt8))
-    refused(lambda: few.reset([0]), "KeepNone keeps 0 candidates of an episode with 3 ranks to fill.*`needed`")
-    refused(
-        lambda: wrong.reset([0]), r"KeepInt8 returned .*\(array of shape \(1, 6\)\); expected bool of shape \(1, 6\)"
-    )
+    refused(lambda: few.reset([0]), "keeps 0 candidates .*`needed`")
+    refused(lambda: wrong.reset([0]), "KeepInt8 returned .*; expected bool")
 
 
 def test_a_strategy_sees_read_only_state() -> None:

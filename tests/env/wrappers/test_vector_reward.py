@@ -88,11 +88,11 @@ def test_it_stands_under_other_wrappers_and_keeps_the_laws() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [
-    ({"rewards": ("D_nDCG", "StRecal")}, ValueError, "unknown measure 'StRecal'. Did you mean StRecall"),
-    ({"rewards": ("StRecall", "StRecall@10")}, ValueError, "must be different measures, got StRecall, StRecall@10"),
+    ({"rewards": ("D_nDCG", "StRecal")}, ValueError, "measure 'StRecal'. Did you mean StRecall"),
+    ({"rewards": ("StRecall", "StRecall@10")}, ValueError, "must be different measures"),
     ({"rewards": (1, 2)}, TypeError, "measure"),
-    ({"weights": (1,)}, ValueError, r"weights, one for each reward: expected finite numbers of shape \(2,\)"),
-    ({"weights": (1, np.nan)}, ValueError, "weights, one for each reward: expected finite numbers"),
+    ({"weights": (1,)}, ValueError, r"each reward: expected .* shape \(2,\)"),
+    ({"weights": (1, np.nan)}, ValueError, "each reward: expected finite numbers"),
 ])  # fmt: skip
 def test_bad_arguments_are_answered(arguments: dict[str, Any], error: Any, message: str) -> None:
     refused(lambda: VectorReward(SelectionEnv(random_topics(0)), **arguments), message, error)

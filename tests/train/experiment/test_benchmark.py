@@ -175,7 +175,7 @@ def test_a_model_or_folds_that_have_changed_make_other_cells(
 
 def test_a_recipe_of_something_else_is_kept(tmp_path: Path) -> None:
     (tmp_path / "recipe.json").write_text('{"name": "Pancakes"}')
-    refused(lambda: run_benchmark(recipe("random"), tmp_path), "recipe.json is not a recipe of benchmarks")
+    refused(lambda: run_benchmark(recipe("random"), tmp_path), "is not a recipe of benchmarks")
     assert [path.name for path in tmp_path.iterdir()] == ["recipe.json"]
 
 
@@ -345,9 +345,9 @@ UNJUDGED = {"judgments": None, "pool": None, "pool_ids": None}
     ("listmle", UNJUDGED, {}, "row 'listmle' .* have no judgments"),
     (RankerEntry(ranker="mmr", grid={"lambda_": (0.1, 0.2)}), UNJUDGED, {}, "row 'mmr' .* have no judgments"),
     ("oracle", UNJUDGED, {}, "row 'oracle' .* no judgments"),
-    ("mmr", {}, {"run_folds": (7,)}, "row 'random' .* there is no fold 7; expected 1 to 3"),
-    ("mmr", {}, {"folds": 30}, "row 'random' .* expected 3 to 12 folds for 12 topics, got 30"),
-    ("mmr", {}, {"train_queries": 100}, "row 'random' .* at most 4 queries to train on, got 100"),
+    ("mmr", {}, {"run_folds": (7,)}, "row 'random' .* there is no fold 7"),
+    ("mmr", {}, {"folds": 30}, "row 'random' .* expected 3 to 12 folds"),
+    ("mmr", {}, {"train_queries": 100}, "row 'random' .* at most 4 queries"),
     ("mmr", {}, {"train_subtopics": ("99",)}, "row 'random' .*99"),
 ])  # fmt: skip
 def test_a_row_that_cannot_run_fails_before_the_first_cell(
@@ -362,5 +362,5 @@ def test_a_row_that_cannot_run_fails_before_the_first_cell(
     made = recipe("random", row, topics=(TINY, second))
     refused(lambda: run_benchmark(made, tmp_path / "out"), f"^topics 'mine', {message}")
     textless = recipe("random", "svm-div")
-    refused(lambda: run_benchmark(textless, tmp_path / "out"), "^topics 'tiny', row 'svm-div' .* needs document texts")
+    refused(lambda: run_benchmark(textless, tmp_path / "out"), "row 'svm-div' .* needs document texts")
     assert not list(tmp_path.glob("out/**/*.json"))

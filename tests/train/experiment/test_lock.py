@@ -34,7 +34,7 @@ def test_a_killed_run_leaves_no_lock(tmp_path: Path) -> None:
     out = tmp_path / "results" / "mine"
     with subprocess.Popen([sys.executable, "-c", _HOLD, out], stdout=subprocess.PIPE) as run:
         run.stdout.readline()
-        refused(lambda: enter(out), f"another run is writing to {out}; .* another --out")
+        refused(lambda: enter(out), f"is writing to {out}; .* another --out")
         run.kill()
     with locked(out):
         (out / "made").touch()

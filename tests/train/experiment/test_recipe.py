@@ -93,31 +93,31 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
     (topics(source="x" * 400), "Known: ambient"),
     (topics(width=0), "width must be at least 1, got 0"),
     (topics(folds=1), "folds must be at least 2, got 1"),
-    (topics(source="ambient", noise=2), "nothing uses noise with source 'ambient' and vectors None"),
+    (topics(source="ambient", noise=2), "nothing uses noise with source 'ambient'"),
     (topics(source="ambient", catalogue=25), "nothing uses catalogue"),
     (topics(source="ambient", years=[2009]), "nothing uses years"),
     (topics(candidates=0), "candidates must be at least 1, got 0"),
-    (topics(drop=["retrieval_score"]), "entry 1 of drop: 'retrieval_score'. Did you mean"),
+    (topics(drop=["retrieval_score"]), "'retrieval_score'. Did you mean"),
     (topics(retrieve="bm25"), "nothing uses retrieve"),
     (topics(source="texts/key-points", retrieve="bm52"), "Did you mean bm25"),
-    (topics(published={"random": "0.5"}), "'random' in published must be a number, got '0.5'"),
+    (topics(published={"random": "0.5"}), "'random' in published must be a number"),
     (ranker(config={"seed": "1"}), "seed must be a whole number, got '1'"),
     (ranker(needs=["queries"]), "entry 1 of needs: 'queries'"),
     (ranker("mcts", views="value"), r"expected \[\[views\]\] tables"),
     (ranker("mcts", views=[{"names": "v"}]), "Did you mean name"),
     (ranker("mcts", views=[{"name": "random"}]), "two entries are named 'random'"),
-    (ranker(sed=[1]), r"\[\[rankers\]\] number 2: unknown .*'sed'. Did you mean seeds"),
-    (ranker("mmmr"), r"\[\[rankers\]\] number 2: unknown ranker 'mmmr'. Did you mean mmr"),
+    (ranker(sed=[1]), "Did you mean seeds"),
+    (ranker("mmmr"), "unknown ranker 'mmmr'. Did you mean mmr"),
     ({"rankers": [{"ranker": "random"}, {"name": "x"}]}, "number 2: no ranker; expected ranker"),
-    (second_topics("ambiant"), r"\[\[topics\]\] number 2: unknown topic set: 'ambiant'. Did you mean"),
-    (second_topics("synthetic:tinny:12:0"), "unknown synthetic preset in .*: 'tinny'. Did you mean tiny"),
+    (second_topics("ambiant"), "'ambiant'. Did you mean"),
+    (second_topics("synthetic:tinny:12:0"), ": 'tinny'. Did you mean tiny"),
     ({"measures": ["alphanDCG@x"]}, "measure 'alphanDCG@x'"),
-    ({"seeds": "12"}, r"the table: seeds must be a list, as \['12'\], got '12' \(str\)"),
-    (topics(noise=["a"]), r"noise must be a number, got \['a'\] \(list\)"),
-    (ranker("mmr", grid={"lambda_": 0.5}), r"'lambda_' in grid must be a list, got 0.5 \(float\)"),
-    (view("mmr", lambda_=0.3), "unknown option of ranking in view 'v' of 'x': 'lambda_'"),
+    ({"seeds": "12"}, "seeds must be a list"),
+    (topics(noise=["a"]), "noise must be a number"),
+    (ranker("mmr", grid={"lambda_": 0.5}), "'lambda_' in grid must be a list"),
+    (view("mmr", lambda_=0.3), "in view 'v' of 'x': 'lambda_'"),
     (view(rank_bye="value"), "Did you mean rank_by"),
-    (view(hidden_size=4), "unknown option of ranking in view 'v' of 'x': 'hidden_size'.*needs an entry of its own"),
+    (view(hidden_size=4), "'hidden_size'.*needs an entry of its own"),
     (view(rank_by="search", rank_simulations=-1), "rank_simulations must be at least 0"),
 ])  # fmt: skip
 def test_what_no_benchmark_can_have_is_refused(change: dict[str, object], message: str) -> None:
@@ -125,7 +125,7 @@ def test_what_no_benchmark_can_have_is_refused(change: dict[str, object], messag
 
 
 def test_unknown_recipes_and_broken_files(tmp_path: Path) -> None:
-    refused(lambda: load_recipe("smok"), "unknown recipe 'smok'\\. Did you mean smoke")
+    refused(lambda: load_recipe("smok"), r"recipe 'smok'\. Did you mean smoke")
     refused(lambda: load_recipe(str(tmp_path / "none.toml")), "no file at", FileNotFoundError)
     bad = tmp_path / "bad.toml"
     for text in ("title = [", f"title = {'[' * 5000}", f"depth = {'9' * 5000}"):

@@ -52,7 +52,7 @@ def test_what_is_no_file_of_scores_is_named(tmp_path: Path) -> None:
     refused(lambda: read_scores(path), "", FileNotFoundError)
     write_scores(path, [record("mmr")])
     pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
-    refused(lambda: read_scores(path), r"kept\.parquet: .*version None, expected '1'")
+    refused(lambda: read_scores(path), "version None, expected '1'")
     path.write_bytes(b"none")
     refused(lambda: read_scores(path), r"kept\.parquet")
 

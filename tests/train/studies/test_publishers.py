@@ -77,4 +77,4 @@ def test_what_is_missing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "key-points|perspectives|word-senses SOURCE OUT" in capsys.readouterr().err
     refused(lambda: study.key_points(tmp_path), r"no arguments_train\.csv at or below", FileNotFoundError)
     (tmp_path / "arguments_train.csv").write_text("id,text\n")
-    refused(lambda: study.key_points(tmp_path), "expected the columns arg_id, argument, topic, got")
+    refused(lambda: study.key_points(tmp_path), "the columns arg_id, argument, topic")

@@ -129,7 +129,7 @@ def test_attacks_are_found(
 
 def test_a_document_that_no_topic_has_is_refused(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forged(sound / "smoke.parquet", tmp_path, stranger, "listmle")
-    refused(lambda: faults(tmp_path, monkeypatch), "its kept run has .*nobody's.*, which the topics have not")
+    refused(lambda: faults(tmp_path, monkeypatch), "nobody's.*, which the topics have not")
 
 
 def test_an_edit_of_the_file_is_found_where_it_is_read(sound: Path, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_an_edit_of_the_file_is_found_where_it_is_read(sound: Path, tmp_path: Pa
     values[0] += 0.03
     place = table.column_names.index("alpha_nDCG@5")
     pq.write_table(table.set_column(place, "alpha_nDCG@5", pa.array(values)), tmp_path / "smoke.parquet")
-    refused(lambda: read_scores(tmp_path / "smoke.parquet"), "something in it was changed since it was written")
+    refused(lambda: read_scores(tmp_path / "smoke.parquet"), "was changed since it was written")
 
 
 def test_scores_without_digests_are_counted(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

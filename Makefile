@@ -129,7 +129,8 @@ tested-release: $(FRESH)/.ready
 	$(FRESH)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
 	cd $(FRESH) && bin/pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml $(CURDIR)/tests/install/test_wheel.py
 	tar -xzf dist/*.tar.gz -C $(RELEASE)
-	cd $(RELEASE)/srd_gym-*/ && $(CURDIR)/$(BIN)/python -m pytest -q -n auto --dist worksteal tests/env tests/agents/heuristic
+	cd $(RELEASE)/srd_gym-*/ && PYTHONPATH=$$PWD:$$PWD/agents:$$PWD/train \
+		$(CURDIR)/$(BIN)/python -m pytest -q -n auto --dist worksteal tests/env tests/agents/heuristic
 
 # The same with necessary dependencies only (extra cli: no torch), and on the oldest gymnasium that we promise (Ray 2.60
 # pins it): the environments, the rankers and the commands that need no torch. On every Python that is promised and here.

@@ -378,7 +378,7 @@ def test_functions_for_asynchronous_code() -> None:
     for names in (names_later, lambda query: NAMES, Namer(Llm(LISTED)), Namer(asks_later)):
         assert asyncio.run(named_later(names, QUERY, None, "0")) == NAMES
     refused(lambda: show(names_later), "of 'jaguar' is asynchronous; await it", TypeError)
-    refused(lambda: show(Namer(asks_later)), r"that answers later .*await Namer\.agenerate", TypeError)
+    refused(lambda: show(Namer(asks_later)), r"answers later .*await Namer\.agenerate", TypeError)
 
 
 @pytest.mark.parametrize(("subtopics", "changes", "error", "message"), [

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from srd_agents.heuristic.config import OrderConfig, RandomConfig
-from srd_agents.heuristic.stepwise import OneByOne, PartialRanking, Scored, by_scores
+from srd_agents.heuristic.stepwise import ByScores, OneByOne, PartialRanking, Scored
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.reading import shown
@@ -46,7 +46,7 @@ class RetrievalOrder(OneByOne):
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
         self.rank(topic, 1)
-        return by_scores(self._scores(topic))
+        return ByScores(self._scores(topic))
 
     def rank_scored(self, topics: Sequence[Topic], k: int) -> list[Scored]:
         """`rank_batch`, with the scores that it is the order of."""

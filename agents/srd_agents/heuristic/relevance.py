@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import Metric
 from srd_agents.heuristic.greedy import rows_by
-from srd_agents.heuristic.stepwise import OneByOne, PartialRanking, Scored, by_scores, evened, falling_order
+from srd_agents.heuristic.stepwise import ByScores, OneByOne, PartialRanking, Scored, evened, falling_order
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.reading import shown
@@ -140,7 +140,7 @@ class ByRelevance(OneByOne):
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
-        return by_scores(evened(relevance_or_none(topic, self.relevance, self.metric)).astype(np.float64))
+        return ByScores(evened(relevance_or_none(topic, self.relevance, self.metric)).astype(np.float64))
 
     def rank_scored(self, topics: Sequence[Topic], k: int) -> list[Scored]:
         """`rank_batch`, with the relevance."""

@@ -240,12 +240,21 @@ def progress_of(ranker: Ranker, topic: Topic) -> PartialRanking:
     ranking = checked_ranking(ranker.rank(topic, topic.n_candidates), topic, ranker, topic.n_candidates)
     made = np.full(topic.n_candidates, -np.inf)
     made[ranking] = -np.arange(len(ranking))
-    return by_scores(made)
+    return ByScores(made)
 
 
-def by_scores(scores: ScoreArray) -> PartialRanking:
-    """An empty ranking by scores [N] that no choice changes."""
-    return _Asked(lambda selected: scores)
+class ByScores(PartialRanking):
+    """A ranking by scores [N] that no choice changes."""
+
+    def __init__(self, scores: ScoreArray) -> None:
+        self._scores = scores
+
+    def scores(self) -> ScoreArray:
+        """Those scores."""
+        return self._scores
+
+    def add(self, document: int) -> None:
+        """It changes nothing."""
 
 
 class _Asked(PartialRanking):

@@ -115,7 +115,9 @@ def diversify(
         metric: similarity of vectors, of the query's too: "cosine" or "dot" (their product, lengths included), for the
             rankers that take it ("safe", "mmr"); None: "cosine". Near-duplicates are found by the cosine.
         near_duplicates: cosine from which on a document is a near-duplicate of one shown before it; unless
-            diversity is 0, near-duplicates come last. None: they come wherever the ranker puts them.
+            diversity is 0, near-duplicates come last. None: they come wherever the ranker puts them. Of a long list
+            only the first 1,000 documents, and the last 1,000 of `already_shown`, have near-duplicates
+            (`srd_agents.pipeline.near_duplicates`).
         groups: an id of each document (text, a whole number or anything else that can be hashed): its site, its author,
             the text it is a passage of. One without (None or NaN) is a group of its own. Or groups of several kinds, by
             name: `{"site": [...], "brand": [...]}`.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.pipeline.documents import of_each_kind
-from srd_agents.pipeline.safe import ROUNDING
+from srd_agents.pipeline.near_duplicates import ROUNDING
 from srd_gym.checks import array_from, is_missing
 from srd_gym.dtypes import IntArray
 from srd_gym.measures.label_free import mean_cosines, vendi_scores

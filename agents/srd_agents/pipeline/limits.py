@@ -19,7 +19,8 @@ from srd_agents.heuristic.stepwise import PartialRanking, Scored, one_over_rank,
 from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.documents import Gaps, add_gaps
 from srd_agents.pipeline.groups import Kind, kinds_of
-from srd_agents.pipeline.safe import ROUNDING, SafeConfig, near_copies
+from srd_agents.pipeline.near_duplicates import near_copies
+from srd_agents.pipeline.safe import SafeConfig
 from srd_agents.pipeline.selection import Selection
 from srd_gym.checks import all_finite, array_from, checked_rankings, falling, is_missing, numbers_of
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
@@ -134,23 +135,22 @@ class Limits:
         """Whether nothing stands in the way of this ranking; a greedy ranker would then choose it stepwise, too."""
         if self.already_shown or self.pinned:
             return False
-        if self.near_duplicates is not None:
-            vectors = topic.require_vectors("near_duplicates=").take(ranking, axis=0)
-            if self.metric == "given":
-                near = np.triu(vectors[:, ranking] >= self.near_duplicates - ROUNDING, k=1)
-            else:
-                near = near_copies(vectors, self.near_duplicates)
-            if near.any():
-                return False
         for kind in self.groups:
             counts = kind.counts(ranking)
             if (counts > kind.most).any() or (counts < kind.least).any():
                 return False
-        return self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.affordable)
+        if self.costs is not None and len(ranking) and np.cumsum(self.costs[ranking])[-1] > self.affordable:
+            return False
+        if self.near_duplicates is None:
+            return True
+        vectors = topic.require_vectors("near_duplicates=").take(ranking, axis=0)
+        if self.metric == "given":
+            vectors = vectors[:, ranking]
+        return not near_copies(vectors, self.near_duplicates, self.metric).any()
 
     def filled(self, ranking: IntArray) -> BoolArray:
         """[K] documents of a ranking that are above `max_per_group`: with `fill`, its last ones."""
-        filled, pins = np.zeros(len(ranking), np.bool_), self.pins
+        filled, pins = np.zeros(len(ranking), np.bool_), set(self.pins)
         if not self.fill:
             return filled
         counts = [kind.counts([*self.already_shown, *pins]) for kind in self.groups]
@@ -188,10 +188,7 @@ class Limits:
         if len(self.pinned) > k:
             raise ValueError(f"pinned must name a document for each of at most k={k} places, got {len(self.pinned)}")
         selection = Selection(self, topic, progress, k - len(self.pins))
-        chosen = list[int]()
-        while len(chosen) < k - len(self.pins) and (document := selection.next()) is not None:
-            chosen.append(document)
-        placed = self._placed(chosen)
+        placed = self._placed(selection.choose())
         return placed, np.array([selection.scores[document] for document in placed.tolist()], np.float64)
 
     def _placed(self, chosen: list[int]) -> IntArray:
@@ -374,7 +371,7 @@ def _pinned(query_id: str, pinned: Any, candidate_of: IntArray) -> tuple[int | N
             f"{as_text(pinned)}"
         )
     places = list(pinned)
-    free = [place for place, each in enumerate(places) if is_missing(each)]
-    named = [each for place, each in enumerate(places) if place not in free]
+    free = [is_missing(each) for each in places]
+    named = [each for each, any_one in zip(places, free, strict=True) if not any_one]
     candidates = iter(_positions(query_id, "pinned", named, candidate_of) if named else ())
-    return tuple([None if place in free else next(candidates) for place in range(len(places))])
+    return tuple([None if any_one else next(candidates) for any_one in free])

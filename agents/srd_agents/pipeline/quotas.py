@@ -54,6 +54,11 @@ class Quotas:
                         need[group] -= 1
                         break
 
+    @property
+    def met(self) -> bool:
+        """Whether nothing more must be shown."""
+        return not any(need.any() for need in self._needs)
+
     def _can_meet(
         self, needs: Sequence[IntArray], rooms: Sequence[IntArray], left: BoolArray, most: int, money: float
     ) -> bool:

@@ -1,6 +1,6 @@
 """The ranker for topics without judgments: it keeps the order of scores if there are any, and shows nothing twice.
 
-Shapes: N candidates, F vector width, P ranked documents.
+Shapes: N candidates.
 """
 
 from __future__ import annotations
@@ -11,29 +11,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import Metric, Relevance
 from srd_agents.heuristic.explicit import XQuAD
-from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.relevance import ByRelevance, relevance_of
 from srd_agents.heuristic.representative import Representative
 from srd_agents.heuristic.stepwise import PartialRanking, Scored, SideBySide, progress_of, rank_scored
 from srd_agents.heuristic.trade_off import DPP, MMR
 from srd_agents.pipeline.capabilities import with_diversity, with_metric, with_relevance
+from srd_agents.pipeline.near_duplicates import near_copies
 from srd_agents.training.options import Config
 from srd_gym.checks import check_integer, check_number, check_positive
-from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.protocols import Ranker
-from srd_gym.topic import FloatArray, Topic
+from srd_gym.topic import Topic
 
-_BLOCK = 256
-"""Documents compared with all others at once."""
-_DOUBT = 1e-4
-"""Largest error of a fast matrix product; pairs so close to the limit are compared once more, exactly."""
-ROUNDING = 1e-6
-"""Largest error of a cosine: a limit is reached from so much below it on."""
 _VARIETY = 0.3
 """Diversity of topics with a query vector and no scores."""
 
@@ -67,7 +60,8 @@ class Safe(SideBySide):
     A diversity that is given replaces the last two where there are scores or a query vector: MMR ranks at it.
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `near_duplicates` come after
-    all others, in their order. A zero vector is no near-duplicate of anything.
+    all others, in their order, as `srd_agents.pipeline.near_duplicates` says. A zero vector is no near-duplicate of
+    anything.
 
     Args:
         config: what a near-duplicate is.
@@ -197,42 +191,3 @@ def _made(
 def _kept(relevance: Relevance | None) -> Ranker:
     """The order of relevance of this kind, or else that of the scores."""
     return RetrievalOrder() if relevance is None else ByRelevance(relevance)
-
-
-def near_copies(vectors: FloatArray, limit: float) -> BoolArray:
-    """Which documents are near-duplicates of an earlier one that is none itself: [P] bool.
-
-    Args:
-        vectors: [P, F] float32, in the order in which the documents are shown.
-        limit: cosine from which on they are, above 0.
-    """
-    limit -= ROUNDING
-    if len(vectors) <= _BLOCK and _all_apart(vectors, limit - _DOUBT):
-        return np.zeros(len(vectors), dtype=np.bool_)
-    rows = rows_of(vectors)
-    units = rows.unit(slice(None))
-    copies = np.zeros(len(vectors), dtype=np.bool_)
-    for start in range(0, len(vectors), _BLOCK):
-        for first in _suspects(units, start, limit - _DOUBT):
-            if not copies[first]:
-                later = Rows(rows.vectors[first + 1 :], rows.scale[first + 1 :])
-                copies[first + 1 :] |= later.project(units[first]) >= limit
-    return copies
-
-
-def _all_apart(vectors: FloatArray, limit: float) -> bool:
-    """Whether a look at all products shows that no cosine reaches the limit; False where it does not show that."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        products = vectors @ vectors.T
-    squares = products.diagonal()
-    known = squares.tolist()
-    if not (known and min(known) >= SMALL and max(known) <= LARGE):
-        return not known
-    lengths = np.sqrt(squares)
-    return bool(np.count_nonzero(products >= np.multiply.outer(limit * lengths, lengths)) <= len(vectors))
-
-
-def _suspects(units: FloatArray, start: int, limit: float) -> NDArray[np.int64]:
-    """Documents of the block from `start` on that a later one may be a near-duplicate of, in order."""
-    close = units[start : start + _BLOCK] @ units[start:].T >= limit
-    return start + np.flatnonzero(np.triu(close, k=1).any(axis=1))

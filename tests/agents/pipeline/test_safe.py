@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.representative import Representative
-from srd_agents.pipeline import safe
-from srd_agents.pipeline.safe import near_copies
+from srd_agents.pipeline import near_duplicates
+from srd_agents.pipeline.near_duplicates import near_copies
 from srd_gym.data import load_texts
 from srd_gym.measures import evaluate
 from srd_gym.protocols import Ranker
@@ -134,7 +134,7 @@ def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> N
     topic = drawn(40, 5, copied=60)
     wanted = near_copies(topic.doc_vectors, 0.98)
     assert wanted.any()
-    monkeypatch.setattr(safe, "_BLOCK", block)
+    monkeypatch.setattr(near_duplicates, "BLOCK", block)
     np.testing.assert_array_equal(near_copies(topic.doc_vectors, 0.98), wanted)
 
 

@@ -1,20 +1,25 @@
-"""Vectors that stay on disk, in a temporary file that is mapped into memory."""
+"""Arrays that stay on disk, in a temporary file that is mapped into memory."""
 
 from __future__ import annotations
 
 import mmap
 import tempfile
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+T = TypeVar("T", bound=np.generic)
+
 _MAPPED = 2**30
 """Bytes that are mapped together: systems bound the number of maps."""
+_ALIGNED = 8
+"""An array begins at a multiple of so many bytes."""
 
 
 class MappedFile:
-    """A temporary file for arrays of float32, mapped: the system keeps in memory what it has room for.
+    """A temporary file for arrays, mapped: the system keeps in memory what it has room for.
 
     It has no name: it goes with the last of its arrays, however that ends.
     """
@@ -22,14 +27,14 @@ class MappedFile:
     def __init__(self) -> None:
         self.folder = tempfile.gettempdir()
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close; the maps outlive it)
-        self._room = np.empty(0, np.float32)
+        self._room = np.empty(0, np.uint8)
         self._next = 0
 
     def close(self) -> None:
         """Nothing more is written; the arrays stay."""
         self._file.close()
 
-    def moved(self, arrays: Sequence[NDArray[np.float32] | None]) -> list[NDArray[np.float32] | None]:
+    def moved_all(self, arrays: Sequence[NDArray[T] | None]) -> list[NDArray[T] | None]:
         """The same arrays, from the file.
 
         Raises:
@@ -39,15 +44,23 @@ class MappedFile:
         self._file.flush()
         return mapped
 
-    def _moved(self, array: NDArray[np.float32]) -> NDArray[np.float32]:
+    def moved(self, array: NDArray[T]) -> NDArray[T]:
+        """`moved_all` of one array."""
+        mapped = self._moved(array)
+        self._file.flush()
+        return mapped
+
+    def _moved(self, array: NDArray[T]) -> NDArray[T]:
         """The array, from the file once that is flushed."""
-        if array.size > len(self._room):
-            size = -(-array.nbytes // _MAPPED) * _MAPPED
-            self._file.truncate(self._next + size)
-            pages = mmap.mmap(self._file.fileno(), size, access=mmap.ACCESS_READ, offset=self._next)
+        size = -(-array.nbytes // _ALIGNED) * _ALIGNED
+        if size > len(self._room):
+            room = -(-size // _MAPPED) * _MAPPED
+            self._file.truncate(self._next + room)
+            pages = mmap.mmap(self._file.fileno(), room, access=mmap.ACCESS_READ, offset=self._next)
             self._file.seek(self._next)
-            self._room = np.frombuffer(pages, np.float32)
-            self._next += size
+            self._room = np.frombuffer(pages, np.uint8)
+            self._next += room
         self._file.write(np.ascontiguousarray(array).data)
-        mapped, self._room = self._room[: array.size], self._room[array.size :]
+        self._file.write(bytes(size - array.nbytes))
+        mapped, self._room = self._room[: array.nbytes].view(array.dtype), self._room[size:]
         return mapped.reshape(array.shape)

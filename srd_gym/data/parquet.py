@@ -50,6 +50,7 @@ from srd_gym.data.arrow import pa, pq
 from srd_gym.data.columns import Law, Table, column_rows
 from srd_gym.data.mapped import MappedFile
 from srd_gym.data.notices import notice
+from srd_gym.data.packed import PackedTopic
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import Place, existing_file, json_value, reading, shown
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
@@ -58,7 +59,8 @@ SCHEMA_VERSION = 1
 """Rises when the meaning of a column changes; readers refuse files of a later version."""
 
 IN_MEMORY = 2**30
-"""Bytes of a set that is read whole up to which its vectors are held in memory; those of a larger one stay on disk."""
+"""Bytes of a set that is read whole up to which it is held in memory; arrays and document ids of a larger one stay on
+disk."""
 
 GROWTH = "SRD_MAX_GROWTH"
 """The environment variable that says how many times larger than a file its row groups may declare to be."""
@@ -153,7 +155,7 @@ def _row_groups(topics: Iterable[Topic]) -> Iterator[list[Topic]]:
 
 
 def read_topics(path: PathLike, *, vectors: bool = True) -> TopicSet:
-    """Read a whole topic set; the vectors of one larger than `IN_MEMORY` go into a temporary file, with a notice.
+    """Read a whole topic set; most of one larger than `IN_MEMORY` goes into a temporary file, with a notice.
 
     Args:
         path: the Parquet file.
@@ -173,8 +175,8 @@ def read_topics(path: PathLike, *, vectors: bool = True) -> TopicSet:
         if vectors and size > IN_MEMORY:
             aside = stack.enter_context(contextlib.closing(MappedFile()))
             notice(
-                f"{_WHAT}: {path}: the vectors of {size / 1e9:.1f} GB of topics go into a temporary file in "
-                f"{aside.folder}, so that they need not fit into memory; TMPDIR names another folder"
+                f"{_WHAT}: {path}: numbers and document ids of {size / 1e9:.1f} GB of topics go into a temporary "
+                f"file in {aside.folder}, so that they need not fit into memory; TMPDIR names another folder"
             )
         return TopicSet(iter_topics(path, aside=aside, vectors=vectors), **header)
 
@@ -187,7 +189,7 @@ def iter_topics(
     Args:
         path: the Parquet file.
         groups: numbers of the row groups to read, from 0; None: all of them.
-        aside: where vectors are moved to, so that topics that are kept do not hold them in memory.
+        aside: where arrays and ids of documents are moved to, so that topics that are kept do not hold them in memory.
         vectors: as of `read_topics`.
 
     Raises:
@@ -287,13 +289,17 @@ def _topics_of(
 ) -> Iterator[Topic]:
     """The topics in some rows."""
     if aside is not None:
-        columns |= {name: aside.moved(columns[name]) for name in _VECTORS if name in columns}
+        columns |= {name: aside.moved_all(columns[name]) for name in (*_FLOATS, *_GRADES) if name in columns}
     for row, values in enumerate(zip(*columns.values(), strict=True), start=first_row):
         try:
-            yield Topic(**_shaped(dict(zip(columns, values, strict=True))))
+            shaped = _shaped(dict(zip(columns, values, strict=True)))
+            topic = Topic(**shaped) if aside is None else PackedTopic(**shaped)
         except (ValueError, TypeError) as error:
             place.at = f", row {row}"
             raise ValueError(f"{place}: {error}") from error
+        if isinstance(topic, PackedTopic) and aside is not None:
+            topic.pack(aside)
+        yield topic
 
 
 def _shaped(values: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.pipeline.documents import of_each_kind
-from srd_agents.pipeline.near_duplicates import ROUNDING
+from srd_agents.pipeline.near_duplicates import BLOCK, COMPARED, ROUNDING
 from srd_gym.checks import array_from, is_missing
 from srd_gym.dtypes import IntArray
 from srd_gym.measures.label_free import mean_cosines, vendi_scores
@@ -36,7 +36,8 @@ class Reason(NamedTuple):
     relevance: float | None
     """Its score as given; without scores, its cosine with the query."""
     most_similar: float | None
-    """Highest cosine with a document shown before it, in an earlier list or above it in this one; None: none was."""
+    """Highest cosine with a document shown before it, in an earlier list or above it in this one; None: none was. Of a
+    long list as many are compared as for near-duplicates."""
     most_similar_to: int | None
     """Position of the first document with that cosine."""
     near_duplicate_of: int | None
@@ -163,11 +164,7 @@ def explained(why: Kept | Explanation) -> Explanation:
     given, before = why.given, len(why.positions) - why.chosen
     units = given.similarity if given.doc_vectors is None else _units(given.doc_vectors)
     chosen = units[before:]
-    alike: Cosines = chosen if given.doc_vectors is None else chosen @ units.T
-    cosines = alike[:, before:].copy()
-    np.fill_diagonal(cosines, 1.0)
-    above = np.hstack([alike[:, :before], np.where(np.tri(len(chosen), k=-1), cosines, -np.inf)])
-    near = above >= why.near - ROUNDING
+    above = _above(why, units)
     relevance = given.scores
     if relevance is None and given.query_vector is not None:
         relevance = units @ _units(given.query_vector)
@@ -176,9 +173,9 @@ def explained(why: Kept | Explanation) -> Explanation:
         Reason(
             document=int(why.positions[before + i]),
             relevance=_entry(relevance, before + i, float),
-            most_similar=float(above[i].max()) if before + i else None,
-            most_similar_to=int(why.positions[above[i].argmax()]) if before + i else None,
-            near_duplicate_of=int(why.positions[near[i].argmax()]) if near[i].any() else None,
+            most_similar=above[i][0],
+            most_similar_to=above[i][1],
+            near_duplicate_of=above[i][2],
             subtopic=nearest[i],
             group=_group(given.groups, before + i),
             cost=_entry(given.costs, before + i, float),
@@ -187,12 +184,42 @@ def explained(why: Kept | Explanation) -> Explanation:
     )
     if not reasons:
         return Explanation(why.note, (), None, 0.0)
-    count = np.array([len(cosines)])
-    mean = float(mean_cosines(cosines[None], count)[0]) if len(cosines) > 1 else None
-    # Products of columns have the eigenvalues of those of rows, and are fewer in long lists.
-    narrow = given.doc_vectors is not None and chosen.shape[1] < len(chosen) and bool(chosen.any(axis=1).all())
-    products = chosen.T @ chosen if narrow else cosines
-    return Explanation(why.note, reasons, mean, float(vendi_scores(products[None], count)[0]))
+    return Explanation(why.note, reasons, *_diversity(chosen, vectors=given.doc_vectors is not None))
+
+
+def _above(why: Kept, units: Cosines) -> list[tuple[float | None, int | None, int | None]]:
+    """Highest cosine with a document before each one chosen, the first such, and the first that it is a near-duplicate of.
+
+    Documents are compared with as many others as near-duplicates are (`srd_agents.pipeline.near_duplicates`).
+    """
+    before = len(units) - why.chosen
+    columns = np.arange(max(0, before - COMPARED), min(before + COMPARED, len(units)))
+    found = list[tuple[float | None, int | None, int | None]]()
+    for start in range(before, len(units), BLOCK):
+        rows = np.arange(start, min(start + BLOCK, len(units)))
+        whole = units[rows]
+        alike = whole[:, columns] if why.given.doc_vectors is None else whole @ units[columns].T
+        alike[columns >= rows[:, None]] = -np.inf
+        near, best = alike >= why.near - ROUNDING, alike.argmax(axis=1)
+        similar, first = why.positions[columns[best]], why.positions[columns[near.argmax(axis=1)]]
+        values = (alike[np.arange(len(rows)), best], similar, first, near.any(axis=1))
+        for cosine, to, of, copied in zip(*(np.asarray(each).tolist() for each in values), strict=True):
+            found.append((None, None, None) if cosine == -np.inf else (cosine, to, of if copied else None))
+    return found
+
+
+def _diversity(chosen: Cosines, *, vectors: bool) -> tuple[float | None, float]:
+    """`Explanation.mean_cosine` and `vendi` of at least one document: K vectors of length 1 or 0, or similarities."""
+    count = len(chosen)
+    if vectors and chosen.shape[1] < count:
+        # Products of columns have the eigenvalues of those of rows, and are fewer; each zero vector has one more, 1.
+        zeros, total = count - np.count_nonzero(chosen.any(axis=1)), chosen.sum(axis=0)
+        narrow = float(vendi_scores((chosen.T @ chosen)[None], np.array([count]))[0])
+        return float(total @ total - count + zeros) / (count * (count - 1)), narrow * count ** float(zeros / count)
+    cosines = chosen @ chosen.T if vectors else chosen[:, -count:].copy()
+    np.fill_diagonal(cosines, 1.0)
+    mean = float(mean_cosines(cosines[None], np.array([count]))[0]) if count > 1 else None
+    return mean, float(vendi_scores(cosines[None], np.array([count]))[0])
 
 
 def _taken(part: Any, positions: IntArray) -> Any:

@@ -16,6 +16,7 @@ from rich.console import Console
 from small_topics import refused
 
 from srd_agents import Diversified, diversify
+from srd_agents.pipeline import explanation
 
 VECTORS = [[2, 0], [0, 1], [1, 0], [3, 4]]
 """Cosines with the first: 1, 0, 1, 0.6; the second and the last: 0.8."""
@@ -86,6 +87,33 @@ def test_how_diverse_the_list_is(vectors: Any, mean: float | None, vendi: float 
     found = explained(doc_vectors=vectors, scores=None, diversity=None)
     assert found.mean_cosine == (mean if mean is None else pytest.approx(mean))
     assert vendi is None or found.vendi == pytest.approx(vendi)
+
+
+@pytest.mark.parametrize("compared", [2, 1_000])
+def test_long_lists_are_compared_pair_by_pair(compared: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with zero vectors and similarities, block by block."""
+    monkeypatch.setattr(explanation, "COMPARED", compared)
+    monkeypatch.setattr(explanation, "BLOCK", 7)
+    for seed in range(40):
+        generator = np.random.default_rng(seed)
+        vectors = generator.choice([-1.0, 0.0, 1.0], size=(30, int(generator.integers(2, 40))))
+        vectors *= generator.random((30, 1)) < 0.8
+        units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        given = {"similarity": units @ units.T} if seed % 3 == 0 else {"doc_vectors": vectors}
+        shown = generator.permutation(30)[: seed % 9]
+        found = diversify(**given, k=30, scores=generator.random(30), already_shown=shown, near_duplicates=0.7)
+        why, listed = found.explain(), found.indices.tolist()
+        for rank, (document, reason) in enumerate(zip(listed, why.reasons, strict=True)):
+            others = [*shown[-compared:].tolist(), *listed[: min(rank, compared)]]
+            cosines = units[others] @ units[document]
+            assert reason.most_similar == (pytest.approx(cosines.max(), abs=1e-6) if others else None)
+            near = [other for other, cosine in zip(others, cosines, strict=True) if cosine >= 0.7 - 1e-6]
+            assert reason.near_duplicate_of == (near[0] if near else None)
+        every = np.array(units[listed] @ units[listed].T)
+        assert why.mean_cosine == pytest.approx((every.sum() - np.trace(every)) / (len(every) * (len(every) - 1)))
+        np.fill_diagonal(every, 1)
+        shares = np.linalg.eigvalsh(every / len(every))
+        assert why.vendi == pytest.approx(np.exp(-sum(share * np.log(share) for share in shares if share > 1e-12)))
 
 
 def test_groups_and_costs_of_the_list() -> None:

@@ -167,7 +167,7 @@ def test_the_work_of_ranking_all_grows_with_their_number(name: str, monkeypatch:
         limits = {key: given[key] if value is True else value for key, value in ALL[name].items()}
         pairs[0] = 0
         tracemalloc.start()
-        diversify(doc_vectors=vectors, scores=generator.random(n), k=n, near_duplicates=0.98, **limits)
+        diversify(doc_vectors=vectors, scores=generator.random(n), k=n, near_duplicates=0.98, **limits).explain()
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         work.append(pairs[0])

@@ -4,6 +4,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,13 +75,50 @@ def test_the_table_on_the_page_has_every_line() -> None:
     assert rows[2 : 2 + len(table())] == [line["what"] for line in table().values()]
 
 
+SIZES = [(15, 30), (8, 16), (1, 2), (2, 4), (2, 4), (10, 20), (20, 40), (10, 20)]
+
+
 def test_growth_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(curves, "_UNITS", 1)
-    costs = list(growths(1, dict(zip(AXES, [(15, 30), (8, 16), (1, 2), (2, 4)], strict=True))))
-    assert all(min(growth.seconds) > 0 for growth in costs)
+    costs = list(growths(1, dict(zip(AXES, SIZES, strict=True))))
+    assert {growth.axis for growth in costs} == set(AXES)
+    assert all(min(growth.costs) > 0 for growth in costs)
     draw(costs, tmp_path / "growth.svg")
     assert f"mmr: N^{costs[0].power:.2f}" in (tmp_path / "growth.svg").read_text()
+
+
+def test_a_line_that_grows_with_the_square_fails_the_command(
+    study: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command draws first; planted are a ranking that compares all pairs, and one that holds all of them."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    axes = {axis: sizes for axis, sizes in AXES.items() if axis.endswith("all of them ranked (N)") or "y (N)" in axis}
+    monkeypatch.setattr(curves, "AXES", {axis: (256, 512, 1_024, 2_048) for axis in axes})
+    monkeypatch.setattr(curves, "_LINES", {axis: ("good", "bad") for axis in axes})
+
+    def planted(name: str, n: int, *_: int) -> Any:
+        return partial(np.zeros, n * n if name == "bad" else n)
+
+    def timed(work: Any, *_: int) -> Side:
+        return lambda: 1 / len(work())
+
+    monkeypatch.setattr(curves, "_ranking", planted)
+    monkeypatch.setattr(curves, "_all_ranked", planted)
+    monkeypatch.setattr(curves, "timed", timed)
+    picture = tmp_path / "growth.svg"
+    done = study("speed", "--rounds", "1", "--figure", picture)
+    assert done.code == 1
+    lines = done.err.splitlines()
+    assert [line.split("^")[0] for line in lines] == [
+        "error: time of bad grows with candidates, all of them ranked (N)",
+        "error: memory of bad grows with candidates: memory (N)",
+    ]
+    assert all("expected at most N^1.4" in line for line in lines)
+    assert "bad: N^2.0" in picture.read_text()
+    monkeypatch.setattr(curves, "STEEPEST", 3)
+    assert study.works("speed", "--rounds", "1", "--figure", picture).err == ""
 
 
 def test_the_command_shows_all_or_some_lines(study: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,8 @@ class Speed:
     """Also write the table as a Markdown file; one with marks (<!-- speed: begin -->, <!-- speed: end -->) keeps its
     text around them."""
     figure: SomeFile = None
-    """Draw time against candidates, vector width, batch and ranks (SVG or PNG) instead of measuring lines."""
+    """Draw time and memory against sizes (SVG or PNG) instead of measuring lines; exit code 1 where one grows faster
+    than size^1.4."""
 
     def execute(self, output: Output) -> int:
         """Measure and show.
@@ -51,10 +52,13 @@ class Speed:
         if os.environ.get("OMP_NUM_THREADS") != "1":
             raise ValueError("expected one thread: set OMP_NUM_THREADS=1, as libraries look at it when they start")
         if self.figure is not None:
-            from studies.speed.curves import draw, growths
+            from studies.speed.curves import draw, growths, too_steep
 
-            draw(list(growths(self.rounds)), self.figure)
-            return 0
+            costs = list(growths(self.rounds))
+            draw(costs, self.figure)
+            for line in (steep := too_steep(costs)):
+                output.error(line)
+            return 1 if steep else 0
         from studies.speed.race import HEADS, measured, table
 
         names = [name for name in table() if not self.only or any(words in name for words in self.only)]

@@ -188,7 +188,7 @@ def explained(why: Kept | Explanation) -> Explanation:
 
 
 def _above(why: Kept, units: Cosines) -> list[tuple[float | None, int | None, int | None]]:
-    """Highest cosine with a document before each one chosen, the first such, and the first of which it is a near copy.
+    """Highest cosine with a document before each one chosen, the first such, and the first that it nearly duplicates.
 
     Documents are compared with as many others as near-duplicates are (`srd_agents.pipeline.near_duplicates`).
     """

@@ -41,7 +41,7 @@ class ReinforceLogsConfig(ReinforceConfig):
     lists: Count = 4800
     """Simulated lists: the initial ranking, explored."""
     epsilon: Share = 0.3
-    """How often a rank of a simulated list shows a random document."""
+    """Share of the ranks of simulated lists that show a random document."""
 
 
 class ReinforceLogs(LearnsFromLog, Reinforce):

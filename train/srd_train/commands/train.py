@@ -146,7 +146,7 @@ class TrainCommand:
         return 0
 
     def _judge(self, untrained: Ranker, topics: TopicSet) -> Validation:
-        """What chooses weights or parameters."""
+        """The validation that chooses weights or parameters."""
         if isinstance(untrained, Learner):
             return untrained.validation_on(topics)
         return Validation(topics, self.options.select_by)

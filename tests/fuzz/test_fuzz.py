@@ -34,7 +34,7 @@ def test_the_long_run_counts_and_writes_its_table(tmp_path: Path) -> None:
     page.write_text("before\n<!-- made by make fuzz -->\nstale words\n<!-- made by make fuzz -->\nafter\n")
     write_markdown(page, tallies, seed=0)
     assert re.fullmatch(
-        r"(?s)before\n<!--.*seed 0: 30 cases, 30 of each subject\..*\| folds \| \d+ \| \d+ \|\n.*-->\nafter\n",
+        r"(?s)before\n<!--.*seed 0: 30 cases, 30 of each subject\..*\| folds \| \d+ \| [\d,]+ \|\n.*-->\nafter\n",
         page.read_text(),
     )
     assert "stale words" not in page.read_text()

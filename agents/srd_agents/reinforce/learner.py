@@ -213,4 +213,4 @@ class PolicyGradient(NetworkLearner[C]):
 
     def _told(self, figures: Mapping[str, Any]) -> Mapping[str, Any]:
         """Figures as numbers; of a device as tensors, which nobody waits for before an epoch ends."""
-        return figures if self.stays_on_device else {name: float(value) for name, value in figures.items()}
+        return figures if self._simulator is not None else {name: float(value) for name, value in figures.items()}

@@ -5,7 +5,7 @@ Shapes: B topics of a batch, R lists of each, K ranks, N candidates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -119,6 +119,9 @@ class ReinforceLogs(LearnsFromLog, Reinforce):
             allowed[:, :, rank] &= allowed[:, :, rank - 1]
             np.put_along_axis(allowed[:, :, rank], actions[:, :, rank - 1, None], False, axis=2)
         return SampledEpisodes(actions, allowed, rewards, active, self._log.propensities[rows])
+
+    def _told(self, figures: Mapping[str, Any]) -> Mapping[str, Any]:
+        return figures if self.stays_on_device else super()._told(figures)
 
     def _weighed(self, log_pi: Tensor, played: SampledEpisodes) -> Tensor:
         weights = log_pi.detach().exp() / tensor_from(played.propensities).to(log_pi)

@@ -25,6 +25,7 @@ OTHER_PARTS = (
     "tuned",
     "returns",
     "coverage",
+    "logs",
     "facts",
     "language_models",
     "small_model",

@@ -169,11 +169,10 @@ def read_topics(path: PathLike, *, vectors: bool = True) -> TopicSet:
     with _opened(path) as (file, place):
         header = _header_of(file, place)
         size = sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(reading(path, _WHAT, "one topic set", "write it again"))
-        aside = None
+    aside = None
+    with reading(path, _WHAT, "one topic set", "write it again"):
         if vectors and size > IN_MEMORY:
-            aside = stack.enter_context(contextlib.closing(MappedFile()))
+            aside = MappedFile()
             notice(
                 f"{_WHAT}: {path}: numbers and document ids of {size / 1e9:.1f} GB of topics go into a temporary "
                 f"file in {aside.folder}, so that they need not fit into memory; TMPDIR names another folder"
@@ -288,8 +287,6 @@ def _topics_of(
     columns: dict[str, list[Any]], place: Place, first_row: int, aside: MappedFile | None
 ) -> Iterator[Topic]:
     """The topics in some rows."""
-    if aside is not None:
-        columns |= {name: aside.moved_all(columns[name]) for name in (*_FLOATS, *_GRADES) if name in columns}
     for row, values in enumerate(zip(*columns.values(), strict=True), start=first_row):
         try:
             shaped = _shaped(dict(zip(columns, values, strict=True)))

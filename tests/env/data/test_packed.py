@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import tracemalloc
 from dataclasses import replace
@@ -10,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from srd_gym.data import generate, packed, parquet
+from srd_gym.data import generate, mapped, packed, parquet
 from srd_gym.data.notices import DataNotice
+from srd_gym.data.packed import _SLOTS
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.measures import evaluate
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
@@ -71,6 +73,39 @@ def test_everything_else_is_the_same(path: Path, monkeypatch: pytest.MonkeyPatch
     rankings = {topic.query_id: list(range(topic.n_candidates))[::-1] for topic in found}
     measures = ["alpha_nDCG@10", "StRecall@5"]
     assert evaluate(found, rankings, measures).mean() == evaluate(topics, rankings, measures).mean()
+
+
+def test_a_chunk_is_mapped_while_it_is_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped, "CHUNK", 1 << 16)
+    topics = generate("web", n_topics=60, seed=0, width=64, candidates=(20, 20))  # five kilobytes each
+    write_topics(path, topics)
+    found = on_disk(path, monkeypatch)
+    gc.collect()
+    stored = _SLOTS["doc_vectors"].__get__(found[0])
+    file = stored._file
+    assert len(file._mapped) <= 1
+    for topic, wanted in zip(found, topics, strict=True):
+        assert topic.doc_vectors is not None
+        assert not topic.doc_vectors.flags.writeable
+        np.testing.assert_array_equal(topic.doc_vectors, wanted.doc_vectors)
+        assert len(file._mapped) == 1
+    held = [topic.doc_vectors for topic in found]
+    assert 5 < len(file._mapped) <= 8
+    del held, topic
+    gc.collect()
+    assert len(file._mapped) == 1
+    first = found[0].doc_vectors
+    del found, file, stored
+    gc.collect()
+    np.testing.assert_array_equal(first, topics[0].doc_vectors)
+
+
+def test_an_array_may_be_larger_than_a_chunk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped, "CHUNK", 1 << 14)
+    topics = generate("web", n_topics=3, seed=0, width=512, candidates=(20, 20))
+    write_topics(path, topics)
+    for topic, wanted in zip(on_disk(path, monkeypatch), topics, strict=True):
+        np.testing.assert_array_equal(topic.doc_vectors, wanted.doc_vectors)
 
 
 def test_a_topic_takes_little_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

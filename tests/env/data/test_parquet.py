@@ -258,7 +258,7 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def on_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> TopicSet:
     """The topics of a file, their vectors on disk however few they are."""
     monkeypatch.setattr(parquet, "IN_MEMORY", 0)
-    monkeypatch.setattr(mapped, "_MAPPED", mmap.ALLOCATIONGRANULARITY)
+    monkeypatch.setattr(mapped, "CHUNK", mmap.ALLOCATIONGRANULARITY)
     with pytest.warns(DataNotice, match=r"of 0\.0 GB of topics go into a temporary file in .*TMPDIR names"):
         return read_topics(path)
 

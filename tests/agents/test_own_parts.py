@@ -60,7 +60,7 @@ def same_weights(one: Learner[Any], other: Learner[Any]) -> None:
 def test_no_learner_with_a_reward_is_left_out() -> None:
     specs = [spec for spec in RANKERS.values() if spec.trainable and not spec.requires_trust]
     classes = {spec.ranker_class for spec in specs if hasattr(spec.configure(), "reward")}
-    others = ("qmix", "vdn", "iql", "mdp-div-ntn-d", "reinforce-subtopics", "reinforce-clicks")
+    others = ("qmix", "vdn", "iql", "mdp-div-ntn-d", "reinforce-subtopics", "reinforce-clicks", "reinforce-logs")
     assert classes == {RANKERS[name].ranker_class for name in (*PAID, *others)}
 
 

@@ -43,6 +43,12 @@ class ReinforceLogsConfig(ReinforceConfig):
     epsilon: Share = 0.3
     """Share of the ranks of simulated lists that show a random document."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("reward", "pruning"):
+            if getattr(self, name) != getattr(ReinforceConfig, name):
+                raise ValueError(f"{name} is of episodes, but lists of a log are learned from: leave it out (see pays)")
+
 
 class ReinforceLogs(LearnsFromLog, Reinforce):
     """`reinforce`, from logged lists and their clicks in place of episodes.

@@ -160,6 +160,8 @@ def test_what_it_cannot_learn_from_is_refused(tmp_path: Path) -> None:
     gone = ReinforceLogs(ReinforceLogsConfig(logs=str(tmp_path / "none")))
     refused(lambda: gone.fit(bare(TOPICS)), "none", FileNotFoundError)
     refused(lambda: ReinforceLogsConfig(clip=0.0), "clip")
+    refused(lambda: ReinforceLogsConfig(reward="StRecall"), "reward is of episodes")
+    refused(lambda: ReinforceLogsConfig(pruning="knn:0.3"), "pruning is of episodes")
     refused(lambda: ReinforceLogsConfig(pays="satisfaction"), "pays")  # type: ignore[arg-type]
 
 

@@ -31,7 +31,7 @@ def test_settings_tests_and_episodes_are_those_of_the_page() -> None:
     episodes = {row.ranker: row.medians.get("environment_episodes", 0) for row in table.rows}
     assert episodes["reinforce"] == episodes["maskable-ppo"]
     for words in (
-        f"{counts['validation']} validation queries choose, but of {settings['mmr, chosen']} settings for MMR, "
+        f"{counts['validation']} validation queries choose among {settings['mmr, chosen']} settings for MMR, "
         f"{settings['mdp-div-batched']} for MDP-DIV, {settings['maskable-ppo']} for MaskablePPO",
         f"the {counts['train']:,} training queries' texts",
         f"{len(tests)} in the first",
@@ -54,7 +54,7 @@ def test_twins_are_counted() -> None:
     topics = load_entry(replace(entry, retrieve="none"))  # their candidates do not matter
     among = _near(topics, topics)
     np.fill_diagonal(among, False)
-    assert f"{among.any(axis=1).sum()} of {len(topics):,} have one (MiniLM cosine above `0.9`)." in SECTION
+    assert f"{among.any(axis=1).sum()} of {len(topics):,} have one (MiniLM cosine above `0.9`)" in SECTION
     for fold in entry.fold_numbers:
         split = fold_of(topics, entry, fold)
         assert split.test is not None

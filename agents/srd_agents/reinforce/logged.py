@@ -54,11 +54,14 @@ class ReinforceLogs(LearnsFromLog, Reinforce):
     """`reinforce`, from logged lists and their clicks in place of episodes.
 
     At each rank of a list the policy's probability of the document shown, over its propensity, weighs the gradient, and
-    is clipped (the off-policy correction of Chen et al., WSDM 2019, Equation 3, without its factor for sets). What came
-    above is taken as shown: the whole product of weights would be unbiased, but of ten ranks hardly a list would count.
-    The baseline is the mean return of other lists of the topic at the same rank, so that a topic counts from its second
-    list on. Documents never shown for a topic are learned of through the features they share with others.
-    Validation is as of `srd_agents.training.logged.LearnsFromLog`.
+    is clipped (off-policy correction, Chen et al., WSDM 2019, Sections 4 and 4.4). What came above is taken as shown, as
+    there: the whole product of weights would be unbiased, but of ten ranks hardly a list would count. Documents never
+    shown for a topic are learned of through the features that they share with others. Validation is as of
+    `srd_agents.training.logged.LearnsFromLog`.
+
+    Differs from the paper: propensities are logged, not estimated; there is no factor for sets (Section 4.3), as the
+    policy fills one rank after the other; and the mean return of other lists of the topic at the same rank is
+    subtracted, so that a topic counts from its second list on.
     """
 
     name: str = "reinforce-logs"

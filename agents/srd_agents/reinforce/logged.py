@@ -55,7 +55,7 @@ class ReinforceLogs(LearnsFromLog, Reinforce):
 
     At each rank of a list the policy's probability of the document shown, over its propensity, weighs the gradient, and
     is clipped (off-policy correction, Chen et al., WSDM 2019, Sections 4 and 4.4). As there, the ranks above are taken
-    as shown: the whole product of weights would be unbiased, but of ten ranks hardly a list would count. Documents never
+    as shown: the product of all weights would be unbiased, but of ten ranks hardly a list would count. Documents never
     shown for a topic are learned of through the features that they share with others. Validation is as of
     `srd_agents.training.logged.LearnsFromLog`.
 

@@ -135,15 +135,24 @@ class _Standing(PartialRanking):
     def __init__(self, likeness: _Likeness) -> None:
         self._of = likeness
         self._covered = np.zeros(len(likeness.weights), np.float32)
+        self._added: ScoreArray | None = None
 
     def scores(self) -> ScoreArray:
-        added, (m, n) = self._of.own.copy(), self._of.cosines.shape
-        step = max(1, _BLOCK // n)
-        for start in range(0, m, step):
-            some = slice(start, start + step)
-            more = np.maximum(self._of.cosines[some] - self._covered[some, None], 0.0)
+        if self._added is None:
+            self._added = self._of.own.copy()
+            self._change(self._added, np.arange(len(self._covered)), None)
+        return self._added
+
+    def _change(self, added: ScoreArray, rows: IntArray, before: FloatArray | None) -> None:
+        """Add to scores what documents are worth to some of those represented, less what they were before."""
+        step = max(1, _BLOCK // self._of.cosines.shape[1])
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            cosines = self._of.cosines[some]
+            more = np.maximum(cosines - self._covered[some, None], 0.0)
+            if before is not None:
+                more -= np.maximum(cosines - before[some, None], 0.0)
             added += self._of.weights[some] @ more
-        return added
 
     def gain(self, document: int) -> float:
         """Score of one document."""
@@ -151,4 +160,6 @@ class _Standing(PartialRanking):
         return float(self._of.own[document] + self._of.weights @ more)
 
     def add(self, document: int) -> None:
-        np.maximum(self._covered, self._of.cosines[:, document], out=self._covered)
+        before, self._covered = self._covered, np.maximum(self._covered, self._of.cosines[:, document])
+        if self._added is not None:
+            self._change(self._added, np.flatnonzero(self._covered > before), before)

@@ -146,7 +146,7 @@ def test_value_per_cost_and_the_kind_of_relevance() -> None:
     plain = DiverseNeighbors(5, n_candidates=30, diversity=0.4).fit(DOCUMENTS).predict(QUERIES)
     assert plain.tolist() != lists[1], "the kind of relevance matters here"
     refused(lambda: DiverseNeighbors(per_cost=True).fit(DOCUMENTS), "per_cost divides by costs")
-    refused(lambda: DiverseNeighbors(relevance="scale").fit(DOCUMENTS), "Did you mean scaled")
+    refused(lambda: DiverseNeighbors(relevance="minmx").fit(DOCUMENTS), "Did you mean minmax")
 
 
 def test_a_pipeline_that_begins_with_texts() -> None:

@@ -24,7 +24,7 @@ _REPRESENTED = 1_000
 """Documents that others may stand for at most, the most relevant ones."""
 _COSINES = 10_000_000
 """Cosines that are held at most: of long lists fewer documents are represented."""
-_BLOCK = 2_000_000
+_BLOCK = 250_000
 """Cosines that are looked at together."""
 
 
@@ -121,7 +121,8 @@ class _Likeness:
         self.weights = (diversity * relevance[represented]).astype(np.float32)
         self.cosines: FloatArray = np.empty((len(represented), n), np.float32)
         if len(represented):
-            alike, step = rows.unit(represented), max(1, _BLOCK // len(represented))
+            alike = rows.unit(represented)
+            step = max(1, _BLOCK // max(alike.shape))
             for start in range(0, n, step):
                 some = slice(start, min(start + step, n))
                 np.clip(alike @ rows.unit(some).T, 0.0, 1.0, out=self.cosines[:, some])

@@ -257,6 +257,10 @@ def read_log(path: PathLike, topics: TopicSet, *, others: Literal["refuse", "lea
     if others == "leave out":
         known = set(topics.query_ids)
         wanted = [query_id in known for query_id in rows["query_id"]]
+        if not any(wanted):
+            raise ValueError(
+                f"{place} has no episode of the {len(known)} topics of {as_text(topics.name)}; pass a log of them"
+            )
         rows = {name: list(compress(values, wanted)) for name, values in rows.items()}
     if not any(map(len, rows["shown"])):
         raise ValueError(f"{place} holds no episode that shows a document; {_ADVICE}")

@@ -372,6 +372,6 @@ def _pinned(query_id: str, pinned: Any, candidate_of: IntArray) -> tuple[int | N
         )
     places = list(pinned)
     free = [is_missing(each) for each in places]
-    named = [each for each, any_one in zip(places, free, strict=True) if not any_one]
+    named = [each for each, is_free in zip(places, free, strict=True) if not is_free]
     candidates = iter(_positions(query_id, "pinned", named, candidate_of) if named else ())
-    return tuple([None if any_one else next(candidates) for any_one in free])
+    return tuple([None if is_free else next(candidates) for is_free in free])

@@ -139,7 +139,10 @@ def test_the_command_shows_all_or_some_lines(study: Srd, tmp_path: Path, monkeyp
 
 
 def test_memory_is_measured_in_a_process_of_its_own() -> None:
-    assert 50 < memory.search(2, 10) < memory.search(8, 2_000) < 600
+    code = "from studies.speed.learners import searched; searched({}, {})()"
+    few, many = (memory.peaks("-c", code.format(*sizes))["RssAnon"] for sizes in ((2, 10), (8, 2_000)))
+    assert 30 < few < many < 600  # but for libraries: a torch for GPUs has hundreds of megabytes of them
+    assert memory.search(2, 10) > few
     # Held to the arrays by the test of the largest search: a node (36 + 2 K + 4 D bytes), a row of edges (18 N + 8).
     assert "a simulation takes at most 3,874 bytes" in table()["memory m2div"]["what"]
 

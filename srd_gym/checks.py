@@ -52,12 +52,14 @@ def unknown(kind: str, given: object, known: Iterable[str], hint: str = "") -> V
 def near(given: str, known: Iterable[str]) -> list[str]:
     """Up to three of the known names that somebody may have meant: those it abbreviates, then those spelt alike.
 
-    A name is abbreviated by the beginnings of its words, as `learning_rate` by "lr" and "learn-rate".
+    A name is abbreviated by the beginnings of its words, as `learning_rate` by "lr" and "learn-rate", and by one word,
+    as `maskable-ppo` by "ppo".
     """
     folded = {name.casefold().strip("-"): name for name in known}
     asked = given.casefold().strip("-")[:_LONGEST_NAME]
     letters = re.sub(r"[\W_]", "", asked)
-    shorter = [name for name in folded if len(letters) > 1 and _abbreviates(letters, re.split(r"[\W_]+", name))]
+    words = {name: re.split(r"[\W_]+", name) for name in folded if len(letters) > 1}
+    shorter = [name for name, own in words.items() if letters in own or _abbreviates(letters, own)]
     alike = difflib.get_close_matches(asked, folded, n=3, cutoff=0.5)
     return [folded[match] for match in dict.fromkeys([*sorted(shorter, key=len), *alike])][:3]
 

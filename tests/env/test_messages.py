@@ -232,6 +232,7 @@ def test_a_topic_is_a_short_table_in_notebooks_in_which_nothing_is_markup() -> N
     ("jagaur", ("jaguar", "python"), ["jaguar"]),
     ("zzz", ("jaguar", "python"), []),
     ("a", ("alpha", "appendix"), []),
+    ("ppo", ("dpp", "maskable-ppo"), ["maskable-ppo", "dpp"]),
 ])  # fmt: skip
 def test_near_names_are_abbreviated_or_spelt_alike(given: str, known: Any, meant: list[str]) -> None:
     assert near(given, known) == meant

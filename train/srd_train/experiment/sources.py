@@ -249,7 +249,9 @@ def matching(pattern: str) -> list[Path]:
     root = data_root()
     files = sorted(root.glob(pattern))
     if not files:
-        raise FileNotFoundError(f"the recipe needs {pattern}, but there is no such file below {root}")
+        raise FileNotFoundError(
+            f"the recipe needs {pattern}, but there is no such file below {root}, the folder that {DATA_VARIABLE} names"
+        )
     return files
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, default_normalizer, parse_measure, references
-from srd_gym.measures.base import tell_irrelevant
+from srd_gym.measures.judgments import tell_irrelevant
 from srd_gym.reading import shown
 
 

@@ -1,9 +1,10 @@
 """Measures of diverse rankings in one additive form: metric, reward, oracle and search read the same numbers."""
 
-from srd_gym.measures.base import IdealPool, Measure, Normalizer, default_normalizer, greedy_ideal, references
+from srd_gym.measures.base import Measure
 from srd_gym.measures.bound import BoundMeasure, Term, greedy_rankings
 from srd_gym.measures.catalogue import MEASURES, add_measure, parse_measure
 from srd_gym.measures.evaluation import Evaluation, evaluate, evaluate_run, risk_against
+from srd_gym.measures.ideal import IdealPool, Normalizer, default_normalizer, greedy_ideal, references
 from srd_gym.measures.ir import to_ir_measures
 from srd_gym.measures.label_free import LABEL_FREE, LabelFree
 

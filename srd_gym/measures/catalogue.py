@@ -24,12 +24,12 @@ from srd_gym.measures.base import (
     CollectionIndependent,
     Measure,
     Normalization,
-    Normalizer,
     Statistics,
     parameters,
     ratio,
 )
 from srd_gym.measures.bound import Term
+from srd_gym.measures.ideal import Normalizer
 from srd_gym.measures.label_free import LABEL_FREE, LabelFree
 from srd_gym.measures.risk import VRisk, VRiskReduction
 from srd_gym.reading import shown

@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from srd_gym.dtypes import IntArray
 from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
 from srd_gym.measures.ad_hoc import AdHoc, ad_hoc_scores, grades_of
-from srd_gym.measures.base import IdealPool, Measure, Normalizer, default_normalizer, judged, tell_irrelevant
+from srd_gym.measures.base import Measure
 from srd_gym.measures.catalogue import parse_measure
+from srd_gym.measures.ideal import IdealPool, Normalizer, default_normalizer
+from srd_gym.measures.judgments import judged, tell_irrelevant
 from srd_gym.measures.label_free import LabelFree, Sources, label_free_values
 from srd_gym.measures.risk import VRisk
 from srd_gym.reading import few, shown, with_type

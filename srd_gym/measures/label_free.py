@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike
 
 from srd_gym.checks import check_number, check_positive
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.measures.base import IdealPool, Measure, Statistics
+from srd_gym.measures.base import Measure, Statistics
 from srd_gym.measures.bound import BoundMeasure
+from srd_gym.measures.ideal import IdealPool
 from srd_gym.reading import shown
 from srd_gym.topic import Topic
 

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.checks import check_number, check_positive
 from srd_gym.dtypes import IntArray, ScoreArray
-from srd_gym.measures.base import IdealPool, Measure, Statistics, ratio
+from srd_gym.measures.base import Measure, Statistics, ratio
 from srd_gym.measures.bound import BoundMeasure, Rows, Term
+from srd_gym.measures.ideal import IdealPool
 
 _ROUNDING = 1e-14
 """Changes up to it are those of floating-point sums."""

@@ -22,7 +22,7 @@ from srd_gym.checks import name_of
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import IntArray
 from srd_gym.envs.observations import KINDS
-from srd_gym.measures.base import NoJudgmentsError
+from srd_gym.measures.judgments import NoJudgmentsError
 from srd_gym.protocols import Ranker
 from srd_gym.reading import few, shown
 from srd_gym.sources import TopicSource, arrays_from

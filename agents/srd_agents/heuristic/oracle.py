@@ -12,7 +12,8 @@ from srd_agents.heuristic.stepwise import SideBySide
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.measures import IdealPool, greedy_rankings, parse_measure
-from srd_gym.measures.base import judged, preference
+from srd_gym.measures.ideal import preference
+from srd_gym.measures.judgments import judged
 from srd_gym.topic import Topic
 
 _BLOCK = 1 << 20

@@ -12,7 +12,7 @@ from srd_agents.heuristic.explicit import Explicit, Numbers, Told
 from srd_agents.heuristic.greedy import Rows
 from srd_agents.training.options import Count, Share
 from srd_gym.checks import check_positive
-from srd_gym.measures.base import judged
+from srd_gym.measures.judgments import judged
 from srd_gym.measures.risk import tail_mean
 from srd_gym.topic import Topic
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import rows_of
-from srd_gym.measures.base import judged
+from srd_gym.measures.judgments import judged
 from srd_gym.topic import FloatArray, Topic
 
 FEATURES = (

@@ -21,7 +21,7 @@ from srd_agents.training.learner import Learner, LearnerConfig
 from srd_agents.training.options import Count
 from srd_agents.training.validation import Validation
 from srd_gym.dtypes import IntArray, ScoreArray
-from srd_gym.measures.base import judged
+from srd_gym.measures.judgments import judged
 from srd_gym.topic import FloatArray, Topic, TopicSet
 
 STRENGTHS, PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0), tuple(tenth / 10 for tenth in range(11))

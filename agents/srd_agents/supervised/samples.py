@@ -11,7 +11,8 @@ import numpy as np
 
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure, IdealPool, Measure, greedy_rankings, parse_measure
-from srd_gym.measures.base import judged, preference
+from srd_gym.measures.ideal import preference
+from srd_gym.measures.judgments import judged
 from srd_gym.topic import FloatArray, GradeArray, Topic
 
 Pooling = Literal["max", "min", "mean"]

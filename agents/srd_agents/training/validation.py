@@ -10,7 +10,7 @@ import numpy as np
 
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.measures import Measure, parse_measure, references
-from srd_gym.measures.base import judged, tell_irrelevant
+from srd_gym.measures.judgments import judged, tell_irrelevant
 from srd_gym.protocols import Ranker
 from srd_gym.reading import few, shown
 from srd_gym.sources import TopicSource, topics_from

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from srd_gym.measures import MEASURES, BoundMeasure, IdealPool, Measure, greedy_ideal, greedy_rankings, parse_measure
-from srd_gym.measures import base as base_module
 from srd_gym.measures import bound as bound_module
+from srd_gym.measures import ideal as ideal_module
 
 Ranking = list[int]
 
@@ -262,8 +262,8 @@ def test_without_ids_ties_go_to_the_first_document_and_with_ids_to_the_larger_id
 
 def test_ideals_are_computed_once_per_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    real = base_module.greedy_by_novelty
-    monkeypatch.setattr(base_module, "greedy_by_novelty", lambda *a: calls.append(1) or real(*a))
+    real = ideal_module.greedy_by_novelty
+    monkeypatch.setattr(ideal_module, "greedy_by_novelty", lambda *a: calls.append(1) or real(*a))
     references = [IdealPool(np.eye(12, dtype=np.int8)[:, :5]) for _ in range(40)]
     for name in ("alpha_nDCG@10", "nERR_IA@10", "alpha_nDCG@5", "nNRBP", "nNRBP@3", "StRecall@10"):
         parse_measure(name).bind(references, 10)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from srd_gym.measures import parse_measure
-from srd_gym.measures.base import IdealPool
+from srd_gym.measures.ideal import IdealPool
 from srd_gym.measures.label_free import LabelFree
 from srd_gym.topic import GradeArray, Topic, TopicSet
 from srd_gym.trec_files import Run, read_run

@@ -23,7 +23,7 @@ from srd_agents.supervised.desa.network import (
 from srd_agents.supervised.samples import Sampler
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.dtypes import IntArray
-from srd_gym.measures.base import judged
+from srd_gym.measures.judgments import judged
 from srd_gym.topic import FloatArray, Topic, TopicSet
 
 _CHUNK_DOCUMENTS = 4096

@@ -26,7 +26,7 @@ from srd_agents.training.files import Tree, Weights
 from srd_agents.training.learner import Learner, LearnerConfig
 from srd_agents.training.options import Count, Positive
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
-from srd_gym.measures.base import judged
+from srd_gym.measures.judgments import judged
 from srd_gym.topic import FloatArray, Topic, TopicSet
 
 

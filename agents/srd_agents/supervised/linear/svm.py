@@ -16,7 +16,7 @@ from srd_agents.supervised.samples import Sampler
 from srd_agents.training.options import Count, MeasureOption, NotNegative
 from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.measures import BoundMeasure
-from srd_gym.measures.base import judged
+from srd_gym.measures.judgments import judged
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, GradeArray, Topic
 

@@ -22,7 +22,7 @@ from srd_agents.supervised.smooth.config import DaletorConfig, Mo4srdConfig
 from srd_agents.supervised.smooth.network import SmoothNetwork, before_by_gaussians, before_by_sigmoid, smooth_measure
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.dtypes import IntArray
-from srd_gym.measures.base import judged
+from srd_gym.measures.judgments import judged
 from srd_gym.topic import Topic, TopicSet
 
 C = TypeVar("C", bound=AttentionConfig)

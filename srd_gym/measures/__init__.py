@@ -3,10 +3,11 @@
 from srd_gym.measures.base import Measure
 from srd_gym.measures.bound import BoundMeasure, Term, greedy_rankings
 from srd_gym.measures.catalogue import MEASURES, add_measure, parse_measure
-from srd_gym.measures.evaluation import Evaluation, evaluate, evaluate_run, risk_against
+from srd_gym.measures.evaluation import evaluate, evaluate_run, risk_against
 from srd_gym.measures.ideal import IdealPool, Normalizer, default_normalizer, greedy_ideal, references
 from srd_gym.measures.ir import to_ir_measures
 from srd_gym.measures.label_free import LABEL_FREE, LabelFree
+from srd_gym.measures.scores import Evaluation
 
 __all__ = [
     "LABEL_FREE",

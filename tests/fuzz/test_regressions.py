@@ -25,7 +25,7 @@ from srd_agents.training.files import CONFIG_FILE
 from srd_gym.core.own import made_of
 from srd_gym.core.users import users_from
 from srd_gym.data import generate, read_qrels, read_run, read_topics, read_vectors
-from srd_gym.measures import evaluate, evaluate_run, evaluation, parse_measure
+from srd_gym.measures import evaluate, evaluate_run, parse_measure, scores
 from srd_gym.protocols import Ranker
 from srd_gym.pruning import parse_pruning
 from srd_gym.reading import numbered_lines, read_json_object, reading
@@ -99,7 +99,7 @@ def test_parts_score_as_the_whole(size: int, monkeypatch: pytest.MonkeyPatch) ->
     rankings = {topic.query_id: np.random.default_rng(0).permutation(topic.n_candidates) for topic in topics}
     names = ("alpha_nDCG@10", "ERR_IA@5", "StRecall@10", "NRBP", "nNRBP", "MAP_IA", "D_nDCG@10")
     whole = evaluate(topics, rankings, names)
-    monkeypatch.setattr(evaluation, "_CELLS", size * topics.max_candidates * topics.max_subtopics)
+    monkeypatch.setattr(scores, "_CELLS", size * topics.max_candidates * topics.max_subtopics)
     assert evaluate(topics, rankings, names).per_topic == whole.per_topic
 
 

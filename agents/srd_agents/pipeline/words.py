@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence, Set
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,8 @@ def embed_by_words(texts: Sequence[str]) -> Lookup:
 
     texts = checked_texts(texts)
     try:
-        with np.errstate(invalid="ignore"):  # of one text, scikit-learn's share of variance is 0 / 0
+        # Of one text, scikit-learn's share of variance is 0 / 0.
+        with np.errstate(invalid="ignore"), _blas().limit(limits=1):
             return LsaVectorizer(max(1, min(len(texts), _WIDEST))).fit(texts).transform
     except ValueError:
         warnings.warn(
@@ -142,6 +144,18 @@ def embed_by_words(texts: Sequence[str]) -> Lookup:
             stacklevel=8,
         )
         return lambda asked: np.zeros((len(asked), 1), np.float32)
+
+
+@cache
+def _blas() -> Any:
+    """The libraries of matrix products: for a list's few texts, their threads wait longer for each other than they work.
+
+    Beside other programs the wait was a hundred times the work.
+    """
+    import sklearn.decomposition  # noqa: F401 - a controller sees what is loaded
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
 
 
 def _one_each(texts: Any, vectors: Any, topic: str) -> list[str]:

@@ -22,6 +22,23 @@ def test_cosines_of_few_texts_are_those_of_tf_idf() -> None:
     np.testing.assert_allclose(vectors @ vectors.T, expected, atol=1e-5)
 
 
+def test_few_texts_are_compared_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    lsa = pytest.importorskip("srd_gym.data.lsa")
+    pytest.importorskip("sklearn.decomposition")
+    control = pytest.importorskip("threadpoolctl")
+    seen: list[int] = []
+    fit = lsa.LsaVectorizer.fit
+
+    def watched(self: Any, texts: Sequence[str]) -> Any:
+        seen.extend(library["num_threads"] for library in control.threadpool_info() if library["user_api"] == "blas")
+        return fit(self, texts)
+
+    monkeypatch.setattr(lsa.LsaVectorizer, "fit", watched)
+    with control.threadpool_limits(2, user_api="blas"):
+        embed_by_words(TEXTS)
+    assert set(seen) == {1}
+
+
 @pytest.mark.parametrize(("texts", "error", "said"), [
     ("cat", TypeError, "must be a list of texts, got 'cat'"),
     ({"a": "cat"}, TypeError, "must be a list of texts"),

@@ -42,7 +42,7 @@ _SHORT, _LONG = 0.5, 1.2
 """Skewness of scores, or of the query's cosines, below which no candidate stands out, and above which some do."""
 _WIDE = 2.0
 """Weight, beside the query, of the mean of its names in what is relevant: a query widened by its names."""
-_KEPT = 0.3
+_KEPT = 0.25
 """Share of their weight below which, the less of it names keep, the more the order counts."""
 _SHORT_OF, _SHORT_COVERED = 0.6, 0.3
 """Spreads by which the query is nearer than any name from which on names tell apart little but relevance: the order

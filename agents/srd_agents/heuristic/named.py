@@ -21,7 +21,7 @@ _SHARPNESS = 3.0
 _ALLOWED = 2.0
 """Spreads by which, at most, the query may be nearer than any name, where it is nearer than every name, before a
 candidate belongs to none of them."""
-_PEAK, _FALL = 3.0, 0.55
+_PEAK, _FALL = 3.0, 0.6
 """A candidate with this standard score (or the largest that so few can have) is all about a name; what each one less
 takes, in powers of e."""
 _DOUBT, _NEAREST = 0.55, 3
@@ -34,7 +34,7 @@ _OWN = 8.0
 """A name loses weight where less than one part in this many of its evidence is not the query's."""
 _POSITION = -0.25
 """Power of its position that is the weight of a listed name."""
-_BESIDE, _RANK, _RANK_COVERED = 0.37, -0.2, -0.05
+_BESIDE, _RANK, _RANK_COVERED = 0.37, -0.2, -0.06
 """Weight of the order beside a name; powers of the rank in it, and in what a candidate covers."""
 _TRUSTED, _TRUSTED_COVERED = 0.5, 0.2
 """Loss of both, in powers of e, for each standard score of relevance below the best, where it is trusted."""
@@ -42,7 +42,7 @@ _SHORT, _LONG = 0.5, 1.2
 """Skewness of scores, or of the query's cosines, below which no candidate stands out, and above which some do."""
 _WIDE = 2.0
 """Weight, beside the query, of the mean of its names in what is relevant: a query widened by its names."""
-_KEPT = 0.25
+_KEPT = 0.3
 """Share of their weight below which, the less of it names keep, the more the order counts."""
 _SHORT_OF, _SHORT_COVERED = 0.6, 0.3
 """Spreads by which the query is nearer than any name from which on names tell apart little but relevance: the order

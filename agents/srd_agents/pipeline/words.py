@@ -148,7 +148,7 @@ def embed_by_words(texts: Sequence[str]) -> Lookup:
 
 @cache
 def _blas() -> Any:
-    """The libraries of matrix products: for a list's few texts, their threads wait longer for each other than they work.
+    """The libraries of matrix products, whose threads wait for each other longer than a list's few texts take.
 
     Beside other programs the wait was a hundred times the work.
     """

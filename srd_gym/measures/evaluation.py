@@ -175,6 +175,21 @@ def _by_labels(qrels: QrelsSource | TopicSet, run: Run, asked: Mapping[str, Meas
     return _with_relevance(scored, asked, ad_hoc_scores(relevance, views, run.rankings))
 
 
+def cut_short(run: Run, names: Iterable[str | Measure]) -> str:
+    """The part of a sentence which says that a run ends above what measures look at; "" where it does not.
+
+    Args:
+        run: whose rankings all have the same length if somebody cut them.
+        names: measures or their notation.
+    """
+    lengths = {len(ranking) for ranking in run.rankings.values()}
+    if len(lengths) != 1 or len(run.rankings) < 2:
+        return ""
+    (length,) = lengths
+    deeper = [str(each) for each in names if (parse_measure(each).cutoff or 0) > length]
+    return f"every ranking ends at rank {length}, above the cutoff of {few(deeper)}" if deeper else ""
+
+
 def risk_against(
     qrels: QrelsSource, run: RunSource, baseline: RunSource, what: str | Measure = "VRisk@10"
 ) -> dict[str, float]:

@@ -259,6 +259,17 @@ def test_odd_words_for_runs_are_explained(srd: Srd, made: dict[str, Path], runs:
     assert said in srd.fails("compare", *(word.format(**made) for word in runs), "--qrels", made["qrels"], *QUICK)
 
 
+def test_a_run_that_ends_above_the_others_is_said(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
+    kept: dict[str, list[str]] = {}
+    for line in made["first"].read_text().splitlines():
+        kept.setdefault(line.split()[0], []).append(line)
+    short = tmp_path / "short.run"
+    short.write_text("\n".join(line for lines in kept.values() for line in lines[:3]))
+    (problem,) = srd.works(*words(made | {"first": short}, "first", "second"), "--json").json["problems"]
+    assert problem["what"] == "short"
+    assert "every ranking ends at rank 3, above the cutoff of alpha_nDCG@5, StRecall@5, where" in problem["why"]
+
+
 def test_copies_and_runs_of_one_name_are_said(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     made["copy"] = tmp_path / "other" / "first.run"

@@ -56,6 +56,17 @@ def test_names_are_as_typed_and_the_table_shows_them(srd: Srd, files: tuple[Path
     assert "3 judged topics, 1 missing" in shown
 
 
+def test_a_run_that_was_cut_above_a_measure_is_said(srd: Srd, files: tuple[Path, Path], tmp_path: Path) -> None:
+    qrels, run = files
+    words = ("evaluate", "--qrels", qrels, "--measures", "StRecall@5", "alpha_nDCG@2", "NRBP", "--json", "--run")
+    firsts = {line.split()[0]: line for line in reversed(run.read_text().splitlines())}
+    short = tmp_path / "short.run"
+    short.write_text("\n".join(firsts.values()))
+    said = srd.works(*words, f"mine={short}").err
+    assert "mine: every ranking ends at rank 1, above the cutoff of StRecall@5, alpha_nDCG@2" in said
+    assert "above the cutoff" not in srd.works(*words, run).err
+
+
 def test_several_files_are_parts_of_one_run(srd: Srd, files: tuple[Path, Path], tmp_path: Path) -> None:
     qrels, run = files
     parts = [tmp_path / "part1", tmp_path / "part2.gz"]

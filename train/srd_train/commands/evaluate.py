@@ -7,8 +7,10 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from srd_gym.data.notices import notice
 from srd_gym.measures import Evaluation, evaluate_run
 from srd_gym.measures.catalogue import only_label_free
+from srd_gym.measures.evaluation import cut_short
 from srd_gym.trec_files import Order, read_run
 from srd_train.commands.console import Output
 from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures
@@ -117,11 +119,13 @@ class Evaluate:
             raise ValueError(f"--run is one run, but has the names {', '.join(names)}; to compare runs: srd compare")
         qrels, run = inputs(self.qrels, [file for part in parts for file in part.files])
         name = names[0] if names else None
+        ranked = read_run(run, order=self.order)
+        if short := cut_short(ranked, self.measures):
+            notice(f"{name or 'the run'}: {short}; `srd rank --k` says how many to rank")
         if not self.topics:
-            return name, evaluate_run(qrels_of(qrels, self.weights), read_run(run, order=self.order), self.measures)
+            return name, evaluate_run(qrels_of(qrels, self.weights), ranked, self.measures)
         from srd_gym.data import load_topics  # imported here: pyarrow is slow to import
 
         needed = needs_vectors(self.measures)
         topics = with_vectors(load_topics(self.topics, vectors=needed), self.measures)
-        ranked, sources = read_run(run, order=self.order), sources_of(self.sources)
-        return name, evaluate_run(topics, ranked, self.measures, sources=sources)
+        return name, evaluate_run(topics, ranked, self.measures, sources=sources_of(self.sources))

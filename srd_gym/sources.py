@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
+from srd_gym.reading import shown
 from srd_gym.topic import Topic, TopicSet, as_topic_set
 
 DEFAULT_TOPICS = "synthetic:serp"
@@ -45,6 +47,18 @@ def arrays_from(source: TopicSource, max_candidates: int | None = None) -> Topic
         FileNotFoundError, TypeError, ValueError: as `topics_from` and `TopicArrays.of`.
     """
     return TopicArrays.of(source if isinstance(source, TopicArrays) else topics_from(source), max_candidates)
+
+
+def arrays_to_play(source: TopicSource, max_candidates: int | None = None) -> TopicArrays:
+    """`arrays_from`, with a warning where no topic is judged: measures then pay 0."""
+    arrays = arrays_from(source, max_candidates)
+    if not arrays.labelled.any():
+        warnings.warn(
+            f"topic set {shown(arrays.topics.name)}: none of its {len(arrays)} topics has judgments, so every reward "
+            "by a measure is 0; give topics with judgments to learn from",
+            stacklevel=4,
+        )
+    return arrays
 
 
 class TopicShuffle:

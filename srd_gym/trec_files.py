@@ -321,7 +321,7 @@ def _run(parts: Mapping[str, dict[str, float]], ranks: Mapping[str, Sequence[Any
         warnings.warn(
             f"run: {source}: for {len(told):,} of {len(parts):,} queries the order is not that of the ranks "
             f"({few(told)}): scores rise with the rank, or are equal; they are ordered by score and document id, as "
-            f"{tool} (order='rank' orders by rank, as ndeval)",
+            f"{tool} (order='rank', or --order rank, orders by rank, as ndeval)",
             stacklevel=4,
         )
     return run

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_gym.files import PathLike
-from srd_gym.reading import json_line, numbered_lines, shown, shown_text
+from srd_gym.reading import few, json_line, numbered_lines, shown, shown_text
 
 
 def with_optional_gz(folder: PathLike, name: str) -> Path | None:
@@ -67,6 +67,8 @@ def entries(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
         if not isinstance(entry, dict):
             raise ValueError(f"{place}: expected a JSON object {{...}}, got {shown(line)}")
         for key, kind in {**dict.fromkeys(keys, str), "text": str, "title": str | None}.items():
+            if key not in entry and kind is str:
+                raise ValueError(f"{place}: no {shown(key)}, which holds text; the keys are {few(list(entry))}")
             if not isinstance(entry.get(key), kind) or (key in keys and not entry[key]):
                 raise ValueError(f"{place}: expected text under {shown(key)}, got {shown(repr(entry.get(key)))}")
         yield entry

@@ -237,7 +237,10 @@ def count_row_groups(path: PathLike) -> int:
 
 def _opened(path: PathLike) -> contextlib.AbstractContextManager[tuple[pq.ParquetFile, Place]]:
     """The file, opened, or an error that says what it is instead."""
-    return opened_parquet(path, _WHAT, _REQUIRED, "make one with `srd data build`, or see srd_gym.data.parquet")
+    remedy = "make one with `srd data build`, or see srd_gym.data.parquet"
+    if str(path).endswith((".jsonl", ".ndjson", ".json")):
+        remedy = "JSON lines are ranked from standard input: `srd rank mmr < FILE`"
+    return opened_parquet(path, _WHAT, _REQUIRED, remedy)
 
 
 def _header_of(file: pq.ParquetFile, place: Place) -> dict[str, Any]:

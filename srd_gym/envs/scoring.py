@@ -18,7 +18,7 @@ from srd_gym.measures import Measure, Normalizer
 from srd_gym.reading import few, shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, scoring_scene
 from srd_gym.showing import repr_of
-from srd_gym.sources import DEFAULT_TOPICS, TopicShuffle, TopicSource, arrays_from
+from srd_gym.sources import DEFAULT_TOPICS, TopicShuffle, TopicSource, arrays_to_play
 from srd_gym.topic_fields import read_only
 
 ScoringObservation = Literal["full", "local", "flat"]
@@ -114,7 +114,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         if render_mode is not None:
             check_option("render_mode", render_mode, RENDER_MODES)
         self.core = ScoringCore(
-            arrays_from(DEFAULT_TOPICS if topics is None else topics, max_candidates),
+            arrays_to_play(DEFAULT_TOPICS if topics is None else topics, max_candidates),
             reward=reward,
             measures=measures,
             normalizer=normalizer,

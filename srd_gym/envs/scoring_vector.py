@@ -21,7 +21,7 @@ from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.envs.vector import Seeds, TopicVectorEnv, marked
 from srd_gym.measures import Measure, Normalizer
 from srd_gym.reading import with_type
-from srd_gym.sources import DEFAULT_TOPICS, TopicSource, arrays_from
+from srd_gym.sources import DEFAULT_TOPICS, TopicSource, arrays_to_play
 
 JointObservation = dict[str, NDArray[Any]] | NDArray[np.float32]
 Info = dict[str, Any]
@@ -87,7 +87,7 @@ class ScoringVectorEnv(TopicVectorEnv):
     ) -> None:
         check_option("observation", observation, ("full", "flat"))
         self.core = ScoringCore(
-            arrays_from(DEFAULT_TOPICS if topics is None else topics, max_candidates),
+            arrays_to_play(DEFAULT_TOPICS if topics is None else topics, max_candidates),
             reward=reward,
             measures=measures,
             normalizer=normalizer,

@@ -26,7 +26,7 @@ from srd_gym.pruning import pruning_from
 from srd_gym.reading import shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, selection_scene
 from srd_gym.showing import repr_of
-from srd_gym.sources import DEFAULT_TOPICS, TopicShuffle, TopicSource, arrays_from
+from srd_gym.sources import DEFAULT_TOPICS, TopicShuffle, TopicSource, arrays_to_play
 
 Info = dict[str, Any]
 
@@ -154,7 +154,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
     ) -> None:
         with argument_errors():
             self.core = SelectionCore(
-                arrays_from(topics, max_candidates),
+                arrays_to_play(topics, max_candidates),
                 reward=reward,
                 reward_type=reward_type,
                 measures=measures,

@@ -23,7 +23,7 @@ from srd_gym.envs.vector import Seeds, TopicVectorEnv
 from srd_gym.measures import Measure, Normalizer
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window
-from srd_gym.sources import DEFAULT_TOPICS, TopicSource, arrays_from
+from srd_gym.sources import DEFAULT_TOPICS, TopicSource, arrays_to_play
 
 VectorStep = tuple[Observation, ScoreArray, BoolArray, BoolArray, Info]
 
@@ -81,7 +81,7 @@ class SelectionVectorEnv(TopicVectorEnv):
         render_mode: str | None = None,
     ) -> None:
         self.core = SelectionCore(
-            arrays_from(topics, max_candidates),
+            arrays_to_play(topics, max_candidates),
             reward=reward,
             reward_type=reward_type,
             measures=measures,

@@ -251,8 +251,8 @@ def test_the_package_runs_as_the_command() -> None:
     assert python("-m", "srd_train", "--version") == (0, f"srd {version('srd-gym')}\n", "")
 
 
-@pytest.mark.parametrize(("word", "given", "threads"), [("mcp", None, "1"), ("mcp", "3", "3"), ("rank", None, "None")])
-def test_the_tool_of_assistants_takes_one_thread(word: str, given: str | None, threads: str) -> None:
+@pytest.mark.parametrize(("word", "given", "threads"), [("mcp", None, "1"), ("rank", "3", "3"), ("data", None, "None")])
+def test_commands_on_small_matrices_take_one_thread(word: str, given: str | None, threads: str) -> None:
     code = (
         "import os, sys; from srd_train.__main__ import main; main(); import numpy, threadpoolctl\n"
         "most = max(pool['num_threads'] for pool in threadpoolctl.threadpool_info())\n"

@@ -22,7 +22,9 @@ def main() -> int:
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file's name that is not UTF-8, say
-    if sys.argv[1:2] == ["mcp"]:  # before numpy is imported: calls are short, and threads wait for one another
+    # Before numpy is imported: matrices are small, and beside other programs threads wait longer than they work. `data`
+    # may fit vectors on a large collection; `doctor` says what there is.
+    if sys.argv[1:2] not in (["data"], ["doctor"]):
         os.environ.setdefault("OMP_NUM_THREADS", "1")
     # The imports take a second or two. An interrupt ends the process at once, as libraries wrap or swallow errors.
     before = signal.getsignal(signal.SIGINT)

@@ -100,6 +100,8 @@ def diversify_hits(
     vectors = [
         None if vector is None else _vector(place, vector, each.get(vector)) for place, each in enumerate(fields)
     ]
+    if text is not None and not any(text in each for each in fields):
+        raise ValueError(f"no hit has a text in {text!r} (the first has {few(fields[0])})")
     texts = None if text is None else [each.get(text) or "" for each in fields]
     if texts is None:
         _check_vectors(fields, vectors, vector, all_of_them=embed is not None)

@@ -57,7 +57,8 @@ class Diversified(_Chosen):
         return "; ".join(dict.fromkeys(self.notes))
 
     def __repr__(self) -> str:
-        return f"Diversified(indices={np.array2string(self.indices, separator=', ', threshold=20)})"
+        note = f", note={self.note!r}" if self.note else ""
+        return f"Diversified(indices={np.array2string(self.indices, separator=', ', threshold=20)}{note})"
 
     def topics(self) -> list[Diversified]:
         """The rows of a batch without -1, each a result of its own; of one topic, itself alone."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from srd_agents.heuristic.config import Metric, Relevance
 from srd_agents.heuristic.explicit import XQuAD
+from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.relevance import ByRelevance, relevance_of
 from srd_agents.heuristic.representative import Representative
@@ -133,7 +134,8 @@ class Safe(SideBySide):
 
     def explain(self, topic: Topic) -> str:
         """A sentence on what decides the ranking of the topic."""
-        return self._decision(topic)[1]
+        why = self._decision(topic)[1]
+        return f"{why}, though they say nothing beyond the query" if _repeat_the_query(topic) else why
 
     def _decision(self, topic: Topic) -> tuple[Ranker, str]:
         """Ranker of the topic, and a sentence on why."""
@@ -177,6 +179,14 @@ class Safe(SideBySide):
                 order = np.argsort(copies, kind="stable")[:wanted]
                 return ranking[order], scores[order]
             ((ranking, scores),) = rank_scored(ranker, [topic], 2 * len(ranking))
+
+
+def _repeat_the_query(topic: Topic) -> bool:
+    """Whether subtopics are named and each has the query's vector, as texts without a word of the documents have."""
+    if topic.query_vector is None or topic.subtopic_vectors is None or topic.subtopic_scores is not None:
+        return False
+    names, query = (rows_of(rows).unit(slice(None)) for rows in (topic.subtopic_vectors, topic.query_vector[None]))
+    return len(names) > 0 and bool((names @ query[0] > 1 - 1e-6).all())
 
 
 @lru_cache(maxsize=64)

@@ -164,6 +164,7 @@ def test_scores_may_rise_and_be_named() -> None:
     rows = [{"id": n, "rating": score, "emb": vector} for n, vector, score, _ in _rows()][::-1]
     assert [row["id"] for row in diversify_hits(rows, 4, score="rating")] == NAMES
     refused(lambda: diversify_hits(rows, score="stars"), "no hit has a score in 'stars'")
+    refused(lambda: diversify_hits(rows, text="titel"), "no hit has a text in 'titel'")
 
 
 def test_a_hit_without_a_vector_comes_by_its_score() -> None:

@@ -36,8 +36,9 @@ def test_what_comes_back() -> None:
     found = diversify(query, documents, 5)
     assert isinstance(found, Diversified)
     assert found.topics() == [found]
-    assert repr(found) == f"Diversified(indices={found.indices.tolist()})"
-    assert len(repr(diversify(query, np.tile(documents, (20, 1)), 200))) < 120
+    assert repr(found) == f"Diversified(indices={found.indices.tolist()}, note={found.note!r})"
+    many = diversify(query, np.tile(documents, (20, 1)), 200)
+    assert len(repr(many)) - len(many.note) < 120
     assert found.indices.dtype == np.int64
     own = diversify(query, documents, 5, Own(lambda topic, k: np.arange(k)))  # of which nobody knows its scores
     np.testing.assert_array_equal(own.scores, [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5])

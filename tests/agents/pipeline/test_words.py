@@ -163,3 +163,10 @@ def test_a_document_without_a_vector_is_ranked_by_its_score_alone(diversity: flo
 ])  # fmt: skip
 def test_odd_texts_and_vectors_are_named(given: Any, error: type[Exception], said: str) -> None:
     refused(lambda: diversify(**given), said, error)
+
+
+def test_names_without_a_word_of_the_documents_are_said_to_tell_nothing() -> None:
+    pytest.importorskip("sklearn")
+    given: dict[str, Any] = {"texts": TEXTS, "query_text": "cat", "scores": [5, 4, 3, 2, 1]}
+    assert "say nothing beyond the query" in diversify(**given, subtopics=["zebra", "yak"]).note
+    assert "beyond the query" not in diversify(**given, subtopics=["zebra", "car"]).note

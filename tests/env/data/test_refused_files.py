@@ -174,8 +174,8 @@ REFUSED: dict[tuple[str, str], list[tuple[str | bytes, str]]] = {
         ('{"_id": "", "text": "x"}', "expected text under '_id'"),
         ('{"_id": "a", "title": 5, "text": "x"}', "corpus.jsonl:1: expected text under 'title', got '5'"),
     ],
-    ("texts", "queries.jsonl"): [('{"_id": "q"}', "queries.jsonl:1: expected text under 'text', got 'None'")],
-    ("texts", "subtopics.jsonl"): [('{"_id": "s", "text": "x"}', "subtopics.jsonl:1: expected text under 'query_id'")],
+    ("texts", "queries.jsonl"): [('{"_id": "q"}', "queries.jsonl:1: no 'text', which holds text; the keys are _id")],
+    ("texts", "subtopics.jsonl"): [('{"_id": "s", "text": "x"}', "subtopics.jsonl:1: no 'query_id'")],
     ("texts", "diversity.qrels"): [("q1 animal cat", "diversity.qrels:1")],
 }  # fmt: skip
 """By form and file: what it holds (behind a "+": a line that it holds besides), and what the error says."""

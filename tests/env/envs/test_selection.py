@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from small_topics import FirstRankOnly, alone, judged_topic, random_topics, refu
 import srd_gym
 from srd_gym import Clicks, TopicSet, scoring_v0
 from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
-from srd_gym.data import write_topics
+from srd_gym.data import load_topics, write_topics
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.measures import evaluate, parse_measure
 from srd_gym.testing import check_env
@@ -323,6 +324,17 @@ def test_a_time_limit_still_tells_ranking_and_return() -> None:
         paid += float(reward)
     assert (terminated, truncated, info["return"]) == (False, True, paid)
     assert info["ranking"].tolist() == [4, 1, 6, *[-1] * 7]
+
+
+@pytest.mark.parametrize("make", [
+    lambda topics: gym.make("SRD-v0", topics=topics),
+    lambda topics: gym.make_vec("SRD-v0", topics=topics),
+    lambda topics: scoring_v0.parallel_env(topics),
+])  # fmt: skip
+def test_topics_of_which_none_is_judged_are_announced(make: Any) -> None:
+    topics = [replace(topic, judgments=None, pool=None, pool_ids=None) for topic in load_topics("synthetic:tiny:2")]
+    with pytest.warns(UserWarning, match="none of its 2 topics has judgments"):
+        make(topics)
 
 
 def test_both_environments_take_the_same_arguments() -> None:

@@ -79,7 +79,8 @@ def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
         option = word.partition("=")[0].rstrip("_").replace("_", "-")
         if word.startswith("--") and option not in names and not option.startswith("--tyro-"):
             options = [name for name in names if name != "--help" and not name.startswith("--no-")]
-            raise unknown(f"option of {prog}:", option, options, f"More: {prog} --help")
+            meant = getattr(kind, "MEANT", {}).get(option, "")
+            raise unknown(f"option of {prog}:", option, options, f"{meant}More: {prog} --help")
         if option in lists & seen:
             raise ValueError(f"{option} is given twice; give all its values after one: {option} A B")
         seen.add(option)

@@ -57,6 +57,11 @@ class Rank:
     """
 
     OURS: ClassVar = rb"\S+ Q0 |# ir_metadata"
+    MEANT: ClassVar = {
+        "--run": "A run becomes topics by `srd data build trec --run FILE`. ",
+        "--diversity": "It is a key of JSON lines; of mmr, --lambda is 1 less diversity. ",
+    }
+    """Help with options of others that are asked for here."""
 
     topics: Annotated[str | None, tyro.conf.arg(metavar="FILE|synthetic:PRESET")] = None
     """Topic file (Parquet), a folder of such files, a pattern ("parts/*.parquet"), "words", or
@@ -106,6 +111,11 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)
+    if words and not words[0].startswith("-"):
+        raise ValueError(
+            f"one ranker ranks, got {target} and {words[0]}; a topic file is named by --topics, and JSON lines come on "
+            f"standard input: {prog} {target} < FILE"
+        )
     prog, trust = f"{prog} {target}", "--trust" in words
     config: Any = None
     names: tuple[str, ...] = ()  # none of a folder without a trained ranker, which is refused when it is loaded

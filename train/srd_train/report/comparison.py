@@ -13,8 +13,8 @@ from srd_gym.checks import unknown
 from srd_gym.data.queries import TopicText
 from srd_gym.data.trec import judged_fields, topic_qrels
 from srd_gym.measures import Evaluation, Measure, evaluate_run, parse_measure
-from srd_gym.measures.evaluation import cut_short
 from srd_gym.measures.catalogue import only_label_free
+from srd_gym.measures.evaluation import cut_short
 from srd_gym.measures.label_free import Sources
 from srd_gym.reading import few
 from srd_gym.topic import Topic, TopicSet
@@ -192,7 +192,8 @@ def _problems(runs: Mapping[str, Run], scored: Mapping[str, Evaluation], unranke
             said.setdefault(f"rankings without judgments ({few(each.unjudged)}); left out", []).append(name)
         short = cut_short(runs[name], each.names)
         if short and any(not cut_short(run, each.names) for run in runs.values()):
-            said.setdefault(f"{short}, where another run goes on; `srd rank --k` says how many to rank", []).append(name)
+            why = f"{short}, where another run goes on; `srd rank --k` says how many to rank"
+            said.setdefault(why, []).append(name)
     for one, other in combinations(runs, 2):
         if runs[one].rankings == runs[other].rankings:
             said.setdefault("the same rankings; is one run given twice?", []).extend([one, other])

@@ -20,7 +20,7 @@ from srd_agents.pipeline.subtopics import texts_of, weights_apart
 from srd_gym.checks import check_integer, unknown
 from srd_gym.dtypes import IntArray
 from srd_gym.protocols import Ranker
-from srd_gym.reading import json_value, shown, with_type
+from srd_gym.reading import few, json_value, shown, with_type
 from srd_gym.topic import Topic, TopicSet
 from srd_train.serving.models import Model
 
@@ -206,7 +206,8 @@ def known(content: Mapping[str, Any], pass_through: Collection[str] = ()) -> dic
     given = {key: value for key, value in content.items() if value is not None and key not in pass_through}
     if missing := [key for key in REQUIRED if key not in given]:
         raise ValueError(
-            f"no {' and no '.join(missing)}; expected {', '.join(REQUIRED)} and optional {', '.join(OPTIONAL)}"
+            f"no {' and no '.join(missing)}, got {few(list(content)) or 'no keys'}; expected {', '.join(REQUIRED)} and "
+            f"optional {', '.join(OPTIONAL)}"
         )
     for key in given:
         if key not in _KEYS:

@@ -70,7 +70,7 @@ class Experiment:
     topics: Files = ()
     """Queries, which --vectors of texts need: lines id<TAB>text or id:text, JSON lines (BEIR, MS MARCO), TREC <top> or
     Web Track XML."""
-    corpus: Files = ()
+    corpus: Annotated[Files, tyro.conf.arg(aliases=["--texts"])] = ()
     """Texts of the documents: JSON lines in BEIR's format. A document that is in none has an empty text."""
     subtopics: Files = ()
     """Named subtopics, for xquad and the like: lines query<TAB>subtopic<TAB>text or query<TAB>text, or JSON lines

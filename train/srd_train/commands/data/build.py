@@ -333,7 +333,7 @@ class Nuggets(Build):
     CRUX: 0 to 5 (default: 3)."""
     importance: Literal["all", "vital"] = "all"
     """Nuggets that count (nuggetizer): all, or the vital ones only."""
-    texts: Files = ()
+    texts: Annotated[Files, tyro.conf.arg(aliases=["--corpus"])] = ()
     """The documents' texts: JSON lines in BEIR's format (corpus.jsonl), plain or gzip."""
 
     def load(self, output: Output) -> TopicSet:
@@ -365,7 +365,7 @@ class Trec(Build):
     subtopics: Files = ()
     """Named subtopics, in place of those of Web Track XML: lines query<TAB>subtopic<TAB>text or query<TAB>text, or JSON
     lines {"query_id": ..., "subtopics": [...]}."""
-    texts: Files = ()
+    texts: Annotated[Files, tyro.conf.arg(aliases=["--corpus"])] = ()
     """The documents' texts: JSON lines in BEIR's format (corpus.jsonl), plain or gzip; --vectors lsa needs them."""
 
     def load(self, output: Output) -> TopicSet:

@@ -316,6 +316,16 @@ def test_the_command_runs_a_recipe_of_ones_own_and_shows_published_figures(srd: 
     assert "Did you mean smoke" in srd.fails("benchmark", "smoek")
 
 
+def test_a_device_is_that_of_every_learner_that_has_one(srd: Srd, tmp_path: Path) -> None:
+    learner = 'ranker = "mdp-div-batched"\nconfig = { epochs = 1, rollouts = 2 }'
+    words = ("benchmark", recipe_file(tmp_path, learner, "random"), "--out", tmp_path / "out", "--json")
+    plain, same = srd.works(*words).json["tables"], srd.works(*words, "--device", "cpu").json["tables"]
+    assert [row["means"] for row in plain[0]["rows"]] == [row["means"] for row in same[0]["rows"]]
+    (failed,) = srd(*words, "--device", "nowhere").json["failed"]
+    assert failed["ranker"] == "mdp-div-batched"
+    assert "got 'nowhere'" in failed["error"]["message"]
+
+
 def test_stored_runs_stand_beside_rows_of_ones_own(srd: Srd, tmp_path: Path) -> None:
     stored, both = tmp_path / "stored.parquet", tmp_path / "both.parquet"
     known = ('ranker = "mmr"\ngrid = { lambda_ = [0.1, 0.9] }', "oracle", "random")

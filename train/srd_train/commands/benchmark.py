@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -33,7 +33,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "results"
 """In a checkout: the pages of results, and their scores."""
 _DIFFERS = "DIFFERS from what is stored: {}"
 _USAGE = """srd benchmark NAME|FILE.toml [--out DIR] [--fresh] [--jobs N]
-                     [--engine local|ray] [--trust] [--markdown FILE]
+                     [--device NAME] [--engine local|ray] [--trust] [--markdown FILE]
                      [--latex FILE] [--scores FILE [--force]]
                      [--check FILE] [--beside FILE] [--all-columns] [--json]"""
 
@@ -63,6 +63,9 @@ class Benchmark:
     """Repeat finished runs."""
     jobs: Annotated[int, tyro.conf.arg(metavar="N")] = 1
     """Number of processes on this machine, with one thread each."""
+    device: Annotated[str, tyro.conf.arg(metavar="NAME")] = ""
+    """Device of the learners that have this option, as torch names it: cuda, say (default: as the configuration
+    says)."""
     engine: Literal["local", "ray"] = "local"
     """Place of the runs: this machine, or the Ray cluster that RAY_ADDRESS names (else one that is running, or
     started, here)."""
@@ -101,6 +104,8 @@ class Benchmark:
                 there and not to be replaced.
         """
         recipe = load_recipe(self.recipe, trust=self.trust)
+        if self.device:
+            recipe = replace(recipe, rankers=tuple(entry.on_device(self.device) for entry in recipe.rankers))
         reference = self._reference(recipe)
         stored = [] if reference is None else read_scores(reference)
         out = self.out or Path("results") / recipe.name

@@ -95,6 +95,12 @@ class RankerEntry(Config):
         longer = {name: max(1, round(factor * epochs)) for name, epochs in own.items() if epochs}
         return replace(self, config={**self.resolved.config, **longer})
 
+    def on_device(self, device: str) -> RankerEntry:
+        """The same ranker on a device of torch, if it has the option; others as they are."""
+        if not hasattr(self.resolved.configured({}), "device"):
+            return self
+        return replace(self, config={**self.config, "device": device})
+
     @property
     def rows(self) -> tuple[str, ...]:
         """The names of its rows: its own, then its views'."""

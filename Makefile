@@ -65,7 +65,11 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: lint types imports spelling habits docs test test-wheel test-minimal
+# The tests take both cores; what is before and after them waits for disks and for single processes.
+check: $(READY)
+	$(MAKE) --jobs=2 --output-sync --no-print-directory lint types imports spelling habits docs
+	$(MAKE) --no-print-directory test
+	$(MAKE) --jobs=2 --output-sync --no-print-directory test-wheel test-minimal
 
 # Without ruff's cache: how imports are sorted depends on which other files exist, and the cache looks at one at a time.
 lint: $(READY)

@@ -92,7 +92,7 @@ def test_a_run_gets_texts_from_a_corpus(srd: Srd, trec: dict[str, Path], out: Pa
     corpus = out.with_name("corpus.jsonl")
     corpus.write_text("\n".join(lines))
     words = ("data", "build", "trec", "--run", trec["run"], "--texts", corpus, "--out", out)
-    srd.works(*words, "--vectors", "lsa", "--width", "2")
+    assert "none of them judged" in srd.works(*words, "--vectors", "lsa", "--width", "2").err
     assert (read_topics(out).marks, read_topics(out).vector_width) == (("transductive",), 2)
 
 

@@ -122,7 +122,8 @@ class Build(ABC):
         about |= {"vector_width": topics.vector_width, "marks": list(topics.marks)}
         then = "texts wait for them" if any(topic.doc_texts for topic in topics) else "--vectors adds some"
         width = f"vector width {topics.vector_width}" if topics.vector_width else f"no vectors ({then})"
-        output.outcome(about, ", ".join([f"{self.out}: {len(topics)} topics", width, *topics.marks]))
+        judged = [] if any(topic.labelled for topic in topics) else ["none of them judged"]
+        output.outcome(about, ", ".join([f"{self.out}: {len(topics)} topics", width, *judged, *topics.marks]))
         return 0
 
     def _with_made_vectors(self, topics: TopicSet) -> TopicSet:

@@ -251,7 +251,8 @@ def _id(value: object, what: str, part: str) -> str:
     """An id that is a whole number, as text."""
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return str(int(value))
-    raise TypeError(f"{what}: the id of a {part} is text or a whole number, got {with_type(value)}")
+    remedy = "; read the column as text (dtype=str)" if isinstance(value, float) else ""
+    raise TypeError(f"{what}: the id of a {part} is text or a whole number, got {with_type(value)}{remedy}")
 
 
 def _grade(value: object, what: str, row: int) -> int:

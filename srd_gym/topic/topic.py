@@ -27,6 +27,8 @@ class Topic:
 
     Candidates stand in retrieval order where one exists (`retrieval_scores` is then given), else in a fixed shuffle.
     Arrays are checked, converted to the dtypes below and held as read-only views; what already fits is not copied.
+    Documents have `doc_ids` (N), `doc_texts`, `doc_vectors` [N, F] and `retrieval_scores` [N]; the query has
+    `query_vector` [F]; S subtopics have `subtopic_texts` and `subtopic_vectors` [S, F]; `judgments` are [N, S] int8.
 
     Raises:
         ValueError: shapes that do not match, values that are not finite, or repeated ids; the message names the topic.

@@ -51,6 +51,13 @@ class LearnsFromClicks(PredictedSubtopics[Any]):
         self._shown = [row[: topic.n_candidates] for row, topic in zip(shown, topics, strict=True)]
         return self._judged_by(topics, clicks, np.random.default_rng([seed, 2]))
 
+    def _correct(self, *, whatever: bool = False) -> None:
+        """Let the part that reads vectors learn where lists show most candidates, or whatever they show."""
+        corrects = self._network.correction if self._hidden_size else None
+        if corrects is not None:
+            shown = sum(row.sum() for row in self._shown)
+            corrects.requires_grad_(whatever or bool(shown >= _KNOWN * sum(map(len, self._shown))))
+
     def _logged(self, topics: TopicSet, random: np.random.Generator) -> tuple[BoolArray, BoolArray]:
         """Whether candidates were clicked by anybody, and whether they were shown: [T, max N] each."""
         core = SelectionCore(topics, reward=self._users_shown, horizon=min(self.config.shown, topics.max_candidates))
@@ -133,24 +140,28 @@ class ReinforceClicks(LearnsFromClicks, ReinforceSubtopics):
         return reward
 
     def _learn_first(self, order: np.random.Generator) -> None:
-        corrects = self._network.correction if self._network.hidden_size else None
-        some = sum(row.sum() for row in self._shown) < _KNOWN * sum(map(len, self._shown))
-        if corrects is not None:
-            corrects.requires_grad_(not some)
+        self._correct()
         super()._learn_first(order)
-        if corrects is not None:
-            corrects.requires_grad_(True)
+        self._correct(whatever=True)
 
 
 class ClickClassifierLogs(LearnsFromLog, ClickClassifier):
     """`click-classifier`, taught by the clicks of a log; propensities are not read.
 
     Subtopics are clusters, so a document shown for one reason alone may be clicked for another: what is learned is
-    which documents users click, and which of them are alike.
+    which documents users click, and which of them are alike. Its network is that of `reinforce-clicks`.
     """
 
     name: str = "click-classifier-logs"
     config_class: ClassVar[type[Any]] = ClickedLogsConfig
+
+    def _build(self, vector_width: int) -> None:
+        self._hidden_size = self.config.hidden_size
+        super()._build(vector_width)
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        super()._prepare(topics, seed)
+        self._correct()
 
     def _logged(self, topics: TopicSet, random: np.random.Generator) -> tuple[BoolArray, BoolArray]:
         if self.config.logs is None:

@@ -64,6 +64,11 @@ class ClickedLogsConfig(ClickedConfig):
     logs: str | None = None
     """File of lists shown and clicked (`srd_gym.offline.read_log`; Parquet). Topics need no judgments then. None:
     `lists` simulated ones, of judged topics."""
+    hidden_size: CountFromZero = 64
+    """H, width of the part that reads vectors beside predictions, as in `reinforce-subtopics`; 0: it is left out. Where
+    lists show less than half of the candidates, it learns nothing from them."""
+    learning_rate: Positive = 0.003
+    """Initial learning rate of AdamW."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,7 +88,7 @@ TOY: dict[str, tuple[dict[str, Any], float]] = {
     "reinforce-subtopics": ({"epochs": 40, "learning_rate": 0.02, "lr_decay_epochs": 40}, 0.999),
     "subtopic-classifier": ({"epochs": 60, "lr_decay_epochs": 60}, 0.93),
     "click-classifier": ({"epochs": 60, "lists": 80, "clusters": 2}, 0.85),
-    "click-classifier-logs": ({"epochs": 60, "lists": 80, "clusters": 2}, 0.85),
+    "click-classifier-logs": ({"epochs": 60, "learning_rate": 0.01, "lists": 80, "clusters": 2}, 0.85),
     "reinforce-clicks": ({"epochs": 40, "learning_rate": 0.02, "lr_decay_epochs": 40, "lists": 80, "clusters": 2}, 0.9),
     "relevance": ({"epochs": 60}, 0.9),
     "relevance-mmr": ({"epochs": 60}, 0.9),

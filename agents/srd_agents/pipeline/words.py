@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence, Set
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -134,9 +135,10 @@ def embed_by_words(texts: Sequence[str]) -> Lookup:
 
     texts = checked_texts(texts)
     try:
+        vectorizer = LsaVectorizer(max(1, min(len(texts), _WIDEST)))
         # Of one text, scikit-learn's share of variance is 0 / 0.
-        with np.errstate(invalid="ignore"), _blas().limit(limits=1):
-            return LsaVectorizer(max(1, min(len(texts), _WIDEST))).fit(texts).transform
+        with np.errstate(invalid="ignore"), _one_thread():
+            return vectorizer.fit(texts).transform
     except ValueError:
         warnings.warn(
             f"the {len(texts)} texts of documents and query hold fewer than two different words, so that nothing tells "
@@ -146,15 +148,23 @@ def embed_by_words(texts: Sequence[str]) -> Lookup:
         return lambda asked: np.zeros((len(asked), 1), np.float32)
 
 
-@cache
-def _blas() -> Any:
-    """The libraries of matrix products, whose threads wait for each other longer than a list's few texts take.
+def _one_thread() -> AbstractContextManager[Any]:
+    """While it lasts, matrix products take one thread: others wait for each other longer than a list's few texts take.
 
     Beside other programs the wait was a hundred times the work.
     """
-    import sklearn.decomposition  # noqa: F401 - a controller sees what is loaded
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+    libraries = _libraries()
+    return nullcontext() if libraries is None else cast(AbstractContextManager[Any], libraries.limit(limits=1))
 
+
+@cache
+def _libraries() -> Any:
+    """Those of matrix products; None without scikit-learn, of which the vectoriser tells."""
+    try:
+        import sklearn.decomposition  # noqa: F401 - what is loaded later is not seen
+        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+    except ImportError:
+        return None
     return ThreadpoolController()
 
 

@@ -9,6 +9,7 @@ import pytest
 from small_topics import refused
 
 from srd_agents import diversify
+from srd_agents.pipeline import words
 from srd_agents.pipeline.words import BY_WORDS, embed_by_words
 
 TEXTS = ["the big cat", "the big cat", "a car for sale", "an operating system", "cat and car"]
@@ -59,7 +60,9 @@ def test_texts_that_nothing_tells_apart_have_vectors_of_zeros(texts: list[str]) 
 
 
 def test_scikit_learn_is_named_where_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
+    for name in ("sklearn", "sklearn.decomposition", "sklearn.feature_extraction.text"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr("srd_agents.pipeline.words._libraries", words._libraries.__wrapped__)  # not what it kept
     with pytest.raises(ImportError, match=r"\[text\]"):
         embed_by_words(TEXTS)
 

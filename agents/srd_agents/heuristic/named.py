@@ -21,7 +21,7 @@ _SHARPNESS = 3.0
 _ALLOWED = 2.0
 """Spreads by which, at most, the query may be nearer than any name, where it is nearer than every name, before a
 candidate belongs to none of them."""
-_PEAK, _FALL = 3.0, 0.6
+_PEAK, _FALL = 3.0, 0.58
 """A candidate with this standard score (or the largest that so few can have) is all about a name; what each one less
 takes, in powers of e."""
 _DOUBT, _NEAREST = 0.55, 3
@@ -32,7 +32,7 @@ _FOREIGN, _ABOUT = 3.0, 0.6
 part of the nearest candidates', is below the second."""
 _OWN = 8.0
 """A name loses weight where less than one part in this many of its evidence is not the query's."""
-_POSITION = -0.25
+_POSITION = -0.27
 """Power of its position that is the weight of a listed name."""
 _BESIDE, _RANK, _RANK_COVERED = 0.37, -0.2, -0.06
 """Weight of the order beside a name; powers of the rank in it, and in what a candidate covers."""

@@ -33,9 +33,10 @@ PAGES = Path(__file__).parents[3] / "docs" / "results"
 """In a checkout: the pages of results, and their scores."""
 _DIFFERS = "DIFFERS from what is stored: {}"
 _USAGE = """srd benchmark NAME|FILE.toml [--out DIR] [--fresh] [--jobs N]
-                     [--device NAME] [--engine local|ray] [--trust] [--markdown FILE]
-                     [--latex FILE] [--scores FILE [--force]]
-                     [--check FILE] [--beside FILE] [--all-columns] [--json]"""
+                     [--device NAME] [--engine local|ray] [--trust]
+                     [--markdown FILE] [--latex FILE]
+                     [--scores FILE [--force]] [--check FILE] [--beside FILE]
+                     [--all-columns] [--json]"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ def check_outputs(options: Any, reads: Sequence[str]) -> None:
     written = {name: values.pop(name) for name in endings if isinstance(values.get(name), Path)}
     given = [value if isinstance(value, tuple | list) else [value] for value in values.values()]
     words = [*reads, *(str(one) for several in given for one in several)]
-    parts = {part for word in words for part in (word, *re.split("[=,:()]", word))}
+    parts = {part for word in words for part in (word, *re.split("[=,:()]", word)) if part}
     read = [Path(path) for part in parts for path in (glob.glob(part) if glob.has_magic(part) else [part])]
     seen, ours = dict[str, str](), getattr(options, "OURS", _OURS)
     for name, target in written.items():

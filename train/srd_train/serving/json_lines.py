@@ -206,8 +206,8 @@ def known(content: Mapping[str, Any], pass_through: Collection[str] = ()) -> dic
     given = {key: value for key, value in content.items() if value is not None and key not in pass_through}
     if missing := [key for key in REQUIRED if key not in given]:
         raise ValueError(
-            f"no {' and no '.join(missing)}, got {few(list(content)) or 'no keys'}; expected {', '.join(REQUIRED)} and "
-            f"optional {', '.join(OPTIONAL)}"
+            f"no {' and no '.join(missing)}; expected {', '.join(REQUIRED)} and optional {', '.join(OPTIONAL)}; got "
+            f"{few(list(content)) or 'no keys'}"
         )
     for key in given:
         if key not in _KEYS:

@@ -21,7 +21,12 @@ JSON: Any = st.recursive(
 )
 
 
-@given(st.dictionaries(st.from_regex(r"[a-z][a-z -]{0,9}[a-z]", fullmatch=True), JSON, min_size=1, max_size=4))
+WORDS = ("on", "off", "yes", "no", "true", "false", "null")
+"""What YAML does not read as text; the format has no such key."""
+KEYS = st.from_regex(r"[a-z][a-z -]{0,9}[a-z]", fullmatch=True).filter(lambda key: key not in WORDS)
+
+
+@given(st.dictionaries(KEYS, JSON, min_size=1, max_size=4))
 def test_a_header_is_read_as_it_was_written_and_is_yaml(metadata: dict[str, Any]) -> None:
     yaml = pytest.importorskip("yaml")
     lines = list(metadata_lines(metadata))

@@ -6,10 +6,11 @@ Shapes: N documents of a topic, M of them without a vector, F vector width.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence, Set
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from functools import cache
-from typing import Any, cast
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from srd_gym.topic import FloatArray
 _WIDEST = 256
 """Dimensions at most; up to so many texts, cosines are exactly those of TF-IDF."""
 
+_LOCK = Lock()
 BY_WORDS = "the texts are compared by their words"
 """Note on a topic without vectors."""
 
@@ -148,13 +150,18 @@ def embed_by_words(texts: Sequence[str]) -> Lookup:
         return lambda asked: np.zeros((len(asked), 1), np.float32)
 
 
-def _one_thread() -> AbstractContextManager[Any]:
-    """While it lasts, matrix products take one thread: others wait for each other longer than a list's few texts take.
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep matrix products to one thread: beside other programs, threads wait a hundred times as long as they work.
 
-    Beside other programs the wait was a hundred times the work.
+    The number of threads is the process's, so one caller after the other changes it and puts it back.
     """
     libraries = _libraries()
-    return nullcontext() if libraries is None else cast(AbstractContextManager[Any], libraries.limit(limits=1))
+    if libraries is None:
+        yield
+        return
+    with _LOCK, libraries.limit(limits=1):
+        yield
 
 
 @cache

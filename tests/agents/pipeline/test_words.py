@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,14 @@ def test_few_texts_are_compared_on_one_thread(monkeypatch: pytest.MonkeyPatch) -
     with control.threadpool_limits(2, user_api="blas"):
         embed_by_words(TEXTS)
     assert set(seen) == {1}
+
+
+def test_callers_in_threads_leave_the_number_of_threads_as_it_was() -> None:
+    pytest.importorskip("sklearn.decomposition")
+    control = pytest.importorskip("threadpoolctl")
+    with control.threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(8) as pool:
+        list(pool.map(embed_by_words, [TEXTS] * 64))
+        assert {each["num_threads"] for each in control.threadpool_info() if each["user_api"] == "blas"} == {2}
 
 
 @pytest.mark.parametrize(("texts", "error", "said"), [

@@ -52,7 +52,7 @@ class IdealPool:
 
     @classmethod
     def of(cls, topic: Topic, normalizer: Normalizer) -> IdealPool:
-        """The reference of a topic.
+        """The judged documents of a topic that its ideal ranking is made of.
 
         Args:
             topic: a judged topic.

@@ -1,4 +1,4 @@
-"""Judgments that measures need: those of a topic, the error where it has none, and a notice where all are too low."""
+"""Judgments that measures need: an error where a topic has none, and a notice where all are too low."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The choice of one document after the other within limits.
 
-Shapes: N candidates of a topic, K chosen, P documents in the order of their scores.
+Shapes: N candidates of a topic, K chosen, P documents sorted by score.
 """
 
 from __future__ import annotations

@@ -51,12 +51,12 @@ class LearnsFromClicks(PredictedSubtopics[Any]):
         self._shown = [row[: topic.n_candidates] for row, topic in zip(shown, topics, strict=True)]
         return self._judged_by(topics, clicks, np.random.default_rng([seed, 2]))
 
-    def _correct(self, *, whatever: bool = False) -> None:
-        """Let the part that reads vectors learn where lists show most candidates, or whatever they show."""
+    def _learn_corrections(self, *, always: bool = False) -> None:
+        """Let the part that reads vectors learn if lists show at least half of the candidates, or always."""
         corrects = self._network.correction if self._hidden_size else None
         if corrects is not None:
             shown = sum(row.sum() for row in self._shown)
-            corrects.requires_grad_(whatever or bool(shown >= _KNOWN * sum(map(len, self._shown))))
+            corrects.requires_grad_(always or bool(shown >= _KNOWN * sum(map(len, self._shown))))
 
     def _logged(self, topics: TopicSet, random: np.random.Generator) -> tuple[BoolArray, BoolArray]:
         """Whether candidates were clicked by anybody, and whether they were shown: [T, max N] each."""
@@ -140,9 +140,9 @@ class ReinforceClicks(LearnsFromClicks, ReinforceSubtopics):
         return reward
 
     def _learn_first(self, order: np.random.Generator) -> None:
-        self._correct()
+        self._learn_corrections()
         super()._learn_first(order)
-        self._correct(whatever=True)
+        self._learn_corrections(always=True)
 
 
 class ClickClassifierLogs(LearnsFromLog, ClickClassifier):
@@ -161,7 +161,7 @@ class ClickClassifierLogs(LearnsFromLog, ClickClassifier):
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)
-        self._correct()
+        self._learn_corrections()
 
     def _logged(self, topics: TopicSet, random: np.random.Generator) -> tuple[BoolArray, BoolArray]:
         if self.config.logs is None:

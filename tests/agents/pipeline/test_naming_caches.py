@@ -33,7 +33,7 @@ def test_each_prompt_of_each_model_is_asked_once(kind: Any, tmp_path: Path) -> N
 
 
 def test_an_answer_of_another_model_or_prompt_is_not_read(tmp_path: Path) -> None:
-    """Whatever became of the files: of one that was moved or edited, the model is asked again."""
+    """A cache file that was moved or edited is not used: the model is asked again."""
     llm = Llm(LISTED, '["another"]')
     namer = Namer(llm, model="one", cache=tmp_path)
     assert namer(QUERY) == NAMES

@@ -22,7 +22,7 @@ JSON: Any = st.recursive(
 
 
 WORDS = ("on", "off", "yes", "no", "true", "false", "null")
-"""What YAML does not read as text; the format has no such key."""
+"""YAML reads these words as truth values or null; the format has no such key."""
 KEYS = st.from_regex(r"[a-z][a-z -]{0,9}[a-z]", fullmatch=True).filter(lambda key: key not in WORDS)
 
 

@@ -104,7 +104,7 @@ def counted(env: Any) -> Any:
 
 
 def copies(call: Any) -> float:
-    """How often the vectors of a topic are copied in a call, which holds less than two more of them besides."""
+    """Number of copies of a topic's vectors that a call makes; beyond them it may hold less than two more."""
     Counting.copied = 0
     tracemalloc.start()
     result = call()

@@ -30,7 +30,7 @@ def made(tmp_path: Path) -> dict[str, Path]:
 
 
 def pairs_of(rows: Sequence[str], pairs: bool, baseline: str) -> list[tuple[str, str]]:
-    """What is compared, in the order of the table."""
+    """Pairs of runs that the table compares, in its order."""
     return list(itertools.combinations(rows, 2)) if pairs else [(name, baseline) for name in rows if name != baseline]
 
 

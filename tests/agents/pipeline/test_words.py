@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -41,11 +42,24 @@ def test_few_texts_are_compared_on_one_thread(monkeypatch: pytest.MonkeyPatch) -
     assert set(seen) == {1}
 
 
-def test_callers_in_threads_leave_the_number_of_threads_as_it_was() -> None:
+def test_one_caller_at_a_time_changes_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    lsa = pytest.importorskip("srd_gym.data.lsa")
     pytest.importorskip("sklearn.decomposition")
     control = pytest.importorskip("threadpoolctl")
-    with control.threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(8) as pool:
-        list(pool.map(embed_by_words, [TEXTS] * 64))
+    inside: list[int] = []
+    most, fit = [0], lsa.LsaVectorizer.fit
+
+    def slow(self: Any, texts: Sequence[str]) -> Any:
+        inside.append(1)
+        most[0] = max(most[0], len(inside))
+        time.sleep(0.01)
+        inside.pop()
+        return fit(self, texts)
+
+    monkeypatch.setattr(lsa.LsaVectorizer, "fit", slow)
+    with control.threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(4) as pool:
+        list(pool.map(embed_by_words, [TEXTS] * 8))
+        assert most == [1]
         assert {each["num_threads"] for each in control.threadpool_info() if each["user_api"] == "blas"} == {2}
 
 

@@ -16,7 +16,8 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from srd_agents.llm.client import client_of
 from srd_gym.checks import check_option
 from srd_gym.files import PathLike, written_atomically
-from srd_gym.reading import reading, shown_text
+from srd_gym.reading import reading, shown, shown_text
+from srd_gym.topic import Topic
 
 R = TypeVar("R")
 OnError = Literal["order", "raise"]
@@ -168,6 +169,28 @@ class _Folder:
     def __setitem__(self, key: str, text: str) -> None:
         with written_atomically(self.file(key)) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+
+def check_prompt(name: str, prompt: str, *parts: str) -> None:
+    """Refuse a prompt that lacks one of the parts to fill in."""
+    for part in parts:
+        if f"{{{part}}}" not in prompt:
+            raise ValueError(f"{name} must hold {{{part}}}, got {shown_text(prompt, SHOWN)!r}")
+
+
+def texts_of(topic: Topic, who: str) -> tuple[str, Sequence[str]]:
+    """The texts of a topic's query and of its documents, for who "shows" them to the model.
+
+    Raises:
+        ValueError: it lacks one of them.
+    """
+    query, documents = topic.query_text or "", topic.doc_texts
+    if documents is None or not query.strip():
+        what = "documents' texts" if documents is None else "query text"
+        raise ValueError(
+            f"topic {shown(topic.query_id)} has no {what}, which {who} to the model; give doc_texts and query_text"
+        )
+    return query, documents
 
 
 def filled(prompt: str, **parts: str) -> str:

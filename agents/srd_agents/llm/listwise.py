@@ -9,12 +9,12 @@ from functools import partial
 import numpy as np
 
 from srd_agents.llm.answers import parse_permutation
-from srd_agents.llm.asking import SHOWN, Asker, Question, cut, filled
+from srd_agents.llm.asking import Asker, Question, check_prompt, cut, filled, texts_of
 from srd_agents.llm.client import TAKEN
 from srd_agents.llm.config import ListwiseConfig
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
-from srd_gym.reading import shown, shown_text
+from srd_gym.reading import shown
 from srd_gym.showing import repr_of
 from srd_gym.topic import Topic
 
@@ -75,9 +75,7 @@ class Listwise:
                 '"module:Class" with --trust'
             )
         self.prompt = self.config.prompt or PROMPT
-        lacking = [part for part in ("query", "passages") if f"{{{part}}}" not in self.prompt]
-        if lacking:
-            raise ValueError(f"prompt must hold {{{lacking[0]}}}, got {shown_text(self.prompt, SHOWN)!r}")
+        check_prompt("prompt", self.prompt, "query", "passages")
         self._asker = Asker(self.config.llm, self.config.model, self.config.cache, self.config.on_error)
         self.counts = self._asker.counts
 
@@ -93,12 +91,7 @@ class Listwise:
         """
         check_integer("k", k, 1)
         for topic in topics:
-            if topic.doc_texts is None or not (topic.query_text or "").strip():
-                what = "documents' texts" if topic.doc_texts is None else "query text"
-                raise ValueError(
-                    f"topic {shown(topic.query_id)} has no {what}, which ranker {self.name!r} shows to the model; give "
-                    "doc_texts and query_text"
-                )
+            texts_of(topic, f"ranker {self.name!r} shows")
         orders = [np.arange(topic.n_candidates) for topic in topics]
         each = [list(windows(len(order), self.config.window, self.config.step)) for order in orders]
         for _ in range(self.config.passes):
@@ -118,13 +111,13 @@ class Listwise:
 
     def _question(self, topic: Topic, window: IntArray) -> Question[tuple[IntArray, Counter[str]]]:
         """The order of a window."""
-        texts = topic.doc_texts or ()
+        query, texts = texts_of(topic, f"ranker {self.name!r} shows")
         passages = [
             f"[{number}] {cut(texts[document], self.config.words)}" for number, document in enumerate(window, start=1)
         ]
         prompt = filled(
             self.prompt,
-            query=cut(topic.query_text or "", self.config.words),
+            query=cut(query, self.config.words),
             count=str(len(window)),
             passages="\n".join(passages),
             aim=AIMS[self.config.aim],

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from srd_agents.llm.asking import SHOWN, cut, filled
+from srd_agents.llm.asking import check_prompt, cut, filled, texts_of
 from srd_gym.checks import check_integer
-from srd_gym.reading import shown, shown_text, with_type
+from srd_gym.reading import with_type
 from srd_gym.topic import Topic
 
 PROMPT = """\
@@ -60,9 +60,7 @@ class ListPrompt:
             raise TypeError(
                 f"tokenizer must have encode and decode, as those of transformers, got {with_type(self.tokenizer)}"
             )
-        lacking = [part for part in ("query", "passages") if f"{{{part}}}" not in self.template]
-        if lacking:
-            raise ValueError(f"template must hold {{{lacking[0]}}}, got {shown_text(self.template, SHOWN)!r}")
+        check_prompt("template", self.template, "query", "passages")
 
     def count(self, topic: Topic) -> int:
         """Number of candidates in the topic's prompt."""
@@ -74,16 +72,10 @@ class ListPrompt:
         Raises:
             ValueError: a topic without the text of its query or of its documents.
         """
-        if topic.doc_texts is None or not (topic.query_text or "").strip():
-            what = "documents' texts" if topic.doc_texts is None else "query text"
-            raise ValueError(
-                f"topic {shown(topic.query_id)} has no {what}, which prompts show to the model; give doc_texts and "
-                "query_text"
-            )
+        query, texts = texts_of(topic, "prompts show")
         count = self.count(topic)
-        passages = [f"[{number}]: {self._cut(text)}" for number, text in enumerate(topic.doc_texts[:count], start=1)]
-        query = self._cut(topic.query_text or "")
-        return filled(self.template, query=query, passages="\n".join(passages), k=str(min(k, count)))
+        passages = "\n".join(f"[{number}]: {self._cut(text)}" for number, text in enumerate(texts[:count], start=1))
+        return filled(self.template, query=self._cut(query), passages=passages, k=str(min(k, count)))
 
     def _cut(self, text: str) -> str:
         """The beginning of a text."""

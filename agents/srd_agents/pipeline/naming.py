@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from srd_agents.llm.answers import parse_names, tidied
-from srd_agents.llm.asking import SHOWN, Asker, Cache, OnError, Question, filled, reason
+from srd_agents.llm.asking import SHOWN, Asker, Cache, OnError, Question, check_prompt, filled, reason
 from srd_gym.checks import check_integer
 from srd_gym.reading import shown, shown_text, with_type
 
@@ -80,9 +80,7 @@ class Namer:
     ) -> None:
         check_integer("max_subtopics", max_subtopics, 1)
         check_integer("n_docs", n_docs, 0)
-        if "{query}" not in prompt or (n_docs and "{texts}" not in prompt):
-            wanted = "{query}" if "{query}" not in prompt else "{texts}, which n_docs= fills"
-            raise ValueError(f"prompt must hold {wanted}, got {shown_text(prompt, SHOWN)!r}")
+        check_prompt("prompt", prompt, "query", *(["texts"] if n_docs else []))
         self.max_subtopics, self.prompt, self.n_docs = max_subtopics, prompt, n_docs
         self._asker = Asker(llm, model, cache, on_error)
         self.counts = self._asker.counts

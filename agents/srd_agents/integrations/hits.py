@@ -30,9 +30,14 @@ _PLACES = (
 """Where hits stand in an answer; "*" is the only key."""
 _INSIDE = ("_source", "fields", "payload", "properties", "_additional", "metadata")
 """Parts of a hit whose fields may be named without the part."""
-_SCORES = ("_score", "score", "relevance", "_additional.score", "_additional.certainty")
-_DISTANCES = ("distance", "_additional.distance")
-_IDS = ("_id", "id", "_additional.id")
+_OF_ENGINES = {"hits": ("",), "data": ("_additional.",), "objects": ("_additional.", "metadata.", "")}
+"""First key of an answer -> the parts of a hit in which the engine, not the document, has fields."""
+_SCORES = ("_score", "score", "relevance", "certainty")
+_DISTANCES = ("distance", "_additional.distance", "metadata.distance")
+_SORTED_BY = "sort"
+"""Numbers of Elasticsearch that are no vector."""
+_SHORTEST = 4
+"""Numbers of a vector that is not named, where there are texts: fewer may be a place."""
 _NUMBERS = ".values"
 """End of the path of a dense tensor of Vespa."""
 
@@ -63,10 +68,10 @@ def diversify_hits(
         query_vector: [F] of the query; None: not known. Without scores the engine's order then is the relevance.
         query_text: the query, for subtopics that are named by a function, and beside texts without vectors.
         vector: field of a hit's vector: numbers, or text such as pgvector's "[0.1,0.2]". None: the only one that holds
-            a vector, if there is one.
+            a vector, if there is one; where `text` is named, of four numbers or more.
         text: field of a hit's text, which stands in for a vector that is missing (by `embed`, or else by its words).
-        score: field of the score, higher is better; None: `_score`, `score`, `relevance`, `certainty`, or the negative
-            `distance`. Where no hit has any (sorted by a field), the engine's order counts.
+        score: field of the score, higher is better; None: the engine's own `_score`, `score`, `relevance`, `certainty`,
+            or negative `distance`. Where no hit has any (sorted by a field), the engine's order counts.
         group: field of a hit's group (site, author, parent), for `max_per_group` and `min_per_group`; several fields
             are groups of several kinds.
         embed: makes vectors of a list of texts.
@@ -93,10 +98,11 @@ def diversify_hits(
     source = Subtopics(adapter.subtopics, adapter.namer, "give embed=")
     path = _place_of(response)
     hits = _at(response, path)
-    fields = [_fields(place, hit) for place, hit in enumerate(hits)]
-    if not fields:
+    own = [_fields(place, hit) for place, hit in enumerate(hits)]
+    if not own:
         return response
-    vector = _vector_field(hits) if vector is None else vector
+    fields = list(map(_with_short_names, own))
+    vector = _vector_field(own, 2 if text is None else _SHORTEST) if vector is None else vector
     vectors = [
         None if vector is None else _vector(place, vector, each.get(vector)) for place, each in enumerate(fields)
     ]
@@ -105,7 +111,13 @@ def diversify_hits(
     texts = None if text is None else [each.get(text) or "" for each in fields]
     if texts is None:
         _check_vectors(fields, vectors, vector, all_of_them=embed is not None)
-    ids, scores = tuple([_id(each) for each in fields]), _scores(fields, score)
+    parts = _OF_ENGINES.get(path[0] if path else "", ("_additional.", ""))
+    known = [f"{part}{name}" for part in parts for name in (*_SCORES, "distance")]
+    scores = _scores(own, known) if score is None else _scores(fields, [score])
+    if score is not None and scores is None:
+        raise ValueError(f"no hit has a score in {score!r} (the first has {few(fields[0])})")
+    named = [f"{part}{name}" for part in parts for name in (("_id", "id") if path == _PLACES[0] else ("id", "_id"))]
+    ids = tuple([_id(each, named) for each in own])
     given = Given("of this answer", ids, query_vector, vectors, scores, query_text=query_text, doc_texts=texts)
     held = adapter.each_once("hit", hits, given, fields)
     held = held._replace(remedy="" if vector is None else "name its text by text=")
@@ -155,15 +167,20 @@ def _with(response: Any, path: Sequence[str], hits: list[Any]) -> Any:
 
 
 def _fields(place: int, hit: Any) -> dict[str, Any]:
-    """The fields of a hit by their paths, and by shorter names.
+    """The fields of a hit by their paths.
 
     Raises:
         TypeError: it is no dict.
     """
     if not isinstance(hit, Mapping):
         raise TypeError(f"hit {place} must be a dict, got {kind_of(hit)}; make dicts of a client's objects first")
-    found = dict(_paths(hit))
-    for path, value in list(found.items()):
+    return dict(_paths(hit))
+
+
+def _with_short_names(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields by their paths, and by shorter names."""
+    found = dict(fields)
+    for path, value in fields.items():
         part, _, rest = path.partition(".")
         for name in ((rest,) if part in _INSIDE else ()) + ((path,) if path.endswith(_NUMBERS) else ()):
             if name:
@@ -181,23 +198,24 @@ def _paths(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, A
             yield f"{before}{key}", value[0] if one else value
 
 
-def _vector_field(hits: Sequence[Mapping[str, Any]]) -> str | None:
-    """The path of the only field that holds vectors; None where there is none.
+def _vector_field(fields: Sequence[Mapping[str, Any]], least: int) -> str | None:
+    """The path of the only field that holds vectors, of so many numbers at least; None where there is none.
 
     Raises:
         ValueError: there are several.
     """
-    paths = list(dict.fromkeys(path for hit in hits for path, value in _paths(hit) if _is_vector(value)))
+    every = (each for hit in fields for each in hit.items())
+    paths = list(dict.fromkeys(path for path, value in every if path != _SORTED_BY and _is_vector(value, least)))
     if len(paths) > 1:
         raise ValueError(f"hits have several vectors ({few(paths)}); name the one to compare: vector={shown(paths[0])}")
     return paths[0] if paths else None
 
 
-def _is_vector(value: Any) -> bool:
-    """Whether this looks like a vector: at least two numbers with a point, in a list or in brackets."""
+def _is_vector(value: Any, least: int) -> bool:
+    """Whether this looks like a vector: so many numbers, in a list or in brackets."""
     if isinstance(value, str):
         value = _read(value)
-    return isinstance(value, list) and len(value) > 1 and all(type(number) in (float, int) for number in value)
+    return isinstance(value, list) and len(value) >= least and all(type(number) in (float, int) for number in value)
 
 
 def _read(text: str) -> Any:
@@ -239,18 +257,14 @@ def _check_vectors(
         )
 
 
-def _scores(fields: Sequence[Mapping[str, Any]], name: str | None) -> list[float | None] | None:
-    """[N] of the field of this name, or of the first known one that some hit has; None where none has any.
+def _scores(fields: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[float | None] | None:
+    """[N] of the first field of these names that some hit has; None where none has any.
 
     Raises:
         TypeError: a score that is no number.
-        ValueError: no hit has the field that is named.
     """
-    known = (*_SCORES, *_DISTANCES) if name is None else (name,)
-    found = next((each for each in known if any(hit.get(each) is not None for hit in fields)), None)
+    found = next((each for each in names if any(hit.get(each) is not None for hit in fields)), None)
     if found is None:
-        if name is not None:
-            raise ValueError(f"no hit has a score in {name!r} (the first has {few(fields[0])})")
         return None
     sign = -1.0 if found in _DISTANCES else 1.0
     return [None if (value := hit.get(found)) is None else sign * _number(found, value) for hit in fields]
@@ -263,7 +277,7 @@ def _number(name: str, value: Any) -> float:
         raise TypeError(f"{name} must hold a number, got {with_type(value)}") from error
 
 
-def _id(fields: Mapping[str, Any]) -> Any:
-    """The hit's id, with that of its index, as ids of several may be equal; None where it has none."""
-    own = next((fields[name] for name in _IDS if fields.get(name) is not None), None)
+def _id(fields: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """The hit's id, the first under these names, with that of its index, as ids of several may be equal."""
+    own = next((fields[name] for name in names if fields.get(name) is not None), None)
     return None if own is None else f"{fields.get('_index', '')}/{own}"

@@ -190,6 +190,35 @@ def test_texts_stand_in_for_vectors() -> None:
     assert asked == [words]
 
 
+def _ids(hits: Any) -> list[Any]:
+    return [hit.get("id", hit.get("_id")) for hit in hits]
+
+
+def test_fields_of_documents_are_not_taken_for_those_of_the_engine() -> None:
+    eye = np.eye(4).tolist()
+    points = [{"id": n, "score": 1 - n / 9, "payload": {"_id": "same"}, "vector": eye[n]} for n in NAMES]
+    assert _ids(diversify_hits({"result": points})["result"]) == NAMES
+    rows = [{"id": n, "_id": "same", "score": 1 - n / 9, "emb": eye[n], "metadata": {"score": n}} for n in NAMES]
+    assert _ids(diversify_hits({"response": {"docs": rows}})["response"]["docs"]) == NAMES
+    children = [{"id": n, "relevance": 1 - n / 9, "fields": {"score": n, "emb": eye[n]}} for n in NAMES]
+    assert _ids(diversify_hits({"root": {"children": children}})["root"]["children"]) == NAMES
+    objects = [{"score": n, "_additional": {"id": n, "distance": n / 9, "vector": eye[n]}} for n in NAMES]
+    found = diversify_hits({"data": {"Get": {"Page": objects}}})["data"]["Get"]["Page"]
+    assert [hit["_additional"]["id"] for hit in found] == NAMES
+    by_date = [{"_id": n, "_score": None, "_source": {"score": n, "emb": eye[n]}} for n in NAMES]
+    assert _ids(diversify_hits({"hits": {"hits": by_date}})["hits"]["hits"]) == NAMES
+
+
+def test_places_and_what_hits_are_sorted_by_are_no_vectors() -> None:
+    texts = ["red car fast", "red car fast new", "blue sea water", "green tree"]
+    plain = [{"_id": n, "_score": 4 - n / 9, "_source": {"body": text}} for n, text in enumerate(texts)]
+    wanted = _ids(diversify_hits({"hits": {"hits": plain}}, text="body", diversity=0.6)["hits"]["hits"])
+    sorts = [{**hit, "sort": [hit["_score"], 5.0]} for hit in plain]
+    places = [{**hit, "_source": {**hit["_source"], "location": [13.4, 52.5]}} for hit in plain]
+    for hits in (sorts, places):
+        assert _ids(diversify_hits({"hits": {"hits": hits}}, text="body", diversity=0.6)["hits"]["hits"]) == wanted
+
+
 def test_ids_of_several_indices_are_different_documents() -> None:
     answer = elasticsearch()
     for place, hit in enumerate(answer["hits"]["hits"]):

@@ -300,7 +300,7 @@ def _by_rank(doc_ids: Iterable[str], ranks: Sequence[Any]) -> list[str] | None:
 def _run(parts: Mapping[str, dict[str, float]], ranks: Mapping[str, Sequence[Any]], order: Order, source: str) -> Run:
     """Scores of documents by query as a run, with a warning where another order than that of the ranks is taken."""
     run = Run(rankings={}, scores={})
-    told = []
+    told, words = [], list[str]()
     for query_id, part in parts.items():
         places = () if ranks[query_id][0] is None else ranks[query_id]
         ranked = _by_rank(part, places) if places else None
@@ -314,8 +314,15 @@ def _run(parts: Mapping[str, dict[str, float]], ranks: Mapping[str, Sequence[Any
             ordered, scores = ranked, list(range(len(part), 0, -1))
         if ranked is not None and ranked != ordered:
             told.append(query_id)
+        words += [place for place in places[:1] if ranked is None and any(map(str.isalpha, str(place)))]
         run.rankings[query_id] = tuple(ordered)
         run.scores[query_id] = np.array(scores, dtype=np.float64)
+    if words:
+        warnings.warn(
+            f"run: {source}: for {len(words):,} of {len(parts):,} queries the ranks are words ({few(words)}): where "
+            "document ids hold spaces, the fields behind them are read as others; use ids without spaces",
+            stacklevel=4,
+        )
     if told:
         tool = "trec_eval and ndeval -traditional do" if order == "score" else "pyndeval does"
         warnings.warn(

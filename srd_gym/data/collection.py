@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.checks import check_integer, check_option
+from srd_gym.checks import as_scores, check_integer, check_option
 from srd_gym.data.attach import Embedding, Missing, attach_vectors
 from srd_gym.data.fusion import RECIPROCAL_OFFSET
 from srd_gym.data.label_files import label_free_order
@@ -268,7 +268,7 @@ def _ranked(collection: Collection, run: Run, depth: int) -> Candidates:
     def candidates(query_id: str) -> tuple[Sequence[str], FloatArray | None]:
         doc_ids, scores = run.rankings.get(query_id, ()), run.scores.get(query_id, np.zeros(0))
         rows = [row for row, name in enumerate(doc_ids) if name in collection.documents][:depth]
-        return [doc_ids[row] for row in rows], scores[rows].astype(np.float32)
+        return [doc_ids[row] for row in rows], as_scores(scores[rows])
 
     return candidates
 

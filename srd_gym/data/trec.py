@@ -247,9 +247,9 @@ def _qrels_of(topic: Topic, judgments: GradeArray, *, by_pool: bool) -> TopicQre
             )
         if pool.doc_ids:
             doc_ids, judgments = pool.doc_ids, pool.judgments
-    if not subtopic_ids:
-        subtopic_ids, judgments = ("0",), np.zeros((len(doc_ids), 1), np.int8)
     weights = None if topic.subtopic_weights is None else topic.subtopic_weights.astype(np.float64)
+    if not subtopic_ids:
+        subtopic_ids, judgments, weights = ("0",), np.zeros((len(doc_ids), 1), np.int8), None
     return TopicQrels(doc_ids=doc_ids, subtopic_ids=subtopic_ids, judgments=judgments, subtopic_weights=weights)
 
 

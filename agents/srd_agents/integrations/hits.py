@@ -277,7 +277,7 @@ def _number(name: str, value: Any) -> float:
         raise TypeError(f"{name} must hold a number, got {with_type(value)}") from error
 
 
-def _id(fields: Mapping[str, Any], names: Sequence[str]) -> str | None:
+def _id(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
     """The hit's id, the first under these names, with that of its index, as ids of several may be equal."""
     own = next((fields[name] for name in names if fields.get(name) is not None), None)
     return None if own is None else f"{fields.get('_index', '')}/{own}"

@@ -26,6 +26,7 @@ from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
+from srd_gym.reading import few
 
 with library("sklearn", "scikit-learn"):
     from sklearn.base import BaseEstimator
@@ -144,6 +145,11 @@ class DiverseNeighbors(Knobs, BaseEstimator):
         fixed = [list(each or ()) for each in _of_each(queries, "pinned", pinned)]
         named = [[each for each in places if each is not None] or None for places in fixed]
         pins = [self._rows(row, each, "pinned") for row, each in enumerate(named)]
+        for row, (one, other) in enumerate(zip(seen, pins, strict=True)):
+            if both := set(one.tolist()).intersection(other.tolist()):
+                raise ValueError(
+                    f"query {row}: pinned must name none of already_shown, got {few(both)} in both; leave one out"
+                )
         more = max((len(one) + len(other) for one, other in zip(seen, pins, strict=True)), default=0)
         distances, places = self.nearest_.kneighbors(queries, min(among + more, len(self.documents_)))
         given, candidates, apart = [], list[IntArray](), list[NDArray[Any]]()

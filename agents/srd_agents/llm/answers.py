@@ -57,7 +57,7 @@ _FORMS = (
 )
 """Beginnings of lines that name something (items, rows of a table, headings), and how many of them make a list."""
 _NEXT = re.compile(r" \(?\d{1,2}[.)] ")
-_BOLD = re.compile(r"(.+?)(?:[:\uff1a]\*\* ?.*|\*\* ?(?:[:\uff1a\u2013\u2014-].*)?)")
+_BOLD = re.compile(r"(.+?)(?:[:\uff1a]\*\* ?.*|\*\* ?(?:[(:\uff1a\u2013\u2014-].*)?)")
 _DESCRIBED = re.compile(": |\uff1a| [\u2013\u2014-] ")
 _COMMA = re.compile("[,;、\uff0c\uff1b] ?(?:(?:and|or|und|oder|et|ou|y|o) )?")
 _QUOTES = ('"', "'", "“", "”")
@@ -187,6 +187,7 @@ def tidied(names: Iterable[str]) -> list[str]:
 _ASCII = str.maketrans("\uff3b【\u3014\uff3d】\u3015\uff1e≻→»\uff1d≈\uff0c、\uff1b\uff1a", "[[[]]]>>>>==,,;:")
 _LABEL = re.compile(r"\b(?:passages?|documents?|docs?|texts?|passagen?|dokumente?|pasajes?)\b|段落|文档|文書", re.I)
 _RUN = re.compile(rf"(?:[\d\s\[\]()>=,;|~*`\"'-]|\.(?!\s*\d)|{_LABEL.pattern})++", re.I)
+_COUNTED = re.compile(rf"((?:{_LABEL.pattern})[\s(\[*]*\d+)|\b\d+[.):][^\w\n]*(?={_LABEL.pattern})", re.I)
 _GROUP, _BARE = re.compile(r"\n|\[[^\[\]]*"), re.compile(r"\n|\d+")
 _BRACKET = re.compile(r"\[\s*(\d+)\s*\]")
 LONGEST_LIST = 20_000
@@ -205,8 +206,9 @@ def parse_permutation(answer: object, count: int) -> tuple[IntArray, Counter[str
         joint   = any of > = , ; | ~ -, quotes, spaces and line breaks
 
     `[2, 3, 1]` is three items; numbers without brackets among items in brackets are those of lines; "=" is read as ">".
-    An answer that is one ranking is right, in a code fence, bold or with a full stop, too. In more text, which is
-    counted ("wrong_format"), rankings of two items or more are looked for:
+    The first number of "1. Passage 3" is that of a line, too, and counts as more text. An answer that is one ranking is
+    right, in a code fence, bold or with a full stop, too. In more text, which is counted ("wrong_format"), rankings of
+    two items or more are looked for:
 
     - items in brackets, or with ">" between them;
     - items that fill a line, or the rest of it behind a colon;
@@ -223,7 +225,8 @@ def parse_permutation(answer: object, count: int) -> tuple[IntArray, Counter[str
         TypeError: the answer is no text.
         ValueError: no ranking, or none of these passages; the message shows the answer.
     """
-    text, flaws = _signs(said(answer)), Counter[str]()
+    whole, flaws = _signs(said(answer)), Counter[str]()
+    text = _uncounted(whole)
     right = _RUN.fullmatch(text)
     rankings = _orders(text) if right else [order for order in _rankings(text) if len(order) > 1]
     passages = [len({number for number in ranking if 1 <= number <= count}) for ranking in rankings]
@@ -233,7 +236,7 @@ def parse_permutation(answer: object, count: int) -> tuple[IntArray, Counter[str
         raise ValueError(f"expected numbers of {count} passages, as in [2] > [1]; the model answered {shown(answer)}")
     once = dict.fromkeys(inside)
     missing = [number for number in range(1, count + 1) if number not in once]
-    flaws.update(wrong_format=int(right is None), missing=len(missing))
+    flaws.update(wrong_format=int(right is None or text != whole), missing=len(missing))
     flaws.update(outside=len(numbers) - len(inside), repeated=len(inside) - len(once))
     return np.array([*once, *missing], np.int64) - 1, +flaws
 
@@ -256,7 +259,8 @@ def parse_ranks(answer: object, count: int, k: int) -> tuple[IntArray, Counter[s
         TypeError: the answer is no text.
     """
     text = said(answer)
-    text = _MALFORMED.sub(" 0", _signs(text)) if len(text) <= LONGEST_LIST else ""
+    whole = _MALFORMED.sub(" 0", _signs(text)) if len(text) <= LONGEST_LIST else ""
+    text = _uncounted(whole)
     right = _RUN.fullmatch(text) is not None
     numbers = _numbers(text) if right else next(filter(lambda each: len(each) > 1, _from_the_end(text)), [])
     ranks, flaws, filled = np.full(k, -1, np.int64), Counter[str](), set[int]()
@@ -268,7 +272,7 @@ def parse_ranks(answer: object, count: int, k: int) -> tuple[IntArray, Counter[s
         else:
             filled.add(number)
             ranks[rank] = number - 1
-    flaws.update(wrong_format=int(not right or len(numbers) != k), missing=max(0, k - len(numbers)))
+    flaws.update(wrong_format=int(not right or text != whole or len(numbers) != k), missing=max(0, k - len(numbers)))
     return ranks, +flaws
 
 
@@ -292,6 +296,11 @@ def _numbers(run: str) -> list[int]:
 def _signs(text: str) -> str:
     """The text with brackets and signs of one width."""
     return text.replace("&gt;", ">").translate(_ASCII)
+
+
+def _uncounted(text: str) -> str:
+    """The text without numbers of lines before labels, as in "1. Passage 3"."""
+    return _COUNTED.sub(lambda match: match[1] or "", text)
 
 
 def _rankings(text: str) -> Iterator[list[int]]:

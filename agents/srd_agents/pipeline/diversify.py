@@ -111,9 +111,10 @@ def diversify(
         relevance: kind of relevance, which `diversity` weighs against the cosines of documents: "matched" (the scores,
             on the scale of the cosines with the query), "scores" (as they are), "minmax" (scores scaled to [0, 1] in
             the topic), "cosine" (of query and document), or "rank". None: "matched" for rankers by name and wherever a
-            diversity is given; other rankers rank as they were made.
+            diversity is given (xQuAD: the order, weighed by what subtopics tell); other rankers rank as they were made.
         metric: similarity of vectors, of the query's too: "cosine" or "dot" (their product, lengths included), for the
-            rankers that take it ("safe", "mmr"); None: "cosine". Near-duplicates are found by the cosine.
+            rankers that take it ("mmr"; "safe" with scores or a query, without subtopics); None: "cosine".
+            Near-duplicates are found by the cosine.
         near_duplicates: cosine from which on a document is a near-duplicate of one shown before it; unless
             diversity is 0, near-duplicates come last. None: they come wherever the ranker puts them. Of a long list
             only the first 1,000 documents, and the last 1,000 of `already_shown`, have near-duplicates

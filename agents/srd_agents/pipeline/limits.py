@@ -126,13 +126,14 @@ class Limits:
         """Largest sum of costs that fits the budget."""
         return self.budget * _ROUNDED
 
-    def only_copies(self, limit: float | None) -> bool:
-        """Whether it asks for nothing but that copies from this cosine on come last."""
-        others = self.groups or self.already_shown or self.pinned or self.costs is not None
-        return self.near_duplicates == limit and not others
+    def kept_by(self, topic: Topic, ranking: IntArray, *, copies_last: bool) -> bool:
+        """Whether nothing stands in the way of this ranking; a greedy ranker would then choose it stepwise, too.
 
-    def kept_by(self, topic: Topic, ranking: IntArray) -> bool:
-        """Whether nothing stands in the way of this ranking; a greedy ranker would then choose it stepwise, too."""
+        Args:
+            topic: the topic.
+            ranking: of its candidates.
+            copies_last: whether its near-duplicates are known to come last.
+        """
         if self.already_shown or self.pinned:
             return False
         for kind in self.groups:
@@ -141,7 +142,7 @@ class Limits:
                 return False
         if self.costs is not None and len(ranking) and np.cumsum(self.costs[ranking])[-1] > self.affordable:
             return False
-        if self.near_duplicates is None:
+        if self.near_duplicates is None or copies_last:
             return True
         vectors = topic.require_vectors("near_duplicates=").take(ranking, axis=0)
         if self.metric == "given":
@@ -214,12 +215,9 @@ def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limit
     else:
         rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker, k)
         found = [(ranking, one_over_rank(len(ranking))) for ranking in rankings]
-    if puts_copies_last(ranker):
-        copies = ranker.copies
-        if all(limit.only_copies(copies) for limit in limits):
-            return found
+    last = ranker.copies if puts_copies_last(ranker) else None
     for place, (topic, limit) in enumerate(zip(topics, limits, strict=True)):
-        if not limit.kept_by(topic, rankings[place]):
+        if not limit.kept_by(topic, rankings[place], copies_last=limit.near_duplicates == last):
             found[place] = ranking, scores = limit.choose(topic, k, progress_of(ranker, topic))
             if not scored:
                 found[place] = ranking, one_over_rank(len(scores))

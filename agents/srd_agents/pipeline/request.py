@@ -79,6 +79,8 @@ class RankingRequest(Knobs):
         self._check_limits()
         self.made = self._ready()
         copies = None if self.diversity == 0 else self.near_duplicates
+        if copies is COPIES and puts_copies_last(self.made) and not self.similarity:
+            copies = self.made.copies
         self.limits = Limits(
             near_duplicates=copies,
             metric="given" if self.similarity else "cosine",

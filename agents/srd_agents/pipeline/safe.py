@@ -142,6 +142,7 @@ class Safe(SideBySide):
         ratings, scored = topic.subtopic_scores, topic.retrieval_scores is not None
         rated = ratings is not None and not np.isnan(ratings).all()
         if topic.n_subtopics and (rated or (topic.subtopic_vectors is not None and topic.subtopic_vectors.any())):
+            self._check_cosine("with subtopics")
             first = "" if topic.subtopic_weights is not None else ", of which the first count most"
             named = f"diversified by the named subtopics{first}"
             return _made(self._diversity, self._relevance, XQuAD), named
@@ -158,11 +159,19 @@ class Safe(SideBySide):
         if self._relevance is not None:
             relevance_of(topic, self._relevance, f"ranker {self.name!r}")
         if topic.query_vector is None:
+            self._check_cosine("without scores and query")
             why = "diversified: there are neither scores nor a query vector, so documents that stand for all come first"
             return _made(self._diversity, None, Representative), why
         why = "diversified: there are no scores, so documents near the query count as relevant"
         kind = DPP if self._metric == "cosine" else MMR
         return _made(_VARIETY, self._relevance, kind, self._metric), why
+
+    def _check_cosine(self, where: str) -> None:
+        """Refuse another metric where vectors are compared by their cosine."""
+        if self._metric == "dot":
+            raise ValueError(
+                f"ranker {self.name!r} {where} compares vectors by their cosine: leave metric='dot' out, or take mmr"
+            )
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray, scores: ScoreArray) -> Scored:
         """As many documents as the ranking has, near-duplicates last; where some are moved, it is ranked on."""

@@ -221,6 +221,9 @@ FLAWED: list[tuple[str, list[int], dict[str, int]]] = [
     ("[3] > [1] > [2", [3, 1, 2], {}),
     ("[3] > [1] >", [3, 1, 2], {"missing": 1}),
     ("[2]", [2, 1, 3], {"missing": 2}),
+    ("1. Passage 3\n2. Passage 1\n3. Passage 2", [3, 1, 2], {"wrong_format": 1}),
+    ("1) **Document 3**\n2) **Document 1**\n3) **Document 2**", [3, 1, 2], {"wrong_format": 1}),
+    ("1. Passage 3. 2. Passage 1. 3. Passage 2.", [3, 1, 2], {"wrong_format": 1}),
     ("Here are 3, best first: [3] > [1]. Passage 2 is off.", [3, 1, 2], {"wrong_format": 1, "missing": 1}),
 ]  # fmt: skip
 
@@ -261,6 +264,11 @@ def test_no_answer_takes_longer_than_its_length(answer: str) -> None:
     """Ten microseconds per character; the fuzzers look for others."""
     for read in PARSERS:
         timely(read, answer)
+
+
+def test_bold_names_may_have_brackets_behind_them() -> None:
+    named = "1. **Car** - made in Britain.\n2. **Cat**: a big one.\n3. **System** (Mac OS X 10.2)"
+    assert parse_names(named) == ["Car", "Cat", "System"]
 
 
 def test_half_a_character_of_a_cut_answer_is_replaced() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srd_agents import diversify
+from srd_agents import diversify, make_ranker
 from srd_agents.pipeline import near_duplicates, selection
 from srd_agents.pipeline.chunks import of_chunks
 from srd_agents.pipeline.near_duplicates import Originals
@@ -175,3 +175,18 @@ def test_the_work_of_ranking_all_grows_with_their_number(name: str, monkeypatch:
     for grown in (work, peaks):
         power = np.polyfit(np.log(sizes), np.log(grown), 1)[0]
         assert power < 1.15, (power, grown)
+
+
+def test_a_limit_that_limits_nothing_changes_no_list_and_a_ranker_keeps_its_own_near_duplicates() -> None:
+    vectors = np.array([[2, 2], [0, 2], [0, 1], [2, 2], [2, 0], [0, 2]], float)
+    scores, rated = [6, 5, 4, 3, 2, 1], [[1, 2], [1, 0], [1, 2], [1, 2], [1, 2], [3, 3]]
+    alone = diversify(None, vectors, 4, scores=scores, subtopic_scores=rated).indices.tolist()
+    costs: dict[str, Any] = {"costs": [1] * 6, "budget": 99}
+    assert diversify(None, vectors, 4, scores=scores, subtopic_scores=rated, **costs).indices.tolist() == alone
+    two: dict[str, Any] = {"scores": [scores] * 2, "subtopic_scores": [rated] * 2, "already_shown": [[4], None]}
+    assert diversify(None, [vectors] * 2, 4, **two).indices[1].tolist() == alone
+    ranker = make_ranker("safe", near_duplicates=0.5)
+    vectors, scores = np.array([[1, 0], [1, 0.1], [0, 1], [0.2, 1], [0, 1]]), [5, 4, 3, 2, 1]
+    assert diversify(None, vectors, 5, ranker, scores).indices.tolist() == [0, 2, 1, 3, 4]
+    groups: dict[str, Any] = {"groups": [0, 0, 0, 1, 1], "max_per_group": 2}
+    assert diversify(None, vectors, 3, ranker, scores, **groups).indices.tolist() == [0, 2, 3]

@@ -384,6 +384,7 @@ def test_sparse_vectors_are_read() -> None:
     ({"metric": "dots"}, ValueError, "unknown metric 'dots'. Did you mean dot"),
     ({"metric": "dot", "ranker": "dpp"}, ValueError, "ranker 'dpp' takes no metric="),
     ({"metric": "dot", "per_cost": True, "costs": [1] * 6, "budget": 1}, ValueError, "per_cost compares vectors by"),
+    ({"metric": "dot", "subtopics": np.eye(2, 6)}, ValueError, "safe.* with subtopics compares .* by their cosine"),
     ({"similarity": np.eye(6)}, ValueError, "similarity takes the place of"),
 ])  # fmt: skip
 def test_bad_input_is_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:

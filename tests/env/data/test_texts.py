@@ -158,6 +158,9 @@ def test_a_run_gives_the_candidates(tmp_path: Path) -> None:
         ("os", "cat"),
         [2, 1],
     )
+    close = {"q1": {"os": 2e7 + 0.5, "cat": 2e7 + 0.25, "tea": 2e7}}
+    topics = load_texts(folder, run=close, vectors=vectors(folder))
+    assert topics[0].retrieval_scores.tolist() == [0.5, 0.25, 0], "float32 would make them equal"
     assert topics[0].query_vector is not None
     with pytest.warns(DataNotice, match="1 of 4 documents of the run are not in the corpus and are left out: 'gone'"):
         load_texts(folder, run=run)

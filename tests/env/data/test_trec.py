@@ -14,7 +14,7 @@ from small_topics import alone, bare_topic, refused, small_topic
 from sound_files import TREC, write
 
 from srd_gym import Topic, TopicSet
-from srd_gym.data import DataNotice, as_qrels, load_trec, read_qrels, read_run, write_qrels, write_run
+from srd_gym.data import DataNotice, as_qrels, load_trec, read_qrels, read_run, topic_qrels, write_qrels, write_run
 from srd_gym.measures import evaluate_run
 
 
@@ -182,6 +182,10 @@ def test_topics_become_qrels_and_these_the_same_topics(files: dict[str, Path], t
     assert (tmp_path / "qrels").read_text() == "1 1 a 1\n1 2 a 0\n1 1 b -2\n1 2 b 3\n"
     with pytest.warns(DataNotice, match="1 topics have subtopic weights, which qrels cannot carry"):
         write_qrels(tmp_path / "qrels", alone(small_topic(subtopic_weights=[1, 2])))
+    nothing = alone(small_topic(np.zeros((2, 0), np.int8), subtopic_weights=[]))
+    run = {"1": ["a", "b"]}
+    scores = [evaluate_run(each, run, ["alpha_nDCG@5"]).per_topic for each in (topic_qrels(nothing), nothing)]
+    assert scores == [{"1": {"alpha_nDCG@5": 0}}] * 2
 
 
 @pytest.mark.parametrize(("topic", "message"), [
@@ -375,6 +379,8 @@ def test_comments_and_what_follows_the_tag_are_skipped(tmp_path: Path) -> None:
     assert qrels.topics["1"].doc_ids == ("a",)
     spaced = put(tmp_path / "spaced", "1 Q0 my document 1 0.5 t\n")
     refused(lambda: read_run(spaced), "spaced:1: expected 6 fields")
+    with pytest.warns(UserWarning, match=r"for 1 of 1 queries the ranks are words \(doc\)"):
+        read_run(put(tmp_path / "untagged", "1 Q0 my doc 1 9.5\n1 Q0 his doc 2 8.5\n"))
     refused(lambda: read_qrels(put(tmp_path / "long", "1 1 a 1 more\n")), "expected 4 fields")
     refused(lambda: write_run(tmp_path / "out", {"#1": ["a"]}, "t"), "query id '#1' begins with '#'")
     refused(lambda: write_qrels(tmp_path / "out", alone(small_topic([[1]], "#1"))), "query id '#1' begins with '#'")

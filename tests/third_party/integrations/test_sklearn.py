@@ -195,4 +195,5 @@ def test_pinned_rows_stand_in_their_places_and_kinds_of_groups_have_limits_of_th
     places = search.predict(QUERIES, pinned=[[None, farthest], *[None] * (len(QUERIES) - 1)])
     assert places[0, 1] == farthest
     assert all(max(np.bincount(row % 3)) <= 2 and (row % 3 == 1).sum() == 2 for row in places)
+    refused(lambda: search.predict(QUERIES[:1], pinned=[[5]], already_shown=[[5]]), "query 0: pinned must name none of")
     refused(lambda: search.predict(QUERIES[:1], pinned=[[99]]), "pinned names row 99, where fit was given")

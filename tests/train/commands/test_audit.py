@@ -110,7 +110,8 @@ def test_only_a_significant_gain_on_lists_enough_leaves_the_order(
     gain = Difference(
         measure="m", ranker="MMR 0.1, pool 20", baseline=ORDER, mean=mean, p_value=p_value, family="", **ends
     )
-    assert measured([gain], lists).action == action
+    larger = replace(gain, ranker="safe", mean=mean + 0.1, p_value=0.2)
+    assert measured([gain], lists).action == measured([larger, gain], lists).action == action
     assert measured([], lists).row == ORDER
 
 

@@ -21,8 +21,8 @@ from srd_train.commands.runs import inputs, named_run, needs_vectors, qrels_of, 
 class Evaluate:
     """Score a TREC run by diversity qrels, as ndeval does, or by the labels of a topic file.
 
-    Means are over all judged topics. A topic without a ranking counts as an empty one: 0, but
-    for VRisk 1.
+    Means are over all judged topics. A topic without a ranking counts as an empty one, which
+    has 0 by every measure but VRisk.
 
     Examples:
       srd evaluate --qrels web.qrels.gz --run my.run --measures alpha_nDCG@10 NRBP

@@ -36,7 +36,9 @@ def measured(gains: Sequence[Difference], lists: int) -> Advice:
         gains: differences of the quality of actions from the order, adjusted over all of them.
         lists: judged lists.
     """
-    best = max((each for each in gains if each.ranker != ORDER), key=lambda each: each.mean, default=None)
+    others = [each for each in gains if each.ranker != ORDER]
+    above = [each for each in others if each.verdict == "above"]
+    best = max(above or others, key=lambda each: each.mean, default=None)
     if best is None:
         return Advice(action="keep the order", row=ORDER, sentence="Keep the order: no action tried changes a list.")
     told = f"{best.mean:+.3f} {best.measure} [{best.interval[0]:+.3f}, {best.interval[1]:+.3f}] on {lists} judged lists"

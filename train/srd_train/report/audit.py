@@ -15,7 +15,7 @@ import numpy as np
 
 from srd_agents.heuristic.relevance import relevance_of
 from srd_agents.training.machine import versions
-from srd_gym.checks import check_integer
+from srd_gym.checks import as_scores, check_integer
 from srd_gym.dtypes import IntArray
 from srd_gym.measures import default_normalizer, evaluate
 from srd_gym.measures.catalogue import parse_measure
@@ -158,7 +158,7 @@ def _listed(topic: Topic, run: Run | None, problems: list[Problem]) -> tuple[Top
         if len(known) < len(ids):
             why = f"{len(ids) - len(known)} documents are not among the candidates of {shown(topic.query_id)}; left out"
             problems.append(Problem(kind="input", what="run", why=why))
-        topic = replace(topic.take([place[ids[i]] for i in known]), retrieval_scores=scores[known].astype(np.float32))
+        topic = replace(topic.take([place[ids[i]] for i in known]), retrieval_scores=as_scores(scores[known]))
     elif topic.retrieval_scores is None and topic.query_vector is not None:
         near = relevance_of(topic, "cosine", "srd audit")
         order = np.argsort(-near, kind="stable")

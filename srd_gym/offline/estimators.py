@@ -166,23 +166,32 @@ def permitted(log: Log) -> tuple[str, ...]:
     return tuple(name for name in ESTIMATORS if name not in lacking)
 
 
-def unsupported(log: Log, ranker: Ranker) -> float:
-    """The share of a ranker's slots (topic, rank, document) without support, among the topics logged.
+def unsupported(log: Log, ranker: Ranker, epsilon: float = 0.0) -> float:
+    """The share of what a policy shows (topic, rank, document) that lacks support, among the topics logged.
 
     The policy that logged can never show the document there; where nobody knows the policy, it was never shown there.
+
+    Args:
+        log: what another ranker showed.
+        ranker: whose order is explored.
+        epsilon: as of `evaluate_offline`.
     """
-    orders, topics = orders_of(ranker, log.topics), np.unique(log.topic_index)
-    depth = log.shown.shape[1]
-    lists, ranks = orders[topics][:, :depth], np.arange(min(depth, orders.shape[1]))
+    topics, depth = np.unique(log.topic_index), log.shown.shape[1]
+    orders = orders_of(ranker, log.topics)[topics]
+    ranks, sizes = np.arange(min(depth, orders.shape[1])), (orders >= 0).sum(axis=1)
     if log.policy is not None and log.orders is not None:
-        positions = positions_in(log.orders[topics], lists)
+        positions = positions_in(log.orders[topics], orders)[:, None]  # [T, 1, N]
         reach = log.policy.reach((log.orders[topics] >= 0).sum(axis=1), depth)
-        there = positions < reach[:, None] if log.policy.epsilon else positions == ranks
+        there = positions < reach[:, None, None] if log.policy.epsilon else positions == ranks[:, None]
     else:
         seen = np.zeros((len(log.topics), depth, orders.shape[1] + 1), np.bool_)
         seen[log.topic_index[:, None], np.arange(depth), log.shown] = True
-        there = seen[topics[:, None], ranks, lists]
-    return float(1 - (there | (lists < 0)).mean())
+        there = seen[topics[:, None, None], ranks[:, None], orders[:, None]]
+    lacking = 0.0
+    for size in np.unique(sizes).tolist():
+        chances = EpsilonPolicy(epsilon).marginals(size, len(ranks))  # [K, M]
+        lacking += float((chances * ~there[sizes == size, :, :size]).sum())
+    return lacking / (len(topics) * len(ranks))
 
 
 def _resampled(sums: ScoreArray, resamples: int, generator: np.random.Generator) -> ScoreArray:

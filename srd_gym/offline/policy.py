@@ -10,7 +10,7 @@ Shapes: E episodes, K ranks, M positions that may be shown.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def _from(size: int, depth: int, epsilon: float, rank: int, fronts: ScoreArray) 
     return out
 
 
-@cache
+@lru_cache(maxsize=1)  # matrices are large
 def _pairs(size: int, depth: int, epsilon: float) -> ScoreArray:
     """`EpsilonPolicy.pairs`."""
     table = np.zeros((depth, size, depth, size))

@@ -146,5 +146,8 @@ def test_a_log_without_support_is_told_and_what_it_does_not_tell_is_refused() ->
     assert unsupported(few, FORWARDS) == 0
     assert unsupported(few, OTHER) == pytest.approx(1 / 3)  # document 5 is out of reach
     assert unsupported(replace(few, policy=None), OTHER) > 0.5
+    for known in (log, replace(log, policy=None)):
+        assert unsupported(known, FORWARDS, epsilon=0.5) > 0.25
+    assert unsupported(few, FORWARDS, epsilon=1.0) == pytest.approx(1 / 2)  # three of six are out of reach
     found = evaluate_offline(log, OTHER, resamples=50)
     assert (found["ips"].value, found["ips"].effective_sample_size, found["ips"].mean_weight) == (0, 0, 0)

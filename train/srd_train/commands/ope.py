@@ -111,7 +111,7 @@ class Ope:
             resamples=self.resamples,
             seed=self.seed,
         )
-        missing = unsupported(log, ranker)
+        missing = unsupported(log, ranker, self.epsilon)
         if missing > 0:
             output.notice(
                 f"notice: {name}: no support for {100 * missing:.1f}% of its places (topic, rank, document); "

@@ -105,7 +105,7 @@ class SelectionCore(SingleEpisodes):
         self._lengths = np.minimum(self.horizon, arrays.n_candidates)
         self.on_invalid = on_invalid
         self._told_wasted = False
-        self.reward_type = reward_type
+        self.reward_type, self.normalizer = reward_type, normalizer
         self.bound, self.users = None, None
         self.bound_measures: dict[str, BoundMeasure] = {}
         """Measures of `measures()`, by name."""

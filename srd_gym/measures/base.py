@@ -58,9 +58,10 @@ class Statistics:
 class Measure(ABC):
     """A measure of rankings: a value, equal to another with the same parameters, usable as a dictionary key.
 
-    `str(measure)` is the notation that `srd_gym.measures.measure` reads back; defaults are left out. `measure @ 5` is
-    the same measure at cutoff 5. A measure of the user's own is a subclass with `_terms`; parameters make it a frozen,
-    keyword-only dataclass. Notation reads it once `add_measure` knows it; all else needs no registration.
+    `str(measure)` is the notation that `srd_gym.measures.parse_measure` reads back; defaults are left out.
+    `measure @ 5` is the same measure at cutoff 5. A measure of the user's own is a subclass with `_terms`; parameters
+    make it a frozen, keyword-only dataclass. Notation reads it once `add_measure` knows it; all else needs no
+    registration.
     """
 
     name: ClassVar[str]

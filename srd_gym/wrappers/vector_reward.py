@@ -32,7 +32,7 @@ class VectorReward(gym.Wrapper[Observation, np.int64, Observation, np.int64], Re
         rewards: R measures, by name or as `Measure`; a cutoff left out is the horizon.
         weights: [R], to reward with the weighted sum instead, a Python float; `info["vector_reward"]` then has the
             vector. None: reward with the vector itself.
-        normalizer: as of `SelectionEnv`.
+        normalizer: as of `SelectionEnv`; None: the environment's.
 
     Attributes:
         reward_space: Box [R] float64, unbounded; also of the unwrapped environment, where MO-Gymnasium looks for it.
@@ -56,9 +56,9 @@ class VectorReward(gym.Wrapper[Observation, np.int64, Observation, np.int64], Re
             raise TypeError(f"VectorReward goes around SRD-v0, got {type(inner).__name__}")
         rewards = [rewards] if isinstance(rewards, str | Measure) else rewards
         self._core = inner.core
-        self._bound = table_measures(
-            inner.core.arrays, [parse_measure(each).plain() for each in rewards], inner.core.horizon, normalizer
-        )
+        normalizer = inner.core.normalizer if normalizer is None else normalizer
+        measures = [parse_measure(each).plain() for each in rewards]
+        self._bound = table_measures(inner.core.arrays, measures, inner.core.horizon, normalizer)
         if len(self._bound) < len(rewards):
             raise ValueError(f"rewards must be different measures, got {', '.join(map(str, rewards))}")
         shape = (len(self._bound),)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from small_topics import alone, bare_topic, random_topics, refused
 
+from srd_gym import scoring_v0
 from srd_gym.dtypes import IntArray
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
-from srd_gym.testing import ConformanceError, check_env, check_ranker, check_topics, check_vector_env
+from srd_gym.testing import ConformanceError, check_env, check_ranker, check_scoring_env, check_topics, check_vector_env
 from srd_gym.topic import Topic, TopicSet
 
 TOPICS = random_topics(0, n=6)
@@ -88,6 +89,11 @@ def test_infos_that_are_no_numbers_are_found(entry: dict[str, Any], message: str
             return super()._info(*args) | entry
 
     refused(lambda: check_env(Told(TOPICS, numeric_infos=True)), message, ConformanceError)
+
+
+def test_environments_that_refuse_masked_documents_or_have_users_pass() -> None:
+    check_env(SelectionEnv([TOPICS[0], TOPICS[1].take(range(2))], on_invalid="raise"))
+    check_scoring_env(scoring_v0.parallel_env(TOPICS, reward="Clicks@3"))
 
 
 def test_other_environments_and_a_vector_environment_that_differs_are_found() -> None:

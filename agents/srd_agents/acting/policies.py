@@ -138,7 +138,10 @@ class RankerPolicy:
                 f"expected a full observation of SRD-v0 ({few(_SEEN, 9)}) or a compact one, got {few(list(row), 9)}; "
                 "wrappers that flatten or scale observations go above the policy"
             )
-        topic, identity = observed_topic(row), {name: row[name].copy() for name in ("documents", "query")}
+        topic, identity = (
+            observed_topic(row),
+            {name: row[name].copy() for name in ("documents", "query", "retrieval_scores")},
+        )
         try:
             return _Episode(topic, identity, progress_of(self.ranker, topic))
         except NoJudgmentsError as error:
@@ -190,7 +193,10 @@ class _Episode:
 
 
 class ScoringPolicy:
-    """Acts in `scoring_v0` as a ranker ranks: the documents' scores fall along its ranking.
+    """Acts in `scoring_v0` as a ranker ranks what is observed: the documents' scores fall along its ranking.
+
+    Observed are the vectors of query and documents. Of topics with retrieval scores, texts or subtopics a ranker that
+    reads these makes another ranking than of the observations.
 
     The first A - 1 documents have scores of their own; those behind them share the score 0, and the environment's rule
     of ties.
@@ -241,6 +247,8 @@ class ScoringPolicy:
                 f"ranker {name_of(self.ranker)!r} reads judgments, which no observation of scoring_v0 holds: rank the "
                 "topics themselves, ranker.rank(topic, k)"
             ) from error
+        except ValueError as error:
+            raise ValueError(f"{error}; scoring_v0 shows vectors alone: rank the topics themselves") from error
         scores[ranking] = np.maximum(self._n_scores - 1 - np.arange(len(ranking)), 0)
         return dict(zip(agents, scores.tolist(), strict=True)), state
 

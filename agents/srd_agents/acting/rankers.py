@@ -102,6 +102,12 @@ class PolicyRanker(_Batches):
                 "this policy observes topics by their index alone (compact observations), so it cannot rank others; "
                 "train it on full observations, or on observation='features'"
             )
+        normalized = getattr(policy, "get_vec_normalize_env", lambda: None)()
+        if normalized is not None and normalized.norm_obs and not callable(observation):
+            raise ValueError(
+                "VecNormalize scales the observations of this policy: give a function that does so as observation=, "
+                "or train it with norm_obs=False"
+            )
         self.name, self.policy = name, policy
         self.observation: Literal["full", "features"] = kind or ("features" if "features" in space else "full")
         self.horizon = horizon or (space["ranking"].shape[0] if "ranking" in space else 10)

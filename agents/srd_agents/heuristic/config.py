@@ -117,4 +117,4 @@ class OracleConfig(Config):
     """Options of the greedy oracle."""
 
     measure: MeasureOption = "alpha_DCG"
-    """Measure to maximise greedily, in the notation of `srd_gym.measures.measure`."""
+    """Measure to maximise greedily, in the notation of `srd_gym.measures.parse_measure`."""

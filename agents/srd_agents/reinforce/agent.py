@@ -160,7 +160,8 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
     def _parts(self, batch: IntArray) -> Sequence[IntArray]:
         """Topics of similar size, whose episodes are padded to each other."""
         numbers = int(self._set_inputs.n_candidates[batch].max()) * self._ranks * self.config.rollouts * DYNAMIC
-        most = _NUMBERS_AT_ONCE if self._simulator is None else _NUMBERS_ON_DEVICE
+        on_cpu = self._simulator is None or self._simulator.device.type == "cpu"
+        most = _NUMBERS_AT_ONCE if on_cpu else _NUMBERS_ON_DEVICE
         return self._set_inputs.by_size(batch, max(1, most // max(numbers, 1)))
 
     def _see(self, batch: IntArray) -> PolicyInputs:

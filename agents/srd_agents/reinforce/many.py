@@ -39,15 +39,20 @@ class EpisodesTogether(Together):
     def update(self, batches: IntArray, running: Sequence[int]) -> list[dict[str, Any]]:  # noqa: D102 - as the base
         learners, first = self.learners, self.learners[0]
         simulator, how, (count, width) = first._simulator, first.config, batches.shape
+        parts = [learner._parts(batch) for learner, batch in zip(learners, batches, strict=True)]
+        batches = np.stack([np.concatenate(own) for own in parts])  # in the order in which one seed alone plays them
         inputs, self._most = first._see(batches.flatten()), int(first._core.arrays.n_candidates[batches].max())
         levels: NDArray[np.float64] = np.zeros((count, min(simulator.horizon, self._most), width, how.rollouts))
         users = None if simulator.users is None else np.zeros((count, width, how.rollouts), np.int64)
         for index in running:
             learners[index]._begin_update()
-            drawn, user = learners[index]._draws(batches[index])
-            levels[index, : len(drawn)] = drawn
-            if users is not None:
-                users[index] = user
+            start = 0
+            for part in parts[index]:
+                drawn, user = learners[index]._draws(part)
+                levels[index, : len(drawn), start : start + len(part)] = drawn
+                if users is not None:
+                    users[index, start : start + len(part)] = user
+                start += len(part)
         filled = np.array([first._filled(batch) for batch in batches], np.float64)
         arrays = (batches, levels, users, filled, np.array([each._alone for each in learners]))
         given = [None if part is None else torch.from_numpy(part).to(simulator.device, non_blocking=True)

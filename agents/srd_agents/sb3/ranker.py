@@ -83,7 +83,7 @@ class SB3Ranker:
 
     @classmethod
     def from_zip(cls, path: PathLike, *, algorithm: str = "MaskablePPO", trust: bool = False) -> SB3Ranker:
-        """The ranker of a zip file that `model.save` wrote.
+        """The ranker of a zip file that `model.save` wrote, which does not say whether observations were scaled.
 
         Args:
             path: the file.

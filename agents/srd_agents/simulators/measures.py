@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from srd_agents.simulators.topics import Covered, TopicTensors
+from srd_agents.simulators.topics import Covered, NoTensorFormError, TopicTensors
 from srd_gym.measures import BoundMeasure
 
 
@@ -35,9 +35,16 @@ class MeasureTensors:
         bound: the measure.
         topics: that it is bound to.
         dtype: of gains.
+
+    Raises:
+        NoTensorFormError: a measure that is no sum of terms, such as VRisk.
     """
 
     def __init__(self, bound: BoundMeasure, topics: TopicTensors, dtype: torch.dtype) -> None:
+        if not bound.terms:
+            raise NoTensorFormError(
+                f"measure {bound.name} has no form in tensors (it is no sum over ranks): simulate with srd_gym.core"
+            )
         self.name, self.ranks = bound.name, bound.ranks
         self.covered: Covered = topics.covered(bound.rel)
         self._n, self._width = topics.max_candidates, topics.max_subtopics

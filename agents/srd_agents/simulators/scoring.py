@@ -29,7 +29,7 @@ class ScoringSimulator:
         dtype: of rewards.
 
     Raises:
-        NoTensorFormError: users pay, who have no form in tensors here.
+        NoTensorFormError: users pay, who have no form in tensors here, or a measure that is no sum over ranks.
     """
 
     def __init__(

@@ -32,7 +32,8 @@ class ClickTensors:
         self._attract, self._satisfy = on_device(bound.attract), on_device(bound.satisfy)
         self._looked_at, self._worth = on_device(bound.looked_at), on_device(bound.worth)
         self._chances, self._cumulated = on_device(bound.intent_probabilities), on_device(bound.cumulated)
-        self._grades = topics.judgments.view(-1, topics.max_subtopics)
+        grades = topics.judgments.flatten(0, 1)
+        self._grades = grades if grades.shape[1] else grades.new_zeros(len(grades), 1)
         self._n, self._draws = topics.max_candidates, torch.arange(1, 1 + DRAWS, device=topics.device)
 
     def begin(self, topic: Tensor) -> Tensor:
@@ -43,7 +44,7 @@ class ClickTensors:
     def intents(self, topic: Tensor, user: Tensor) -> Tensor:
         """[B] int64, the subtopic that each user wants; -1 for none."""
         cumulated = self._cumulated[topic]
-        total = cumulated[:, -1]
+        total = cumulated[:, -1:].sum(1)  # there may be no subtopic
         drawn = uniform(user, torch.zeros_like(user))
         return torch.where(total > 0, (cumulated <= (drawn * total)[:, None]).sum(1), -1)
 

@@ -237,7 +237,8 @@ class Learner(ABC, Generic[C]):
                 of these sizes.
             out: folder for the model and for checkpoints; None keeps everything in memory.
             resume: continue the run whose checkpoint lies in `out`, to bitwise the same weights as if it had never
-                stopped. Needs the same topics, seed and config (but for `srd_agents.training.loop.HOW_LONG`).
+                stopped. Needs the same topics, seed and config (but for `srd_agents.training.loop.HOW_LONG`: of more
+                epochs with `validate_every` above 1, the last one of the first run was validated too, and may be best).
             time_budget: seconds of training at most, earlier sessions of a resumed run included.
             callback: called while training.
             measures: more measures of the rankings of the validation topics, for the history: they choose nothing, and

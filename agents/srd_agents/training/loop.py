@@ -42,7 +42,7 @@ class LearnerConfig(Config):
     validate_every: Count = 1
     """Epochs between validations."""
     validation_measure: MeasureOption = "alpha_nDCG@10"
-    """Measure that chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
+    """Measure that chooses the weights on validation topics, in the notation of `srd_gym.measures.parse_measure`."""
     checkpoint_seconds: Positive = 60.0
     """Seconds between checkpoints."""
 

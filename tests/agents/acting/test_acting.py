@@ -395,6 +395,19 @@ def test_observations_hold_no_judgments(name: str) -> None:
     scoring = scoring_v0.parallel_env(topics=SERP)
     seen, _ = scoring.reset(seed=0)
     refused(lambda: as_policy(name, scoring).predict(seen), "reads judgments.*rank the topics")
+    refused(lambda: as_policy("retrieval-order", scoring).predict(seen), "scoring_v0 shows vectors alone")
+
+
+def test_topics_that_differ_in_their_scores_alone_are_two_episodes() -> None:
+    ranker: Any = make_ranker("mmr", lambda_=0.9, relevance="minmax")
+    policy: Any = as_policy(ranker)
+    arrays: Any = {"doc_vectors": np.eye(3), "query_vector": np.ones(3)}
+    for scores in ([3.0, 2.0, 1.0], [3.0, 3.0, 1.0], [3.0, 3.0, 3.0]):
+        topic = Topic(query_id="1", doc_ids=("a", "b", "c"), retrieval_scores=scores, **arrays)
+        seen, _ = gym.make("srd_gym:SRD-v0", topics=TopicSet([topic], name="one")).reset(seed=0)
+        policy.predict(seen, deterministic=True)
+        seen_scores = policy._rows[0].scores(np.empty(0, np.int64))
+        np.testing.assert_array_equal(seen_scores, ranker.progress(topic).scores())
 
 
 def test_rankers_refuse_to_act_on_features() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from small_topics import random_topics, refused
+from small_topics import bare_topic, random_topics, refused
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -17,6 +17,7 @@ from srd_agents.simulators.draws import exponential, uniform
 from srd_gym.core import Clicks, ScoringCore, SelectionCore
 from srd_gym.core.users import drawn_users
 from srd_gym.pruning import KNN, ByRanker, Chain
+from srd_gym.topic import TopicSet
 
 MEASURES = (
     "alpha_DCG", "alpha_nDCG", "alpha_nDCG@5", "alpha_nDCG(alpha=0.7)@4", "alpha_nDCG(rel=2)", "ERR_IA", "nERR_IA",
@@ -149,6 +150,13 @@ def test_states_are_mapped_over() -> None:
     assert torch.equal(mapped.reward.flatten(), flat.reward)
 
 
+def test_topics_without_any_subtopic_pay_nothing() -> None:
+    simulator = SelectionSimulator(TopicSet([bare_topic(4)], name="bare"), reward="Clicks")
+    start = simulator.reset(torch.zeros(3, dtype=torch.int64), torch.arange(3))
+    _, result = simulator.step(start, torch.arange(3))
+    assert result.reward.tolist() == [0, 0, 0]
+
+
 def test_what_no_topic_has_leaves_the_rank_empty() -> None:
     simulator = SelectionSimulator(random_topics(0, 4, n=5), horizon=3)
     before = simulator.reset(torch.zeros(3, dtype=torch.int64))
@@ -169,11 +177,13 @@ class Own:
 
 @pytest.mark.parametrize("options", [
     {"reward": Own()},
+    {"reward": "VRisk(beta=0.5)"},
     {"pruning": ByRanker("mmr", 0.5, when="step")},
     {"pruning": Chain((KNN(0.3), KNN(k=1)))},
-], ids=["own reward", "ranker at each step", "chain"])  # fmt: skip
+], ids=["own reward", "no sum over ranks", "ranker at each step", "chain"])  # fmt: skip
 def test_what_has_no_form_in_tensors_is_refused_by_name(options: dict[str, Any]) -> None:
-    refused(lambda: SelectionSimulator(random_topics(0), **options), "srd_gym.core.SelectionCore", TypeError)
+    refused(lambda: SelectionSimulator(random_topics(0), **options), "srd_gym.core", TypeError)
+    refused(lambda: ScoringSimulator(random_topics(0), reward="VRisk"), "no sum over ranks", TypeError)
 
 
 def test_other_options_that_cannot_be_are_refused() -> None:

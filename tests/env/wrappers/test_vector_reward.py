@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from small_topics import bare_topic, random_topics, refused, seeds
+from small_topics import bare_topic, random_topics, refused, seeds, small_topic
 
 from srd_gym import TopicSet
 from srd_gym.envs import SelectionEnv
@@ -65,6 +65,16 @@ def test_the_id_makes_it_and_speaks_the_protocol_of_mo_gymnasium() -> None:
         total += reward
     _, info = played(SelectionEnv("synthetic:tiny:5", horizon=4, measures=measures), 1)
     assert_allclose(total, [info["measures"][f"{name}@4"] for name in measures], rtol=1e-12)
+
+
+def test_ideals_are_those_of_the_environment() -> None:
+    more: Any = {"pool": [[1, 0], [0, 1], [1, 1]], "pool_ids": ("a", "b", "c"), "doc_vectors": np.eye(2)}
+    topics = TopicSet([small_topic(**more)], name="of a larger pool")
+    for normalizer in ("pool", "candidates"):
+        env = gym.make("srd_gym:SRD-MO-v0", topics=topics, normalizer=normalizer, measures=["D_nDCG", "StRecall"])
+        rewards, info = played(env, 0)
+        wanted = [info["measures"][f"{name}@10"] for name in ("D_nDCG", "StRecall")]
+        assert_allclose(np.sum(rewards, axis=0), wanted, rtol=1e-12)
 
 
 def test_a_restored_episode_goes_on_as_it_would_have() -> None:

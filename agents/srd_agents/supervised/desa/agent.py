@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import in_blocks, rows_of
+from srd_agents.heuristic.stepwise import falling_order
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.features import order_columns, relevance_features, side_by_side
 from srd_agents.supervised.desa.config import DesaConfig
@@ -63,7 +64,7 @@ class Desa(NetworkLearner[DesaConfig]):
             parts,
             [part.nearness.shape[:2] for part in parts],
             _CHUNK_DOCUMENTS,
-            lambda block: (-self._scores(block)).argsort(axis=1, kind="stable")[:, :k].astype(np.int64),
+            lambda block: [falling_order(scores)[:k] for scores in self._scores(block)],
         )
 
     @torch.inference_mode()

@@ -123,7 +123,7 @@ ANSWER = {"qid": "1", "run_id": "r", "answer_text": "x", "nuggets": []}
 
 @pytest.mark.parametrize(("entries", "line", "message"), [
     (["{"], 1, "not JSON .*expected one object per line"),
-    (["[]"], 1, "expected a passage of nuggetizer"),
+    (["[]"], 1, r"expected a JSON object \{\.\.\.\}, got"),
     ([{"a": 1}], 1, "nuggetizer .*, got an object with a$"),
     ([RAG[2], ANSWER], 2, 'answer, not passages .*no "docid"'),
     ([{"query": "x", "qid": "1", "nuggets": []}], 1, "judges no passage"),

@@ -30,10 +30,6 @@ Order = Literal["score", "rank", "pyndeval"]
 """Order of a run. "score": by score, equal scores by document id, descending (`trec_eval`, `ndeval -traditional`);
 "rank": by the rank column (`ndeval`); "pyndeval": by score, equal scores by document id, ascending (that wrapper)."""
 
-_QRELS_LINE = "topic subtopic document judgment"
-_WEIGHTS_LINE = "topic subtopic weight"
-_RUN_LINE = "topic Q0 document rank score tag"
-
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
 class TopicQrels:
@@ -133,7 +129,7 @@ def read_qrels(paths: Paths, *, on_duplicate: Literal["error", "highest"] = "err
             file and line.
     """
     paths = path_list(paths, "qrels")
-    return qrels_of(blocks_of(paths, "qrels", _QRELS_LINE), few(paths), on_duplicate)
+    return qrels_of(blocks_of(paths, "qrels", "topic subtopic document judgment"), few(paths), on_duplicate)
 
 
 def qrels_of(blocks: Iterable[Block], source: str, on_duplicate: Literal["error", "highest"] = "error") -> Qrels:
@@ -218,7 +214,8 @@ def read_weights(paths: Paths) -> dict[str, dict[str, float]]:
             an empty file; the message gives file and line.
     """
     weights: dict[str, dict[str, float]] = {}
-    for path, query_id, numbers, (_, subtopic_ids, values) in blocks_of(paths, "weights", _WEIGHTS_LINE):
+    blocks = blocks_of(paths, "weights", "topic subtopic weight")
+    for path, query_id, numbers, (_, subtopic_ids, values) in blocks:
         own = weights.setdefault(query_id, {})
         for number, subtopic_id, value in zip(numbers, subtopic_ids, values, strict=True):
             if subtopic_id in own:
@@ -250,7 +247,7 @@ def read_run(paths: Paths, *, order: Order = "score") -> Run:
             numbers.
     """
     paths = path_list(paths, "run")
-    blocks = blocks_of(paths, "run", _RUN_LINE)
+    blocks = blocks_of(paths, "run", "topic Q0 document rank score tag")
     parts = ((path, query_id, lines, (own[0], *own[2:5])) for path, query_id, lines, own in blocks)
     return run_of(parts, few(paths), order)
 

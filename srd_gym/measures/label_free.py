@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.checks import check_number, check_positive
+from srd_gym.checks import check_positive
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures.base import Measure, Statistics
 from srd_gym.measures.bound import BoundMeasure
@@ -137,8 +137,7 @@ class NearDuplicates(LabelFree):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(f"{self.name}: cosine", self.cosine, 0, 1)
-        check_positive(f"{self.name}: cosine", self.cosine)
+        check_positive(f"{self.name}: cosine", self.cosine, 1)
 
     def values(self, lists: Lists) -> ScoreArray:
         """[B] float64, 0 to K - 1."""

@@ -15,7 +15,6 @@ import numpy as np
 
 from srd_gym.checks import (
     check_integer,
-    check_number,
     check_option,
     check_positive,
     checked_ranking,
@@ -75,8 +74,7 @@ class ByRanker:
         if isinstance(self.keep, int | np.integer):
             check_integer("keep, a number of candidates,", self.keep, 1)
         else:
-            check_number("keep, a share of the candidates,", self.keep, 0, 1)
-            check_positive("keep, a share of the candidates,", self.keep)
+            check_positive("keep, a share of the candidates,", self.keep, 1)
         if not isinstance(self.ranker, str):
             self._check_able(self.ranker)
 

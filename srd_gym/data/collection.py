@@ -332,15 +332,11 @@ def _topics(collection: Collection, candidates: Candidates, advance: Callable[[i
 
 def _topic(collection: Collection, query_id: str, doc_ids: Sequence[str], scores: FloatArray | None) -> Topic:
     """One topic."""
-    listed = collection.subtopics.get(query_id, {})
-    judged = judged_fields(collection.judged.get(query_id), doc_ids, listed)
-    texts = tuple(listed.get(s, "") for s in judged["subtopic_ids"])
     return Topic(
         query_id=query_id,
         query_text=collection.queries[query_id] or None,
         doc_ids=tuple(doc_ids),
         doc_texts=tuple(collection.documents[name] for name in doc_ids),
         retrieval_scores=scores,
-        subtopic_texts=texts if any(texts) else None,
-        **judged,
+        **judged_fields(collection.judged.get(query_id), doc_ids, collection.subtopics.get(query_id, {})),
     )

@@ -144,11 +144,11 @@ def load_nuggets(
     for query_id, rows in judged.items():
         query, scores = queries[query_id], None if ranked is None else ranked.scores[query_id]
         doc_ids = label_free_order(query_id, rows.doc_ids) if ranked is None else ranked.rankings[query_id]
-        fields = judged_fields(rows, doc_ids, rows.subtopic_ids)
+        fields = judged_fields(rows, doc_ids, {nugget: query.nuggets[nugget] for nugget in rows.subtopic_ids})
         if texts is None and query.texts:
             fields["doc_texts"] = tuple(query.texts.get(doc_id, "") for doc_id in doc_ids)
-        given: Any = {"retrieval_scores": scores, "subtopic_texts": tuple(query.nuggets[s] for s in rows.subtopic_ids)}
-        topics.append(Topic(query_id=query_id, query_text=query.text, doc_ids=doc_ids, **fields, **given))
+        fields["retrieval_scores"] = scores
+        topics.append(Topic(query_id=query_id, query_text=query.text, doc_ids=doc_ids, **fields))
     loaded = TopicSet(topics, name=name)
     return attach_files(loaded if texts is None else with_texts(loaded, texts), vectors, query_vectors, missing)
 

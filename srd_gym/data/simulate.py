@@ -82,7 +82,12 @@ def simulate_vectors(
     shared: FloatArray | None = None
     if catalogue is not None:
         check_integer("catalogue", catalogue, 1)
-        _check_catalogue(topics, catalogue)
+        if catalogue < topics.max_subtopics:
+            largest = max(topics, key=lambda topic: topic.n_subtopics)
+            raise ValueError(
+                f"catalogue must have a direction for each subtopic of a topic, got {catalogue}, but topic "
+                f"{shown(largest.query_id)} has {largest.n_subtopics} subtopics; give at least that many"
+            )
         shared = directions(generator_of(seed, "catalogue"), catalogue, width)
     made = [_with_vectors(topic, int(width), float(noise), int(seed), shared) for topic in topics]
     notes = [f"simulated, noise {noise:g}"]
@@ -93,16 +98,6 @@ def simulate_vectors(
     )
     name, world = f"{topics.name} ({', '.join(notes)})", f"simulated: catalogue {catalogue}, width {width}, seed {seed}"
     return topics.replace(made, name=name, simulated=True, encoder=world)
-
-
-def _check_catalogue(topics: TopicSet, catalogue: int) -> None:
-    """Refuse a catalogue that cannot give each subtopic of a topic a direction."""
-    for topic in topics:
-        if topic.n_subtopics > catalogue:
-            raise ValueError(
-                f"catalogue must have a direction for each subtopic of a topic, got {catalogue}, but topic "
-                f"{shown(topic.query_id)} has {topic.n_subtopics} subtopics; give at least {topics.max_subtopics}"
-            )
 
 
 def _with_vectors(topic: Topic, width: int, noise: float, seed: int, shared: FloatArray | None) -> Topic:

@@ -8,6 +8,7 @@ are text and kept as they are. Lines that begin with "#" are skipped.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +30,9 @@ from srd_gym.trec_lines import Block, Paths, blocks_of, check_query_id, check_wo
 Order = Literal["score", "rank", "pyndeval"]
 """Order of a run. "score": by score, equal scores by document id, descending (`trec_eval`, `ndeval -traditional`);
 "rank": by the rank column (`ndeval`); "pyndeval": by score, equal scores by document id, ascending (that wrapper)."""
+
+_WHOLE = re.compile("[+-]?[0-9]{1,9}")
+"""A judgment as it is written: Python's own reader takes 1_0 and digits of any script besides."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -154,7 +158,7 @@ def qrels_of(blocks: Iterable[Block], source: str, on_duplicate: Literal["error"
             column.extend(part)
     topics, several = {}, False
     for query_id, parts in columns.items():
-        topics[query_id], pairs = _topic_qrels(f"qrels: {paths[query_id]}", query_id, grades, on_duplicate, *parts)
+        topics[query_id], pairs = _topic_qrels(f"qrels: {paths[query_id]}", query_id, grades, on_duplicate, parts)
         several |= pairs > len(topics[query_id].doc_ids)
     if not several:
         warnings.warn(
@@ -167,22 +171,16 @@ def qrels_of(blocks: Iterable[Block], source: str, on_duplicate: Literal["error"
 
 
 def _topic_qrels(
-    source: str,
-    query_id: str,
-    grades: Mapping[Any, int],
-    on_duplicate: str,
-    lines: Sequence[int],
-    subtopic_ids: Sequence[str],
-    doc_ids: Sequence[str],
-    judgments: Sequence[Any],
+    source: str, query_id: str, grades: Mapping[Any, int], on_duplicate: str, columns: Sequence[Sequence[Any]]
 ) -> tuple[TopicQrels, int]:
     """The judgments of a topic as a matrix, its subtopics sorted, an irrelevant subtopic 0 left out; and its pairs."""
+    lines, subtopic_ids, doc_ids, judgments = columns
     row_of = {doc_id: row for row, doc_id in enumerate(dict.fromkeys(doc_ids))}
     column_of = {subtopic_id: column for column, subtopic_id in enumerate(dict.fromkeys(subtopic_ids))}
     rows = np.fromiter(map(row_of.__getitem__, doc_ids), np.intp, len(doc_ids))
-    columns = np.fromiter(map(column_of.__getitem__, subtopic_ids), np.intp, len(doc_ids))
+    places = np.fromiter(map(column_of.__getitem__, subtopic_ids), np.intp, len(doc_ids))
     values = np.fromiter(map(grades.__getitem__, judgments), np.int8, len(doc_ids))
-    _, first = np.unique(rows * len(column_of) + columns, return_index=True)
+    _, first = np.unique(rows * len(column_of) + places, return_index=True)
     if first.size < rows.size and on_duplicate == "error":
         again = int(np.setdiff1d(np.arange(rows.size), first)[0])
         raise ValueError(
@@ -191,7 +189,7 @@ def _topic_qrels(
         )
     table = np.zeros((len(row_of), len(column_of)), dtype=np.int8)
     rising = np.argsort(values, kind="stable")  # of several judgments of a pair the last, the highest, stays
-    table[rows[rising], columns[rising]] = values[rising]
+    table[rows[rising], places[rising]] = values[rising]
     relevant = [s for s in column_of if s != "0" or (table[:, column_of[s]] >= 1).any()]
     relevant.sort(key=natural_key)
     chosen = np.ascontiguousarray(table[:, [column_of[s] for s in relevant]])
@@ -373,12 +371,7 @@ def natural_key(value: str) -> tuple[bool, int, str, str]:
 
 def _grade(value: str | int, path: PathLike, number: int) -> int:
     """A judgment as an integer that int8 holds."""
-    # Python reads 1_0, and digits of any script.
-    plain = isinstance(value, int) or (value.isascii() and "_" not in value)
-    try:
-        grade = int(value) if plain else 128
-    except ValueError:
-        grade = 128
+    grade = int(value) if isinstance(value, int) or _WHOLE.fullmatch(value) else math.inf
     if not -128 <= grade <= 127:
         raise ValueError(f"qrels: {path}:{number}: expected an integer judgment from -128 to 127, got {shown(value)}")
-    return grade
+    return int(grade)

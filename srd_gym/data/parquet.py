@@ -117,12 +117,11 @@ def write_topics(
     Raises:
         TypeError: something else than topics.
     """
-    flags: dict[str, Any] = {"simulated": simulated, "transductive": transductive}
-    if isinstance(topics, TopicSet):
-        name, flags = topics.name, {"simulated": topics.simulated, "transductive": topics.transductive}
-        flags |= {} if topics.encoder is None else {"encoder": topics.encoder}
     own = os.fsencode(Path(path).stem).decode(errors="replace")
-    about = {"schema_version": SCHEMA_VERSION, "name": own if name is None else name, **flags}
+    flags = {"name": own if name is None else name, "simulated": simulated, "transductive": transductive}
+    if isinstance(topics, TopicSet):
+        flags = {key: value for key, value in topics.flags.items() if value is not None}
+    about = {"schema_version": SCHEMA_VERSION, **flags}
     # Ids and texts hardly repeat within a row group, so dictionaries only cost time; Zstandard shrinks them.
     # Nobody looks for topics by the range of their vectors, and every range makes the file's index larger.
     how: dict[str, Any] = {"compression": "zstd", "use_dictionary": False, "write_statistics": ["query_id"]}

@@ -311,7 +311,7 @@ def _lists(
         if "sources" in asking:
             seen: dict[object, int] = {}
             ids = [topic.doc_ids[i] for i in ranking.tolist()]
-            named = [sources[one] if one in sources else _Own(one) for one in ids]
+            named = [sources.get(one, object()) for one in ids]  # an object is equal to no other
             numbers[row, :length] = [seen.setdefault(one, len(seen)) for one in named]
     present = candidates >= 0
     return Lists(present, cosines_of(vectors, present), numbers, candidates, scores)
@@ -329,13 +329,6 @@ def _scaled(topic: Topic, name: str) -> ScoreArray:
     spread = np.ptp(wide) if len(wide) else 0.0
     scaled: ScoreArray = (wide - wide.min(initial=np.inf)) / spread if spread else np.ones(len(wide))
     return scaled
-
-
-@dataclass(frozen=True)
-class _Own:
-    """Source of a document whose source nobody gives: equal to no other."""
-
-    doc_id: str
 
 
 def _check_sources(name: str, topics: Sequence[Topic], rankings: Sequence[IntArray], sources: Sources | None) -> None:

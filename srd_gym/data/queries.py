@@ -253,7 +253,16 @@ def _xml_entries(content: bytes, path: PathLike) -> Iterator[_Entry]:
         raise ValueError(f"{place}: no <topic number=...> in <{root.tag}>; expected a TREC Web Track topics file")
     for element in elements:
         query_id = _number(element, path, "topic")
-        yield place, query_id, _topic_text(element, path, query_id)
+        query = element.find("query")
+        if query is None:
+            raise ValueError(f"{place}: topic {shown(query_id)} has no <query>; expected one")
+        subtopics: dict[str, str] = {}
+        for subtopic in element.findall("subtopic"):
+            number = _number(subtopic, path, f"subtopic of topic {shown(query_id)}")
+            if number in subtopics:
+                raise ValueError(f"{place}: topic {shown(query_id)} has subtopic {shown(number)} twice; keep one")
+            subtopics[number] = _inside(subtopic)
+        yield place, query_id, TopicText(query_text=_inside(query), subtopics=subtopics)
 
 
 def _root(content: bytes, path: PathLike) -> Element:
@@ -270,20 +279,6 @@ def _root(content: bytes, path: PathLike) -> Element:
             f"{_XML}: {path}: not well-formed XML ({error}); correct that line, or fetch it again"
         ) from error
     return root
-
-
-def _topic_text(element: Element, path: PathLike, query_id: str) -> TopicText:
-    """One topic's texts."""
-    query = element.find("query")
-    if query is None:
-        raise ValueError(f"{_XML}: {path}: topic {shown(query_id)} has no <query>; expected one")
-    subtopics: dict[str, str] = {}
-    for subtopic in element.findall("subtopic"):
-        number = _number(subtopic, path, f"subtopic of topic {shown(query_id)}")
-        if number in subtopics:
-            raise ValueError(f"{_XML}: {path}: topic {shown(query_id)} has subtopic {shown(number)} twice; keep one")
-        subtopics[number] = _inside(subtopic)
-    return TopicText(query_text=_inside(query), subtopics=subtopics)
 
 
 def _number(element: Element, path: PathLike, what: str) -> str:

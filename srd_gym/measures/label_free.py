@@ -18,8 +18,6 @@ from numpy.typing import ArrayLike
 from srd_gym.checks import check_positive
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures.base import Measure, Statistics
-from srd_gym.measures.bound import BoundMeasure
-from srd_gym.measures.ideal import IdealPool
 from srd_gym.reading import shown
 from srd_gym.topic import Topic
 
@@ -74,14 +72,6 @@ class LabelFree(Measure):
     @abstractmethod
     def values(self, lists: Lists) -> ScoreArray:
         """[B] float64, the value of each list."""
-
-    def bind(self, references: Sequence[IdealPool], depth: int, n_subtopics: int | None = None) -> BoundMeasure:
-        """Refuse to be a reward or an ideal.
-
-        Raises:
-            ValueError: always.
-        """
-        self._terms(Statistics.of(references, self.rel, n_subtopics), depth)
 
     def _terms(self, statistics: Statistics, depth: int) -> NoReturn:
         raise ValueError(

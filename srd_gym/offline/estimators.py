@@ -216,12 +216,7 @@ class _Evaluated:
     _snips = _ips
 
     def _item_position(self) -> tuple[ScoreArray, ScoreArray]:
-        depth, chances = self._clicks.shape[1], np.ones(self._clicks.shape)
-        for size in np.unique(self._reach).tolist():
-            of_size = self._reach == size
-            positions = self._positions[of_size]
-            table = self._policy.marginals(size, depth)[np.arange(depth), np.maximum(positions, 0)]
-            chances[of_size] = np.where(positions < 0, 1.0, table)
+        chances = self._policy.slot_propensities(self._positions, self._reach)
         slots = self._log.slot_propensities
         weights = self._cut(chances if slots is None else chances / slots)
         return item_position(weights, self._clicks), weights

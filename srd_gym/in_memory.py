@@ -46,7 +46,6 @@ _NAMES = {
 """Part of a record -> its names in the libraries, the first that is there counts."""
 _QRELS = ("query", "subtopic", "document", "judgment")
 _RUN = ("query", "document", "score", "rank")
-_OPTIONAL = ("rank",)
 
 QrelsSource = Qrels | Mapping[str, Any] | Iterable[Any] | str | os.PathLike[str]
 """Sources of qrels."""
@@ -193,7 +192,7 @@ def _names(parts: Sequence[str], there: Sequence[str], what: str) -> list[str]:
         name = next((name for name in _NAMES[part] if name in there), None)
         if name is not None:
             names.append(name)
-        elif part not in _OPTIONAL:
+        elif part != "rank":
             raise ValueError(
                 f"{what}: no {part}; expected a column or attribute named {' or '.join(_NAMES[part])}, got "
                 f"{few(there, 8) or None}"

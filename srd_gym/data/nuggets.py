@@ -44,7 +44,6 @@ THRESHOLDS: Mapping[str, int] = {"nuggetizer": 2, "FreshStack": 1, "CRUX": 3}
 """The least grade that counts, by format: full support, relevance, and the tau of CRUX."""
 _ASSIGNED: Mapping[str, int] = {"support": 2, "partial_support": 1, "not_support": 0, "failed": 0}
 _IMPORTANCE = ("vital", "okay", "failed")
-_RATINGS = range(-1, 6)
 _EXPECTED = (
     'expected a passage of nuggetizer ("qid", "docid", "nuggets"), a query of FreshStack ("query_id", "nuggets") or a '
     'line of CRUX ("id" with "request", "subquestions", or "docid" and "rating")'
@@ -188,10 +187,9 @@ def _read(paths: Paths) -> dict[str, _Query]:
 
 
 Odd = dict[str, list[str]]
-Reader = Callable[[_Query, JsonLine, Odd], None]
 
 
-def _format_of(line: JsonLine) -> tuple[str, Reader]:
+def _format_of(line: JsonLine) -> tuple[str, Callable[[_Query, JsonLine, Odd], None]]:
     """The format of a line, and its reader."""
     keys = line.values.keys()
     if "nuggets" in keys and "qid" in keys:
@@ -276,7 +274,7 @@ def _crux(query: _Query, line: JsonLine, odd: Odd) -> None:
     if "rating" not in line.values:
         return
     doc_id, ratings = line.text("docid", "pid"), _list_of(int, line, "rating")
-    wrong = next((rating for rating in ratings if rating not in _RATINGS), None)
+    wrong = next((rating for rating in ratings if rating not in range(-1, 6)), None)
     if wrong is not None:
         raise line.fault("ratings from 0 to 5, or -1 where there is none", wrong)
     if query.ratings not in (None, len(ratings)):

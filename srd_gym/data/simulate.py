@@ -90,12 +90,8 @@ def simulate_vectors(
             )
         shared = directions(generator_of(seed, "catalogue"), catalogue, width)
     made = [_with_vectors(topic, int(width), float(noise), int(seed), shared) for topic in topics]
-    notes = [f"simulated, noise {noise:g}"]
-    notes += (
-        [f"catalogue {catalogue}"] * (catalogue is not None)
-        + [f"width {width}"] * (width != 64)
-        + [f"seed {seed}"] * (seed != 0)
-    )
+    told = {f"catalogue {catalogue}": catalogue is not None, f"width {width}": width != 64, f"seed {seed}": seed != 0}
+    notes = [f"simulated, noise {noise:g}", *(note for note, differs in told.items() if differs)]
     name, world = f"{topics.name} ({', '.join(notes)})", f"simulated: catalogue {catalogue}, width {width}, seed {seed}"
     return topics.replace(made, name=name, simulated=True, encoder=world)
 

@@ -107,7 +107,8 @@ def evaluate_offline(
     for name in names:
         values[name], weights[name] = getattr(evaluated, "_" + name.replace("-", "_"))()
     sums = np.stack([np.stack([values[name], weights[name][:, -1]], axis=1) for name in names], axis=1)
-    means = _resampled(sums, resamples, np.random.default_rng(seed))
+    generator, count = np.random.default_rng(seed), len(sums)
+    means = np.stack([sums[generator.integers(count, size=count)].mean(axis=0) for _ in range(resamples)])
     tails = 100 * np.array([(1 - level) / 2, (1 + level) / 2])
     out = {}
     for place, name in enumerate(names):
@@ -183,13 +184,6 @@ def unsupported(log: Log, ranker: Ranker) -> float:
         seen[log.topic_index[:, None], np.arange(depth), log.shown] = True
         there = seen[topics[:, None], ranks, lists]
     return float(1 - (there | (lists < 0)).mean())
-
-
-def _resampled(sums: ScoreArray, resamples: int, generator: np.random.Generator) -> ScoreArray:
-    """[R, ...] means over episodes, drawn with replacement."""
-    count = len(sums)
-    draws = (sums[generator.integers(count, size=count)].mean(axis=0) for _ in range(resamples))
-    return np.stack(list(draws))
 
 
 class _Evaluated:

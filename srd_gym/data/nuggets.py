@@ -241,15 +241,12 @@ def _nuggetizer(query: _Query, line: JsonLine, odd: Odd) -> None:
 
 def _freshstack(query: _Query, line: JsonLine, odd: Odd) -> None:
     """A query with its nuggets and the documents that were judged for each."""
-    query_id = query.query_id
     if query.text is not None:
-        raise line.fault("each query once", query_id)
+        raise line.fault("each query once", query.query_id)
     parts = [part.strip() for part in (_optional(line, "query_title") or "", line.text("query_text"))]
     _set_text(query, "\n".join(part for part in parts if part), line)
     for each in _nuggets(line):
         nugget = each.text("_id")
-        if nugget.rpartition("_")[0] != query_id:
-            raise each.fault(f'an "_id" of query {shown(query_id)}, such as {shown(f"{query_id}_0")}', nugget)
         if nugget in query.nuggets:
             raise each.fault("each nugget once", nugget)
         query.nuggets[nugget] = each.text("text")

@@ -50,6 +50,10 @@ _EXPECTED = (
 )
 
 
+Odd = dict[str, list[str]]
+"""Documents with odd judgments, by what is odd: for notices."""
+
+
 @dataclass(slots=True)
 class _Query:
     """One query's content in the files."""
@@ -68,6 +72,16 @@ class _Query:
     """Texts of documents, by id."""
     ratings: int | None = None
     """Ratings in each line of CRUX."""
+
+    def judge(self, doc_id: str, line: JsonLine) -> dict[str, int]:
+        """The grades of a passage, yet to be filled.
+
+        Raises:
+            ValueError: it has some already.
+        """
+        if doc_id in self.grades:
+            raise line.fault(f"each passage of query {shown(self.query_id)} once", doc_id)
+        return self.grades.setdefault(doc_id, {})
 
 
 def _optional(line: JsonLine, key: str) -> str | None:
@@ -130,14 +144,12 @@ def load_nuggets(
     if threshold is not None:
         check_integer("threshold", threshold, 1, 5)
     queries = _read(paths)
-    _check_whole(queries, paths)
     judged = {query_id: _judged(query, threshold, importance) for query_id, query in queries.items() if query.grades}
     tell(name, "queries have no judged passage and are left out", [q for q in queries if q not in judged])
     ranked = None if run is None else read_run(run)
     if ranked is not None:
-        tell(
-            name, "topics have no ranking in the run and are left out", [q for q in judged if q not in ranked.rankings]
-        )
+        unranked = [query_id for query_id in judged if query_id not in ranked.rankings]
+        tell(name, "topics have no ranking in the run and are left out", unranked)
         judged = {query_id: rows for query_id, rows in judged.items() if query_id in ranked.rankings}
     topics = []
     for query_id, rows in judged.items():
@@ -164,7 +176,11 @@ def _judged(query: _Query, threshold: int | None, importance: str) -> TopicQrels
 
 
 def _read(paths: Paths) -> dict[str, _Query]:
-    """Content of all files, by query id in order of first mention."""
+    """Content of all files, by query id in order of first mention.
+
+    Raises:
+        ValueError: a line that is none of ours, or what `_check_whole` refuses.
+    """
     queries: dict[str, _Query] = {}
     odd: Odd = {"assignments": [], "ratings": [], "reports": []}
     files = path_list(paths, WHAT)
@@ -183,10 +199,8 @@ def _read(paths: Paths) -> dict[str, _Query]:
     tell(where, "assignments failed and count as no support, of", odd["assignments"])
     tell(where, "ratings could not be read by their makers (-1) and count 0, of", odd["ratings"])
     tell(where, "passages are the report itself and are left out", odd["reports"])
+    _check_whole(queries, few([str(path) for path in files]))
     return queries
-
-
-Odd = dict[str, list[str]]
 
 
 def _format_of(line: JsonLine) -> tuple[str, Callable[[_Query, JsonLine, Odd], None]]:
@@ -218,9 +232,7 @@ def _nuggetizer(query: _Query, line: JsonLine, odd: Odd) -> None:
     """A passage and how far it supports each nugget."""
     doc_id = line.text("docid")
     _set_text(query, line.text("query", "text"), line)
-    if doc_id in query.grades:
-        raise line.fault(f"each passage of query {shown(query.query_id)} once", doc_id)
-    rows = query.grades[doc_id] = {}
+    rows = query.judge(doc_id, line)
     by_text = {text: nugget for nugget, text in query.nuggets.items()}
     for each in _nuggets(line):
         text, assignment = each.text("text"), each.values.get("assignment")
@@ -244,7 +256,7 @@ def _freshstack(query: _Query, line: JsonLine, odd: Odd) -> None:
     if query.text is not None:
         raise line.fault("each query once", query.query_id)
     parts = [part.strip() for part in (_optional(line, "query_title") or "", line.text("query_text"))]
-    _set_text(query, "\n".join(part for part in parts if part), line)
+    query.text = "\n".join(part for part in parts if part)
     for each in _nuggets(line):
         nugget = each.text("_id")
         if nugget in query.nuggets:
@@ -280,15 +292,13 @@ def _crux(query: _Query, line: JsonLine, odd: Odd) -> None:
     if doc_id == f"{query.query_id}:report":
         odd["reports"].append(doc_id)
         return
-    if doc_id in query.grades:
-        raise line.fault(f"each passage of query {shown(query.query_id)} once", doc_id)
     odd["ratings"] += [doc_id] * ratings.count(-1)
-    query.grades[doc_id] = {str(number): max(0, rating) for number, rating in enumerate(ratings, start=1)}
+    graded = {str(number): max(0, rating) for number, rating in enumerate(ratings, start=1)}
+    query.judge(doc_id, line).update(graded)
 
 
-def _check_whole(queries: Mapping[str, _Query], paths: Paths) -> None:
+def _check_whole(queries: Mapping[str, _Query], files: str) -> None:
     """Refuse queries whose questions and ratings do not fit, and files without any judged passage."""
-    files = few([str(path) for path in path_list(paths, WHAT)])
     for query_id, query in queries.items():
         if query.ratings is None:
             continue

@@ -247,12 +247,10 @@ class _Evaluated:
         log, topics = self._log, self._log.topic_index[here]
         shown, positions, depth = log.shown[here], self._positions[here], self._clicks.shape[1]
         ranks, width = np.arange(depth), self._orders.shape[1]
-        own = np.zeros((len(rates), depth))
-        lists = self._orders[:, :depth]
-        own[:, : lists.shape[1]] = np.take_along_axis(rates[:, : lists.shape[1]], np.maximum(lists, 0)[:, :, None], 2)[
-            :, :, 0
-        ]
-        own[:, : lists.shape[1]][lists < 0] = 0.0
+        own, lists = np.zeros((len(rates), depth)), self._orders[:, :depth]
+        length = lists.shape[1]
+        listed = np.take_along_axis(rates[:, :length], np.maximum(lists, 0)[:, :, None], axis=2)[:, :, 0]
+        own[:, :length] = np.where(lists < 0, 0.0, listed)
         below = own[:, ::-1].cumsum(axis=1)[:, ::-1] - own
         q = np.where(shown < 0, 0.0, rates[topics[:, None], ranks, shown] + below[topics])
         free, every = np.arange(width) < self._reach[here][:, None], np.arange(len(topics))

@@ -64,7 +64,8 @@ def check_env(env: gym.Env[Any, Any], *, episodes: int = 3, seed: int = 0) -> No
             info = _named(base, told, False)
             _check_begun(env, observation, info)
             _play(env, info, generator)
-        _check_determinism(env, seed)
+        first = _episode(env, env.reset(seed=seed))
+        _require_equal(first, _episode(env, env.reset(seed=seed)), "the same seed and actions")
         _check_snapshots(env, seed)
         _check_refused(env, seed)
         if not base.share_documents:
@@ -281,12 +282,6 @@ def _check_masks(
         _require(bool((columns["present"] >= mask).all()), "features: `present` is 0 for an allowed candidate")
     _require(not method[sorted(ranked)].any(), "the mask offers a document that is ranked already")
     _require(ended or bool(method.any()), "the mask is empty before the end")
-
-
-def _check_determinism(env: gym.Env[Any, Any], seed: int) -> None:
-    """The same seed and actions give the same episode."""
-    first = _episode(env, env.reset(seed=seed))
-    _require_equal(first, _episode(env, env.reset(seed=seed)), "the same seed and actions")
 
 
 def _check_snapshots(env: gym.Env[Any, Any], seed: int) -> None:

@@ -84,10 +84,12 @@ class Qrels:
 
     def ad_hoc(self) -> dict[str, dict[str, int]]:
         """The ad-hoc view {query: {document: highest grade over subtopics, at least 0}}, which `ranx.Qrels` takes."""
-        return {
-            query_id: dict(zip(topic.doc_ids, topic.judgments.max(axis=1, initial=0).tolist(), strict=True))
-            for query_id, topic in self.topics.items()
-        }
+        return {query_id: grades_of(topic.doc_ids, topic.judgments) for query_id, topic in self.topics.items()}
+
+
+def grades_of(doc_ids: Sequence[str], judgments: GradeArray) -> dict[str, int]:
+    """The ad-hoc view of a topic's judgments [P, S]: document id -> its highest grade over subtopics, at least 0."""
+    return dict(zip(doc_ids, judgments.max(axis=1, initial=0).tolist(), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)

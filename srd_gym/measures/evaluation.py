@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.dtypes import IntArray
 from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
-from srd_gym.measures.ad_hoc import AdHoc, ad_hoc_scores, grades_of
+from srd_gym.measures.ad_hoc import AdHoc, ad_hoc_scores
 from srd_gym.measures.base import Measure
 from srd_gym.measures.catalogue import parse_measure
 from srd_gym.measures.ideal import IdealPool, Normalizer, default_normalizer
@@ -22,7 +22,7 @@ from srd_gym.measures.risk import VRisk
 from srd_gym.measures.scores import Evaluation, score_rankings
 from srd_gym.reading import few, shown, with_type
 from srd_gym.topic import GradeArray, Topic, TopicSet, as_topic_set
-from srd_gym.trec_files import Qrels, Run
+from srd_gym.trec_files import Qrels, Run, grades_of
 
 
 def evaluate(

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,14 +120,14 @@ def check_number(name: str, value: object, least: float, most: float = sys.float
         raise ValueError(f"{name} must be {wanted}, got {shown(given)}")
 
 
-def check_positive(name: str, value: object) -> None:
-    """Refuse what is no finite number above 0.
+def check_positive(name: str, value: object, most: float = sys.float_info.max) -> None:
+    """Refuse what is no finite number above 0, up to `most`.
 
     Raises:
         TypeError: no number.
-        ValueError: zero, negative, infinity or NaN.
+        ValueError: zero, negative, infinity, NaN or a larger number.
     """
-    check_number(name, value, 0.0)
+    check_number(name, value, 0.0, most)
     if value == 0:
         raise ValueError(f"{name} must be above 0, got {value}")
 
@@ -319,24 +319,12 @@ def as_scores(scores: NDArray[Any]) -> NDArray[np.float32]:
         return scores.astype(np.float32)
 
 
-class Candidates(Protocol):
-    """Check that a ranking is asked of a topic."""
-
-    @property
-    def query_id(self) -> str:
-        """Id of the topic."""
-
-    @property
-    def n_candidates(self) -> int:
-        """N."""
-
-
-def checked_ranking(ranking: object, topic: Candidates, ranker: object, k: int | None = None) -> NDArray[np.int64]:
+def checked_ranking(ranking: object, topic: Any, ranker: object, k: int | None = None) -> NDArray[np.int64]:
     """Check that a ranker returned a ranking of the topic, and give it.
 
     Args:
         ranking: of the topic.
-        topic: what was ranked.
+        topic: the `Topic` that was ranked.
         ranker: it or its name, for the error.
         k: documents that were asked for; None: it may have any length.
 
@@ -365,15 +353,15 @@ def checked_ranking(ranking: object, topic: Candidates, ranker: object, k: int |
 
 
 def checked_rankings(
-    rankings: Any, topics: Sequence[Candidates], ranker: object, k: int | None = None
+    rankings: Any, topics: Sequence[Any], ranker: object, k: int | None = None
 ) -> list[NDArray[np.int64]]:
     """`checked_ranking` of each topic's ranking.
 
     Raises:
         ValueError: more or fewer rankings than topics, or as `checked_ranking`.
     """
-    if not hasattr(rankings, "__len__") or len(rankings) != len(topics):
-        came = len(rankings) if hasattr(rankings, "__len__") else kind_of(rankings)
+    came = len(rankings) if hasattr(rankings, "__len__") else kind_of(rankings)
+    if came != len(topics):
         raise ValueError(
             f"ranker {shown(name_of(ranker))} returned {came} for {len(topics)} topics; expected a list of one ranking "
             "each"

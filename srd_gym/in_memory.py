@@ -24,13 +24,13 @@ import math
 import numbers
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from srd_gym.installing import how_to_install
 from srd_gym.reading import few, kind_of, shown, shown_text, with_type
 from srd_gym.trec_files import Order, Qrels, Run, qrels_of, read_qrels, read_run, run_of
-from srd_gym.trec_lines import Block, neighbours
+from srd_gym.trec_lines import neighbours
 
 PREFIX = "ir-datasets:"
 """Beginning of a text that names a dataset of ir_datasets."""
@@ -46,7 +46,6 @@ _NAMES = {
 """Part of a record -> its names in the libraries, the first that is there counts."""
 _QRELS = ("query", "subtopic", "document", "judgment")
 _RUN = ("query", "document", "score", "rank")
-_OPTIONAL = ("rank",)
 
 QrelsSource = Qrels | Mapping[str, Any] | Iterable[Any] | str | os.PathLike[str]
 """Sources of qrels."""
@@ -72,11 +71,10 @@ def as_qrels(source: QrelsSource, *, on_duplicate: Literal["error", "highest"] =
     given = _opened(source)
     if files := _files(given):
         return read_qrels(files, on_duplicate=on_duplicate)
-    columns = _transposed(_nested(given), "qrels") if isinstance(given, Mapping) else _columns(given, "qrels", _QRELS)
-    what = f"qrels: {called(source)}"
-    ids = [_ids(values, what, part) for values, part in zip(columns[:3], _QRELS, strict=False)]
-    judgments = [_grade(value, what, number) for number, value in enumerate(columns[3], start=1)]
-    return qrels_of(_blocks(source, *ids, judgments), called(source), on_duplicate)
+    name, columns = called(source), _columns(given, "qrels", _QRELS)
+    columns[:3] = [_ids(values, f"qrels: {name}", part) for values, part in zip(columns[:3], _QRELS, strict=False)]
+    columns[3] = [_grade(value, f"qrels: {name}", row) for row, value in enumerate(columns[3], start=1)]
+    return qrels_of(neighbours(name, range(1, len(columns[0]) + 1), columns), name, on_duplicate)
 
 
 def as_run(source: RunSource, *, order: Order = "score") -> Run:
@@ -97,18 +95,15 @@ def as_run(source: RunSource, *, order: Order = "score") -> Run:
     given = _opened(source)
     if files := _files(given):
         return read_run(files, order=order)
-    columns = _transposed(_ranked(given), "run") if isinstance(given, Mapping) else _columns(given, "run", _RUN)
-    what = f"run: {called(source)}"
-    queries, documents = (_ids(values, what, part) for values, part in zip(columns[:2], _RUN, strict=False))
-    rows = enumerate(columns[2], start=1)
-    scores = [0.0 if order == "rank" else _score(value, what, row) for row, value in rows]
-    ranks = columns[3] if len(columns) > 3 else [None] * len(scores)
-    return run_of(_blocks(source, queries, documents, ranks, scores), called(source), order)
-
-
-def _blocks(source: object, *columns: Sequence[Any]) -> Iterator[Block]:
-    """The records of a source as lines of a file."""
-    return neighbours(called(source), range(1, len(columns[0]) + 1), columns)
+    name, (queries, documents, given_scores, *ranks) = called(source), _columns(given, "run", _RUN)
+    rows = enumerate(given_scores, start=1)
+    columns = [
+        _ids(queries, f"run: {name}", "query"),
+        _ids(documents, f"run: {name}", "document"),
+        ranks[0] if ranks else [None] * len(queries),
+        [0.0 if order == "rank" else _score(value, f"run: {name}", row) for row, value in rows],
+    ]
+    return run_of(neighbours(name, range(1, len(queries) + 1), columns), name, order)
 
 
 def ir_dataset(name: str) -> Any:
@@ -163,14 +158,14 @@ def called(source: object) -> str:
 
 def _columns(given: Any, what: str, parts: Sequence[str]) -> list[list[Any]]:
     """The parts of all records, a list each."""
-    if hasattr(given, "columns"):
-        there = [str(name) for name in given.columns]
-        names = _names(parts, there, what)
-        rows = [list(given[name]) for name in names]
+    if isinstance(given, Mapping):
+        records = _nested(given) if what == "qrels" else _ranked(given)
+        rows = [list(column) for column in zip(*records, strict=True)]
+    elif hasattr(given, "columns"):
+        rows = [list(given[name]) for name in _names(parts, [str(name) for name in given.columns], what)]
     else:
         records = _of_dataset(given, what) if hasattr(given, "dataset_id") else given
-        first = records[0] if records else None
-        there = [name for several in _NAMES.values() for name in several if hasattr(first, name)]
+        there = [name for several in _NAMES.values() for name in several if records and hasattr(records[0], name)]
         names = _names(parts, there, what) if records else []
         rows = [[getattr(record, name, None) for record in records] for name in names]
     if not rows or not rows[0]:
@@ -197,7 +192,7 @@ def _names(parts: Sequence[str], there: Sequence[str], what: str) -> list[str]:
         name = next((name for name in _NAMES[part] if name in there), None)
         if name is not None:
             names.append(name)
-        elif part not in _OPTIONAL:
+        elif part != "rank":
             raise ValueError(
                 f"{what}: no {part}; expected a column or attribute named {' or '.join(_NAMES[part])}, got "
                 f"{few(there, 8) or None}"
@@ -232,13 +227,6 @@ def _ranked(given: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
             came = with_type(ranking)
             raise ValueError(f"run: query {shown(query)}: expected {{document: score}} or a list, got {came}")
     return rows
-
-
-def _transposed(rows: Sequence[tuple[Any, ...]], what: str) -> list[list[Any]]:
-    """Records as columns."""
-    if not rows:
-        raise ValueError(f"{what}: no record; expected at least one")
-    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _ids(values: Sequence[Any], what: str, part: str) -> list[str]:

@@ -283,10 +283,10 @@ def numbered_blocks(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
         raise ValueError(f"{what}: {path} is empty; expected at least one line")
 
 
-def first_bytes(path: PathLike, what: str, count: int = 16) -> bytes:
+def first_bytes(path: PathLike, what: str) -> bytes:
     """The first bytes of an existing, non-empty file, before any decompression: enough to tell its format."""
     with existing_file(path, what).open("rb") as stream:
-        return stream.read(count)
+        return stream.read(16)
 
 
 def refuse_pickle(path: PathLike, what: str, advice: str) -> None:
@@ -295,8 +295,7 @@ def refuse_pickle(path: PathLike, what: str, advice: str) -> None:
     Raises:
         ValueError: a pickle of protocol 2 or later, or a file saved by torch; the message ends with `advice`.
     """
-    start = first_bytes(path, what)
-    if start[:1] == b"\x80" and start[1:2] in {b"\x02", b"\x03", b"\x04", b"\x05"}:
+    if re.match(rb"\x80[\x02-\x05]", first_bytes(path, what)):
         raise ValueError(f"{what}: {path} is a pickle, which can run code when read and is refused; {advice}")
 
 

@@ -20,7 +20,7 @@ from gymnasium.utils.env_checker import check_env as gymnasium_check
 from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
-from srd_gym.checks import checked_ranking
+from srd_gym.checks import checked_rankings
 from srd_gym.envs.features import FEATURES
 from srd_gym.envs.scoring import ScoringEnv
 from srd_gym.envs.selection import SelectionEnv
@@ -64,7 +64,8 @@ def check_env(env: gym.Env[Any, Any], *, episodes: int = 3, seed: int = 0) -> No
             info = _named(base, told, False)
             _check_begun(env, observation, info)
             _play(env, info, generator)
-        _check_determinism(env, seed)
+        first = _episode(env, env.reset(seed=seed))
+        _require_equal(first, _episode(env, env.reset(seed=seed)), "the same seed and actions")
         _check_snapshots(env, seed)
         _check_refused(env, seed)
         if not base.share_documents and base.core.on_invalid != "raise":  # it samples without masks
@@ -155,12 +156,13 @@ def check_ranker(ranker: Ranker, topics: Sequence[Topic], *, k: int = 10) -> Non
     before = [_values(topic) for topic in topics]
     for depth in sorted({1, k, max(topic.n_candidates for topic in topics) + 1}):
         alone = [ranker.rank(topic, depth) for topic in topics]
-        for topic, ranking in zip(topics, alone, strict=True):
-            _check_ranking(ranking, topic, depth, ranker)
         batch = ranker.rank_batch(topics, depth)
-        _require(len(batch) == len(topics), f"rank_batch gave {len(batch)} rankings for {len(topics)} topics")
+        for rankings in (alone, batch):
+            try:
+                checked_rankings(rankings, topics, ranker, depth)
+            except ValueError as error:
+                raise ConformanceError(f"k={depth}: {error}") from error
         for topic, one, other in zip(topics, alone, batch, strict=True):
-            _check_ranking(other, topic, depth, ranker)
             same = np.array_equal(one, other)
             _require(same, f"topic {topic.query_id!r}: rank gives {one}, rank_batch gives {other}; they must agree")
             _require_equal(np.asarray(ranker.rank(topic, depth)), np.asarray(one), f"topic {topic.query_id!r} again")
@@ -282,12 +284,6 @@ def _check_masks(
     _require(ended or bool(method.any()), "the mask is empty before the end")
 
 
-def _check_determinism(env: gym.Env[Any, Any], seed: int) -> None:
-    """The same seed and actions give the same episode."""
-    first = _episode(env, env.reset(seed=seed))
-    _require_equal(first, _episode(env, env.reset(seed=seed)), "the same seed and actions")
-
-
 def _check_snapshots(env: gym.Env[Any, Any], seed: int) -> None:
     """Going on after restore is going on without; a snapshot is a value."""
     base: Any = env.unwrapped
@@ -406,14 +402,6 @@ def _check_scoring_determinism(env: ScoringEnv, seed: int) -> None:
             env.step(dict.fromkeys(env.agents, 0))
             episodes.append((env.query_id, env.ranking))
     _require(episodes[:2] == episodes[2:], "one seed must bring one sequence of topics and lists")
-
-
-def _check_ranking(ranking: object, topic: Topic, k: int, ranker: Ranker) -> None:
-    """min(k, N) distinct candidate indices."""
-    try:
-        checked_ranking(ranking, topic, ranker, k)
-    except ValueError as error:
-        raise ConformanceError(f"k={k}: {error}") from error
 
 
 def _values(topic: Topic) -> dict[str, Any]:

@@ -17,21 +17,21 @@ from srd_gym.reading import shown, twice_in, with_type
 TEXTS = {"doc_ids": "N", "doc_texts": "N", "subtopic_ids": "S", "subtopic_texts": "S", "pool_ids": "P",
          "feature_names": "D"}  # fmt: skip
 """Fields that hold texts -> what each text is of."""
-ARRAYS = {"query_vector": "F", "doc_vectors": "NF", "retrieval_scores": "N", "subtopic_vectors": "SF",
-          "subtopic_weights": "S", "subtopic_scores": "NS", "judgments": "NS", "pool": "PS",
-          "doc_features": "ND"}  # fmt: skip
+ARRAYS = {"query_vector": "F", "doc_vectors": "NF", "subtopic_vectors": "SF", "retrieval_scores": "N",
+          "subtopic_weights": "S", "subtopic_scores": "NS", "doc_features": "ND", "judgments": "NS",
+          "pool": "PS"}  # fmt: skip
 """Fields that hold numbers -> their axes."""
 GRADES = ("judgments", "pool")
 """Arrays of int8; the others are of float32."""
 VECTORS = ("doc_vectors", "query_vector", "subtopic_vectors")
 """Arrays with the axis F: the first that is there sets the width."""
 _IDS = ("doc_ids", "subtopic_ids", "pool_ids")
-_NUMBERED = ("judgments", "pool", "subtopic_texts", "subtopic_vectors", "subtopic_weights")
-"""Fields by which subtopics are counted where they have no ids, the first that is there."""
-_MAY_LACK = "subtopic_scores"
-_COUNTED = (("N", "doc_ids"), ("S", "subtopic_ids"), ("P", "pool_ids"), ("D", "feature_names"))
+_NUMBERED = {"judgments": 1, "pool": 1, "subtopic_texts": 0, "subtopic_vectors": 0, "subtopic_weights": 0}
+"""Fields by which subtopics are counted where they have no ids, the first that is there -> the axis of subtopics."""
+_COUNTED = {"N": "doc_ids", "S": "subtopic_ids", "P": "pool_ids", "D": "feature_names"}
 _EACH = {"N": "candidate", "S": "subtopic", "P": "document of the pool", "D": "column of features"}
 _NONE: tuple[str, ...] = ()
+_ALL = (*TEXTS, *ARRAYS)
 
 
 class PlainIds(tuple[str, ...]):
@@ -53,25 +53,26 @@ def checked_fields(topic: Any) -> dict[str, Any]:
     try:
         if not isinstance(topic.query_text, str | None):
             raise TypeError(f"query_text must be text or None, got {shown(topic.query_text)}")
-        texts = {name: _texts(name, value) for name in TEXTS if (value := getattr(topic, name)) is not None}
-        arrays = {name: numbers_of(name, value) for name in ARRAYS if (value := getattr(topic, name)) is not None}
-        if not texts.get("subtopic_ids"):
-            texts["subtopic_ids"] = _numbered(texts, arrays)
-        sizes = {axis: len(texts.get(name, ())) for axis, name in _COUNTED}
-        widths = [arrays[name].shape[-1] for name in VECTORS if name in arrays and arrays[name].ndim]
-        sizes["F"] = widths[0] if widths else 0
+        fields: dict[str, Any] = {name: value for name in _ALL if (value := getattr(topic, name)) is not None}
+        for name, value in fields.items():
+            fields[name] = numbers_of(name, value) if name in ARRAYS else _texts(name, value)
+        fields["subtopic_ids"] = fields.get("subtopic_ids") or _numbered(fields)
+        fields.setdefault("feature_names", ())
+        sizes = {axis: len(fields.get(name, ())) for axis, name in _COUNTED.items()}
+        sizes["F"] = next((fields[name].shape[-1] for name in VECTORS if name in fields and fields[name].ndim), 0)
         if not sizes["N"]:
             raise ValueError("no candidates; expected at least one document")
-        if ("pool" in arrays) != ("pool_ids" in texts):
+        if ("pool" in fields) != ("pool_ids" in fields):
             raise ValueError("pool and pool_ids come together; one of them is missing")
-        for name, own in texts.items():
-            if len(own) != (size := sizes[TEXTS[name]]):
-                raise ValueError(f"{name} has {len(own)} entries, expected {size} (one per {_EACH[TEXTS[name]]})")
-        frozen = {name: _frozen(name, array, sizes) for name, array in arrays.items()}
-        return {"feature_names": (), **texts, **frozen}
+        for name, value in fields.items():
+            if name in ARRAYS:
+                fields[name] = _frozen(name, value, tuple(map(sizes.__getitem__, ARRAYS[name])))
+            elif len(value) != (size := sizes[TEXTS[name]]):
+                raise ValueError(f"{name} has {len(value)} entries, expected {size} (one per {_EACH[TEXTS[name]]})")
     except (TypeError, ValueError) as error:
         error.args = (f"topic {shown(topic.query_id)}: {error}",)
         raise
+    return fields
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
@@ -88,24 +89,23 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
     return texts
 
 
-def _numbered(texts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
+def _numbered(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Ids "1", "2", ... of as many subtopics as are judged, named or weighed."""
-    for name in _NUMBERED:
-        if name in texts or name in arrays:
-            shape = arrays[name].shape if name in arrays else (len(texts[name]),)
-            axis = ARRAYS.get(name, "S").index("S")
-            return tuple(str(s + 1) for s in range(shape[axis] if len(shape) > axis else 0))
+    for name, axis in _NUMBERED.items():
+        if name in fields:
+            counts = np.shape(fields[name])[axis:]
+            return tuple(str(s + 1) for s in range(counts[0] if counts else 0))
     return ()
 
 
-def _frozen(name: str, given: NDArray[Any], sizes: Mapping[str, int]) -> NDArray[Any]:
-    """Numbers of the shape that the axes ask for, as they are kept; scores of subtopics may be NaN."""
-    shape, lacks = tuple(map(sizes.__getitem__, ARRAYS[name])), name == _MAY_LACK
-    fine = _none_infinite if lacks else all_finite
+def _frozen(name: str, given: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Numbers of this shape, as they are kept; scores of subtopics may be NaN."""
     if given.shape != shape:
         raise ValueError(f"{name} has shape {given.shape}, expected {shape}")
-    if not fine(given):
-        row = int(np.argwhere(np.isinf(given) if lacks else ~np.isfinite(given))[0][0])
+    lacks = name == "subtopic_scores"
+    rated = np.where(np.isnan(given), 0, given) if lacks else given
+    if not all_finite(rated):
+        row = int(np.argwhere(~np.isfinite(rated))[0][0])
         kind, wanted = ("infinity", ", or NaN where nobody rated") if lacks else ("NaN or infinity", "")
         raise ValueError(f"{name} holds {kind} (first at row {row}); expected finite numbers{wanted}")
     if name == "retrieval_scores":
@@ -119,17 +119,13 @@ def _frozen(name: str, given: NDArray[Any], sizes: Mapping[str, int]) -> NDArray
     else:
         with np.errstate(over="ignore", invalid="ignore"):
             array = np.ascontiguousarray(given, dtype)
-    if array is not given and not (np.array_equal(array, given) if name in GRADES else fine(array)):
-        wrong = "are not whole numbers from -128 to 127" if name in GRADES else "float32 cannot represent"
-        raise ValueError(f"{name} holds values that {wrong}")
+        if name in GRADES and not np.array_equal(array, given):
+            raise ValueError(f"{name} holds values that are not whole numbers from -128 to 127")
+        if not all_finite(array) and np.isinf(array).any():
+            raise ValueError(f"{name} holds values that float32 cannot represent")
     if name == "subtopic_weights" and not (array > 0).all():
         raise ValueError(f"{name} must be positive, got {array.min()}")
     return read_only(array)
-
-
-def _none_infinite(array: NDArray[Any]) -> bool:
-    """Whether all numbers are finite or NaN."""
-    return not np.isinf(array).any()
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -8,6 +8,7 @@ are text and kept as they are. Lines that begin with "#" are skipped.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,9 +31,8 @@ Order = Literal["score", "rank", "pyndeval"]
 """Order of a run. "score": by score, equal scores by document id, descending (`trec_eval`, `ndeval -traditional`);
 "rank": by the rank column (`ndeval`); "pyndeval": by score, equal scores by document id, ascending (that wrapper)."""
 
-_QRELS_LINE = "topic subtopic document judgment"
-_WEIGHTS_LINE = "topic subtopic weight"
-_RUN_LINE = "topic Q0 document rank score tag"
+_WHOLE = re.compile("[+-]?[0-9]{1,9}")
+"""A judgment as it is written: Python's own reader takes 1_0 and digits of any script besides."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -84,10 +84,12 @@ class Qrels:
 
     def ad_hoc(self) -> dict[str, dict[str, int]]:
         """The ad-hoc view {query: {document: highest grade over subtopics, at least 0}}, which `ranx.Qrels` takes."""
-        return {
-            query_id: dict(zip(topic.doc_ids, topic.judgments.max(axis=1, initial=0).tolist(), strict=True))
-            for query_id, topic in self.topics.items()
-        }
+        return {query_id: grades_of(topic.doc_ids, topic.judgments) for query_id, topic in self.topics.items()}
+
+
+def grades_of(doc_ids: Sequence[str], judgments: GradeArray) -> dict[str, int]:
+    """The ad-hoc view of a topic's judgments [P, S]: document id -> its highest grade over subtopics, at least 0."""
+    return dict(zip(doc_ids, judgments.max(axis=1, initial=0).tolist(), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -133,7 +135,7 @@ def read_qrels(paths: Paths, *, on_duplicate: Literal["error", "highest"] = "err
             file and line.
     """
     paths = path_list(paths, "qrels")
-    return qrels_of(blocks_of(paths, "qrels", _QRELS_LINE), few(paths), on_duplicate)
+    return qrels_of(blocks_of(paths, "qrels", "topic subtopic document judgment"), few(paths), on_duplicate)
 
 
 def qrels_of(blocks: Iterable[Block], source: str, on_duplicate: Literal["error", "highest"] = "error") -> Qrels:
@@ -158,7 +160,7 @@ def qrels_of(blocks: Iterable[Block], source: str, on_duplicate: Literal["error"
             column.extend(part)
     topics, several = {}, False
     for query_id, parts in columns.items():
-        topics[query_id], pairs = _topic_qrels(f"qrels: {paths[query_id]}", query_id, grades, on_duplicate, *parts)
+        topics[query_id], pairs = _topic_qrels(f"qrels: {paths[query_id]}", query_id, grades, on_duplicate, parts)
         several |= pairs > len(topics[query_id].doc_ids)
     if not several:
         warnings.warn(
@@ -171,22 +173,16 @@ def qrels_of(blocks: Iterable[Block], source: str, on_duplicate: Literal["error"
 
 
 def _topic_qrels(
-    source: str,
-    query_id: str,
-    grades: Mapping[Any, int],
-    on_duplicate: str,
-    lines: Sequence[int],
-    subtopic_ids: Sequence[str],
-    doc_ids: Sequence[str],
-    judgments: Sequence[Any],
+    source: str, query_id: str, grades: Mapping[Any, int], on_duplicate: str, columns: Sequence[Sequence[Any]]
 ) -> tuple[TopicQrels, int]:
     """The judgments of a topic as a matrix, its subtopics sorted, an irrelevant subtopic 0 left out; and its pairs."""
+    lines, subtopic_ids, doc_ids, judgments = columns
     row_of = {doc_id: row for row, doc_id in enumerate(dict.fromkeys(doc_ids))}
     column_of = {subtopic_id: column for column, subtopic_id in enumerate(dict.fromkeys(subtopic_ids))}
     rows = np.fromiter(map(row_of.__getitem__, doc_ids), np.intp, len(doc_ids))
-    columns = np.fromiter(map(column_of.__getitem__, subtopic_ids), np.intp, len(doc_ids))
+    places = np.fromiter(map(column_of.__getitem__, subtopic_ids), np.intp, len(doc_ids))
     values = np.fromiter(map(grades.__getitem__, judgments), np.int8, len(doc_ids))
-    _, first = np.unique(rows * len(column_of) + columns, return_index=True)
+    _, first = np.unique(rows * len(column_of) + places, return_index=True)
     if first.size < rows.size and on_duplicate == "error":
         again = int(np.setdiff1d(np.arange(rows.size), first)[0])
         raise ValueError(
@@ -195,7 +191,7 @@ def _topic_qrels(
         )
     table = np.zeros((len(row_of), len(column_of)), dtype=np.int8)
     rising = np.argsort(values, kind="stable")  # of several judgments of a pair the last, the highest, stays
-    table[rows[rising], columns[rising]] = values[rising]
+    table[rows[rising], places[rising]] = values[rising]
     relevant = [s for s in column_of if s != "0" or (table[:, column_of[s]] >= 1).any()]
     relevant.sort(key=natural_key)
     chosen = np.ascontiguousarray(table[:, [column_of[s] for s in relevant]])
@@ -218,7 +214,8 @@ def read_weights(paths: Paths) -> dict[str, dict[str, float]]:
             an empty file; the message gives file and line.
     """
     weights: dict[str, dict[str, float]] = {}
-    for path, query_id, numbers, (_, subtopic_ids, values) in blocks_of(paths, "weights", _WEIGHTS_LINE):
+    blocks = blocks_of(paths, "weights", "topic subtopic weight")
+    for path, query_id, numbers, (_, subtopic_ids, values) in blocks:
         own = weights.setdefault(query_id, {})
         for number, subtopic_id, value in zip(numbers, subtopic_ids, values, strict=True):
             if subtopic_id in own:
@@ -250,7 +247,7 @@ def read_run(paths: Paths, *, order: Order = "score") -> Run:
             numbers.
     """
     paths = path_list(paths, "run")
-    blocks = blocks_of(paths, "run", _RUN_LINE)
+    blocks = blocks_of(paths, "run", "topic Q0 document rank score tag")
     parts = ((path, query_id, lines, (own[0], *own[2:5])) for path, query_id, lines, own in blocks)
     return run_of(parts, few(paths), order)
 
@@ -383,12 +380,7 @@ def natural_key(value: str) -> tuple[bool, int, str, str]:
 
 def _grade(value: str | int, path: PathLike, number: int) -> int:
     """A judgment as an integer that int8 holds."""
-    # Python reads 1_0, and digits of any script.
-    plain = isinstance(value, int) or (value.isascii() and "_" not in value)
-    try:
-        grade = int(value) if plain else 128
-    except ValueError:
-        grade = 128
+    grade = int(value) if isinstance(value, int) or _WHOLE.fullmatch(value) else math.inf
     if not -128 <= grade <= 127:
         raise ValueError(f"qrels: {path}:{number}: expected an integer judgment from -128 to 127, got {shown(value)}")
-    return grade
+    return int(grade)

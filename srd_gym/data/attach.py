@@ -14,12 +14,11 @@ from srd_gym.data.vectors import VectorTable, by_point, parts_of, read_vectors
 from srd_gym.files import PathLike
 from srd_gym.reading import few, shown
 from srd_gym.topic import FloatArray, Topic, TopicSet, as_topic_set
+from srd_gym.topic_fields import VECTORS
 
 Missing = Literal["error", "drop"]
 Embedding = Callable[[Sequence[str]], FloatArray]
 """Turns n texts into [n, F] float32."""
-
-_KINDS = ("doc_vectors", "query_vector", "subtopic_vectors")
 
 
 def attach_vectors(
@@ -136,7 +135,7 @@ def doc_texts(topic: Topic, topics: TopicSet) -> tuple[str, ...]:
 
 def _check_widths(topic: Topic, changes: Mapping[str, FloatArray | None], sources: Sequence[str]) -> None:
     """Vectors that are new and those that stay have one width."""
-    given = {name: changes.get(name, getattr(topic, name)) for name in _KINDS}
+    given = {name: changes.get(name, getattr(topic, name)) for name in VECTORS}
     widths = {name: array.shape[-1] for name, array in given.items() if array is not None}
     if len(set(widths.values())) > 1:
         raise ValueError(

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.checks import as_scores, check_integer, check_option
+from srd_gym.checks import as_scores
 from srd_gym.data.attach import Embedding, Missing, attach_vectors
 from srd_gym.data.fusion import RECIPROCAL_OFFSET
 from srd_gym.data.label_files import label_free_order
@@ -106,7 +106,8 @@ Retrieve = Literal["cosine", "bm25", "hybrid", "none"]
 """First stages. hybrid: cosine and BM25 together. none: a query's judged documents, in a fixed shuffle."""
 
 WHAT = "texts"
-_BY_VECTORS = ("cosine", "hybrid")
+BY_VECTORS = ("cosine", "hybrid")
+"""First stages that need vectors."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,23 +126,6 @@ class Collection:
     def name(self) -> str:
         """The folder's."""
         return self.folder.resolve().name
-
-
-def check_first_stage(retrieve: Retrieve, depth: int, *, vectors: bool) -> None:
-    """Refuse a first stage that cannot be, before anything is read.
-
-    Args:
-        retrieve: the first stage.
-        depth: candidates of a query, at most.
-        vectors: whether there are any.
-
-    Raises:
-        ValueError, TypeError: the message says what to give.
-    """
-    check_option("first stage", retrieve, get_args(Retrieve))
-    check_integer("depth", depth, 1)
-    if retrieve in _BY_VECTORS and not vectors:
-        raise ValueError(f"a first stage by {retrieve} needs vectors: give a file or lsa, or retrieve by bm25 or none")
 
 
 def topics_of(
@@ -171,28 +155,10 @@ def topics_of(
     elif source == "none":
         candidates = partial(_judged, collection)
     else:
-        tables = _tables(collection, vectors, collection.documents) if source in _BY_VECTORS else {}
+        if vectors is not None and source in BY_VECTORS:
+            tables = _tables(collection, vectors, collection.documents)
         candidates = _retrieved(collection, tables, source, int(depth), missing)
     topics = TopicSet(_topics(collection, candidates, advance), name=collection.name)
-    return with_vectors(topics, collection, vectors, missing, tables)
-
-
-def with_vectors(
-    topics: TopicSet,
-    collection: Collection,
-    vectors: PathLike | LsaVectorizer | Embedding | None,
-    missing: Missing,
-    tables: Tables | None = None,
-) -> TopicSet:
-    """The topics of a collection with vectors of their documents, queries and subtopics.
-
-    Args:
-        topics: the topics.
-        collection: the collection.
-        vectors: as for `load_texts`.
-        missing: as for `load_texts`.
-        tables: the vectors, where they are read or made already.
-    """
     if vectors is None:
         return topics
     # A stage that needs no vectors spares embedding what it does not find.
@@ -207,12 +173,8 @@ def with_vectors(
 Tables = dict[Part, VectorTable]
 
 
-def _tables(
-    collection: Collection, vectors: PathLike | LsaVectorizer | Embedding | None, doc_ids: Iterable[str]
-) -> Tables:
+def _tables(collection: Collection, vectors: PathLike | LsaVectorizer | Embedding, doc_ids: Iterable[str]) -> Tables:
     """Vectors of queries, subtopics and at least these documents, as far as they are known."""
-    if vectors is None:
-        return {}
     if not isinstance(vectors, LsaVectorizer) and not callable(vectors):
         tables = read_vector_parts(vectors, number_twice=True)
         if "subtopic" in tables:
@@ -276,9 +238,9 @@ def _ranked(collection: Collection, run: Run, depth: int) -> Candidates:
 def _retrieved(collection: Collection, tables: Tables, retrieve: str, depth: int, missing: Missing) -> Candidates:
     """Candidates that a first stage finds."""
     queries = tables.get("query")
-    ids = _with_vectors(collection, tables, missing) if retrieve in _BY_VECTORS else list(collection.documents)
+    ids = _with_vectors(collection, tables, missing) if retrieve in BY_VECTORS else list(collection.documents)
     stages: list[FirstStage] = []
-    if retrieve in _BY_VECTORS:
+    if retrieve in BY_VECTORS:
         stages.append(by_cosine(tables["document"].rows(ids)))
     if retrieve != "cosine":
         stages.append(by_bm25([collection.documents[name] for name in ids]))
@@ -332,15 +294,11 @@ def _topics(collection: Collection, candidates: Candidates, advance: Callable[[i
 
 def _topic(collection: Collection, query_id: str, doc_ids: Sequence[str], scores: FloatArray | None) -> Topic:
     """One topic."""
-    listed = collection.subtopics.get(query_id, {})
-    judged = judged_fields(collection.judged.get(query_id), doc_ids, listed)
-    texts = tuple(listed.get(s, "") for s in judged["subtopic_ids"])
     return Topic(
         query_id=query_id,
         query_text=collection.queries[query_id] or None,
         doc_ids=tuple(doc_ids),
         doc_texts=tuple(collection.documents[name] for name in doc_ids),
         retrieval_scores=scores,
-        subtopic_texts=texts if any(texts) else None,
-        **judged,
+        **judged_fields(collection.judged.get(query_id), doc_ids, collection.subtopics.get(query_id, {})),
     )

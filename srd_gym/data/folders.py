@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,54 @@ def existing_folder(path: PathLike, what: str) -> Path:
     return Path(path)
 
 
+@dataclass(frozen=True, slots=True)
+class JsonLine:
+    """The object of a line of JSON, and where the line is, for errors."""
+
+    place: str
+    values: dict[str, Any]
+
+    @classmethod
+    def of(cls, line: str, place: str) -> JsonLine:
+        """Parse a line.
+
+        Raises:
+            ValueError: it is not JSON, or not an object.
+        """
+        values = json_line(line, place)
+        if not isinstance(values, dict):
+            raise ValueError(f"{place}: expected a JSON object {{...}}, got {shown(line)}")
+        return cls(place, values)
+
+    def fault(self, expected: str, came: object) -> ValueError:
+        """The error for something else than was expected."""
+        return ValueError(f"{self.place}: expected {expected}, got {shown(came)}")
+
+    def text(self, *keys: str) -> str:
+        """The text, or the whole number, under the first of these keys that is there; it is not empty."""
+        key = next((key for key in keys if key in self.values), None)
+        if key is None:
+            there = ", ".join(self.values) or "none"
+            raise ValueError(f"{self.place}: expected one of the keys {', '.join(keys)}; got {there}")
+        value = self.values[key]
+        value = str(value) if type(value) is int else value
+        if not isinstance(value, str) or not value.strip():
+            raise self.fault(f"text under {shown(key)}", value)
+        return value
+
+
+def json_lines(path: PathLike, what: str) -> Iterator[JsonLine]:
+    """The objects of a file, one per line; blank lines are passed over.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a line that holds something else; file and line are named.
+    """
+    for number, line in numbered_lines(path, what):
+        if line.strip():
+            yield JsonLine.of(line, f"{what}: {path}:{number}")
+
+
 _WHAT = "texts"
 
 
@@ -59,13 +108,8 @@ def entries(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
         FileNotFoundError: no such file.
         ValueError: a line that holds something else; file and line are named.
     """
-    for number, line in numbered_lines(path, _WHAT):
-        if not line.strip():
-            continue
-        place = f"{_WHAT}: {path}:{number}"
-        entry = json_line(line, place)
-        if not isinstance(entry, dict):
-            raise ValueError(f"{place}: expected a JSON object {{...}}, got {shown(line)}")
+    for line in json_lines(path, _WHAT):
+        place, entry = line.place, line.values
         for key, kind in {**dict.fromkeys(keys, str), "text": str, "title": str | None}.items():
             if key not in entry and kind is str:
                 raise ValueError(f"{place}: no {shown(key)}, which holds text; the keys are {few(list(entry))}")

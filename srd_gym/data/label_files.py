@@ -31,7 +31,6 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -156,18 +155,17 @@ def load_rl4srd(
 
 def _read_candidates(path: Path) -> dict[str, tuple[str, ...]]:
     """Candidates by topic; the order of the file ends here."""
-
-    def documents(query_id: str, entry: Any) -> tuple[str, ...]:
-        listed = entry.get("permutation") if isinstance(entry, Mapping) else None
+    candidates: dict[str, tuple[str, ...]] = {}
+    for query_id, entry in read_json_object(path, _MDP_DIV).items():
+        listed = entry.get("permutation") if isinstance(entry, dict) else None
         if not isinstance(listed, list) or not listed or not all(isinstance(d, str) for d in listed):
             raise ValueError(
                 f'{_MDP_DIV}: {path}: topic {shown(query_id)}: expected {{"permutation": [document ids, at least one]}}'
             )
         if len(set(listed)) < len(listed):
             raise ValueError(f"{_MDP_DIV}: {path}: topic {shown(query_id)}: a document is duplicated; keep one")
-        return label_free_order(query_id, listed)
-
-    return {query_id: documents(query_id, entry) for query_id, entry in read_json_object(path, _MDP_DIV).items()}
+        candidates[query_id] = label_free_order(query_id, listed)
+    return candidates
 
 
 def _official(topic: Topic, qrels: Qrels | None) -> Topic:

@@ -20,7 +20,7 @@ DylanJoo/crux; CRUX ratings are those of a language model (LANCER, Ju et al., EC
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -29,11 +29,12 @@ import numpy as np
 
 from srd_gym.checks import check_integer, check_option
 from srd_gym.data.attach import Missing, attach_files
+from srd_gym.data.folders import JsonLine, json_lines
 from srd_gym.data.label_files import label_free_order
 from srd_gym.data.notices import tell
 from srd_gym.data.trec import judged_fields, with_texts
 from srd_gym.files import PathLike
-from srd_gym.reading import few, json_line, numbered_lines, shown
+from srd_gym.reading import few, shown
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import TopicQrels, read_run
 from srd_gym.trec_lines import Paths, path_list
@@ -43,19 +44,23 @@ THRESHOLDS: Mapping[str, int] = {"nuggetizer": 2, "FreshStack": 1, "CRUX": 3}
 """The least grade that counts, by format: full support, relevance, and the tau of CRUX."""
 _ASSIGNED: Mapping[str, int] = {"support": 2, "partial_support": 1, "not_support": 0, "failed": 0}
 _IMPORTANCE = ("vital", "okay", "failed")
-_RATINGS = range(-1, 6)
 _EXPECTED = (
     'expected a passage of nuggetizer ("qid", "docid", "nuggets"), a query of FreshStack ("query_id", "nuggets") or a '
     'line of CRUX ("id" with "request", "subquestions", or "docid" and "rating")'
 )
 
 
+Odd = dict[str, list[str]]
+"""Documents with odd judgments, by what is odd: for notices."""
+
+
 @dataclass(slots=True)
 class _Query:
     """One query's content in the files."""
 
-    kind: str = ""
-    """Its format; "" until a line says so."""
+    query_id: str
+    kind: str
+    """Its format."""
     text: str | None = None
     nuggets: dict[str, str] = field(default_factory=dict)
     """Texts by id."""
@@ -68,46 +73,38 @@ class _Query:
     ratings: int | None = None
     """Ratings in each line of CRUX."""
 
+    def judge(self, doc_id: str, line: JsonLine) -> dict[str, int]:
+        """The grades of a passage, yet to be filled.
 
-@dataclass(slots=True)
-class _Line:
-    """One line and where it stands, for the errors."""
+        Raises:
+            ValueError: it has some already.
+        """
+        if doc_id in self.grades:
+            raise line.fault(f"each passage of query {shown(self.query_id)} once", doc_id)
+        return self.grades.setdefault(doc_id, {})
 
-    place: str
-    values: dict[str, Any]
 
-    def fault(self, expected: str, came: object) -> ValueError:
-        return ValueError(f"{self.place}: expected {expected}, got {shown(came)}")
+def _optional(line: JsonLine, key: str) -> str | None:
+    """The text under a key, where there is one."""
+    value = line.values.get(key)
+    if not isinstance(value, str | None):
+        raise line.fault(f"text under {shown(key)}", value)
+    return value
 
-    def text(self, *keys: str) -> str:
-        """The text under the first of these keys that is there, which is not empty."""
-        key = next((key for key in keys if key in self.values), keys[0])
-        value = self.values.get(key)
-        if isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
-        if not isinstance(value, str) or not value.strip():
-            raise self.fault(f"text under {shown(key)}", value)
-        return value
 
-    def optional(self, key: str) -> str | None:
-        """The text under a key, where there is one."""
-        value = self.values.get(key)
-        if not isinstance(value, str | None):
-            raise self.fault(f"text under {shown(key)}", value)
-        return value
+def _list_of(kind: type[Any], line: JsonLine, key: str) -> list[Any]:
+    """The list under a key, whose entries are of one kind."""
+    value = line.values.get(key)
+    if not isinstance(value, list) or not all(type(each) is kind for each in value):
+        names = {str: "texts", dict: "objects", int: "whole numbers"}
+        raise line.fault(f"a list of {names[kind]} under {shown(key)}", value)
+    return value
 
-    def list_of(self, key: str, kind: type[Any]) -> list[Any]:
-        """The list under a key, whose entries are of one kind."""
-        value = self.values.get(key)
-        if not isinstance(value, list) or not all(type(each) is kind for each in value):
-            names = {str: "texts", dict: "objects", int: "whole numbers"}
-            raise self.fault(f"a list of {names[kind]} under {shown(key)}", value)
-        return value
 
-    def nuggets(self) -> Iterator[_Line]:
-        """The entries of "nuggets", as lines of their own."""
-        for number, entry in enumerate(self.list_of("nuggets", dict), start=1):
-            yield _Line(f"{self.place}, nugget {number}", entry)
+def _nuggets(line: JsonLine) -> list[JsonLine]:
+    """The entries of "nuggets", as lines of their own."""
+    listed = enumerate(_list_of(dict, line, "nuggets"), start=1)
+    return [JsonLine(f"{line.place}, nugget {number}", entry) for number, entry in listed]
 
 
 def load_nuggets(
@@ -147,24 +144,22 @@ def load_nuggets(
     if threshold is not None:
         check_integer("threshold", threshold, 1, 5)
     queries = _read(paths)
-    _check_whole(queries, paths)
     judged = {query_id: _judged(query, threshold, importance) for query_id, query in queries.items() if query.grades}
     tell(name, "queries have no judged passage and are left out", [q for q in queries if q not in judged])
     ranked = None if run is None else read_run(run)
     if ranked is not None:
-        tell(
-            name, "topics have no ranking in the run and are left out", [q for q in judged if q not in ranked.rankings]
-        )
+        unranked = [query_id for query_id in judged if query_id not in ranked.rankings]
+        tell(name, "topics have no ranking in the run and are left out", unranked)
         judged = {query_id: rows for query_id, rows in judged.items() if query_id in ranked.rankings}
     topics = []
     for query_id, rows in judged.items():
         query, scores = queries[query_id], None if ranked is None else ranked.scores[query_id]
         doc_ids = label_free_order(query_id, rows.doc_ids) if ranked is None else ranked.rankings[query_id]
-        fields = judged_fields(rows, doc_ids, rows.subtopic_ids)
+        fields = judged_fields(rows, doc_ids, {nugget: query.nuggets[nugget] for nugget in rows.subtopic_ids})
         if texts is None and query.texts:
             fields["doc_texts"] = tuple(query.texts.get(doc_id, "") for doc_id in doc_ids)
-        given: Any = {"retrieval_scores": scores, "subtopic_texts": tuple(query.nuggets[s] for s in rows.subtopic_ids)}
-        topics.append(Topic(query_id=query_id, query_text=query.text, doc_ids=doc_ids, **fields, **given))
+        fields["retrieval_scores"] = scores
+        topics.append(Topic(query_id=query_id, query_text=query.text, doc_ids=doc_ids, **fields))
     loaded = TopicSet(topics, name=name)
     return attach_files(loaded if texts is None else with_texts(loaded, texts), vectors, query_vectors, missing)
 
@@ -181,37 +176,35 @@ def _judged(query: _Query, threshold: int | None, importance: str) -> TopicQrels
 
 
 def _read(paths: Paths) -> dict[str, _Query]:
-    """Content of all files, by query id in order of first mention."""
+    """Content of all files, by query id in order of first mention.
+
+    Raises:
+        ValueError: a line that is none of ours, or what `_check_whole` refuses.
+    """
     queries: dict[str, _Query] = {}
-    odd: dict[str, list[str]] = {"assignments": [], "ratings": [], "reports": []}
+    odd: Odd = {"assignments": [], "ratings": [], "reports": []}
     files = path_list(paths, WHAT)
     for path in files:
-        for number, line in numbered_lines(path, WHAT):
-            if line.strip():
-                entry = _entry(f"{WHAT}: {path}:{number}", line)
-                reader, kind = _kind(entry)
-                reader(entry, queries, kind, odd)
+        for line in json_lines(path, WHAT):
+            kind, reader = _format_of(line)
+            query_id = line.text("qid", "query_id", "id", "example_id")
+            query = queries.setdefault(query_id, _Query(query_id, kind))
+            if query.kind != kind:
+                raise ValueError(
+                    f"{line.place}: query {shown(query_id)} comes in the format of {kind} here and of {query.kind} "
+                    "before; give the files of one format at a time"
+                )
+            reader(query, line, odd)
     where = few([Path(path).name for path in files])
     tell(where, "assignments failed and count as no support, of", odd["assignments"])
     tell(where, "ratings could not be read by their makers (-1) and count 0, of", odd["ratings"])
     tell(where, "passages are the report itself and are left out", odd["reports"])
+    _check_whole(queries, few([str(path) for path in files]))
     return queries
 
 
-def _entry(place: str, line: str) -> _Line:
-    """The object of a line."""
-    values = json_line(line, place)
-    if not isinstance(values, dict):
-        raise ValueError(f"{place}: {_EXPECTED}, got {shown(line)}")
-    return _Line(place, values)
-
-
-Odd = dict[str, list[str]]
-Reader = Callable[[_Line, dict[str, _Query], str, Odd], None]
-
-
-def _kind(line: _Line) -> tuple[Reader, str]:
-    """Find the reader of a line, and its format."""
+def _format_of(line: JsonLine) -> tuple[str, Callable[[_Query, JsonLine, Odd], None]]:
+    """The format of a line, and its reader."""
     keys = line.values.keys()
     if "nuggets" in keys and "qid" in keys:
         if "docid" not in keys:
@@ -220,42 +213,28 @@ def _kind(line: _Line) -> tuple[Reader, str]:
                 f'{line.place}: the line {what} (it has no "docid"); expected assignments of passages, as only '
                 "those say which document supports which nugget"
             )
-        return _nuggetizer, "nuggetizer"
+        return "nuggetizer", _nuggetizer
     if "nuggets" in keys and "query_id" in keys:
-        return _freshstack, "FreshStack"
+        return "FreshStack", _freshstack
     if keys & {"id", "example_id"} and keys & {"rating", "subquestions", "request"}:
-        return _crux, "CRUX"
+        return "CRUX", _crux
     raise ValueError(f"{line.place}: {_EXPECTED}, got an object with {few(sorted(keys), 6) or 'nothing'}")
 
 
-def _query(queries: dict[str, _Query], query_id: str, line: _Line, kind: str) -> _Query:
-    """The query of a line, which is of one format throughout."""
-    query = queries.setdefault(query_id, _Query(kind))
-    if query.kind != kind:
-        raise ValueError(
-            f"{line.place}: query {shown(query_id)} comes in the format of {kind} here and of {query.kind} before; "
-            "give the files of one format at a time"
-        )
-    return query
-
-
-def _set_text(query: _Query, text: str, line: _Line) -> None:
+def _set_text(query: _Query, text: str, line: JsonLine) -> None:
     """Take over the query's text; the same everywhere."""
     if query.text not in (None, text):
         raise line.fault(f"the query's text as before, {shown(query.text)}", text)
     query.text = text
 
 
-def _nuggetizer(line: _Line, queries: dict[str, _Query], kind: str, odd: Odd) -> None:
+def _nuggetizer(query: _Query, line: JsonLine, odd: Odd) -> None:
     """A passage and how far it supports each nugget."""
-    query_id, doc_id = line.text("qid"), line.text("docid")
-    query = _query(queries, query_id, line, kind)
+    doc_id = line.text("docid")
     _set_text(query, line.text("query", "text"), line)
-    if doc_id in query.grades:
-        raise line.fault(f"each passage of query {shown(query_id)} once", doc_id)
-    rows = query.grades[doc_id] = {}
+    rows = query.judge(doc_id, line)
     by_text = {text: nugget for nugget, text in query.nuggets.items()}
-    for each in line.nuggets():
+    for each in _nuggets(line):
         text, assignment = each.text("text"), each.values.get("assignment")
         if not isinstance(assignment, str) or assignment not in _ASSIGNED:
             raise each.fault(f'"assignment" to be one of {", ".join(_ASSIGNED)}', assignment)
@@ -268,27 +247,23 @@ def _nuggetizer(line: _Line, queries: dict[str, _Query], kind: str, odd: Odd) ->
         query.nuggets[nugget], rows[nugget] = text, _ASSIGNED[assignment]
         query.vital |= {nugget} if importance == "vital" else set()
         odd["assignments"] += [doc_id] * (assignment == "failed")
-    if (passage := line.optional("candidate_text")) is not None:
+    if (passage := _optional(line, "candidate_text")) is not None:
         query.texts[doc_id] = passage
 
 
-def _freshstack(line: _Line, queries: dict[str, _Query], kind: str, odd: Odd) -> None:
+def _freshstack(query: _Query, line: JsonLine, odd: Odd) -> None:
     """A query with its nuggets and the documents that were judged for each."""
-    query_id = line.text("query_id")
-    if query_id in queries:
-        raise line.fault("each query once", query_id)
-    query = _query(queries, query_id, line, kind)
-    parts = [part.strip() for part in (line.optional("query_title") or "", line.text("query_text"))]
-    _set_text(query, "\n".join(part for part in parts if part), line)
-    for each in line.nuggets():
+    if query.text is not None:
+        raise line.fault("each query once", query.query_id)
+    parts = [part.strip() for part in (_optional(line, "query_title") or "", line.text("query_text"))]
+    query.text = "\n".join(part for part in parts if part)
+    for each in _nuggets(line):
         nugget = each.text("_id")
-        if nugget.rpartition("_")[0] != query_id:
-            raise each.fault(f'an "_id" of query {shown(query_id)}, such as {shown(f"{query_id}_0")}', nugget)
         if nugget in query.nuggets:
             raise each.fault("each nugget once", nugget)
         query.nuggets[nugget] = each.text("text")
-        relevant = each.list_of("relevant_corpus_ids", str)
-        for doc_id in each.list_of("non_relevant_corpus_ids", str):
+        relevant = _list_of(str, each, "relevant_corpus_ids")
+        for doc_id in _list_of(str, each, "non_relevant_corpus_ids"):
             query.grades.setdefault(doc_id, {})
             if doc_id in relevant:
                 raise each.fault("each document to be relevant or non-relevant", doc_id)
@@ -296,38 +271,34 @@ def _freshstack(line: _Line, queries: dict[str, _Query], kind: str, odd: Odd) ->
             query.grades.setdefault(doc_id, {})[nugget] = 1
 
 
-def _crux(line: _Line, queries: dict[str, _Query], kind: str, odd: Odd) -> None:
+def _crux(query: _Query, line: JsonLine, odd: Odd) -> None:
     """A request, its questions, or the ratings of a passage by question."""
-    query_id = line.text("id", "example_id")
-    query = _query(queries, query_id, line, kind)
     if "request" in line.values:
         _set_text(query, line.text("request"), line)
     if "subquestions" in line.values:
-        questions = line.list_of("subquestions", str)
+        questions = _list_of(str, line, "subquestions")
         if query.nuggets:
-            raise line.fault("the questions of a query once", query_id)
+            raise line.fault("the questions of a query once", query.query_id)
         query.nuggets = {str(number): text for number, text in enumerate(questions, start=1)}
     if "rating" not in line.values:
         return
-    doc_id, ratings = line.text("docid", "pid"), line.list_of("rating", int)
-    wrong = next((rating for rating in ratings if rating not in _RATINGS), None)
+    doc_id, ratings = line.text("docid", "pid"), _list_of(int, line, "rating")
+    wrong = next((rating for rating in ratings if rating not in range(-1, 6)), None)
     if wrong is not None:
         raise line.fault("ratings from 0 to 5, or -1 where there is none", wrong)
     if query.ratings not in (None, len(ratings)):
         raise line.fault(f"{query.ratings} ratings, as of the passages before", ratings)
     query.ratings = len(ratings)
-    if doc_id == f"{query_id}:report":
+    if doc_id == f"{query.query_id}:report":
         odd["reports"].append(doc_id)
         return
-    if doc_id in query.grades:
-        raise line.fault(f"each passage of query {shown(query_id)} once", doc_id)
     odd["ratings"] += [doc_id] * ratings.count(-1)
-    query.grades[doc_id] = {str(number): max(0, rating) for number, rating in enumerate(ratings, start=1)}
+    graded = {str(number): max(0, rating) for number, rating in enumerate(ratings, start=1)}
+    query.judge(doc_id, line).update(graded)
 
 
-def _check_whole(queries: Mapping[str, _Query], paths: Paths) -> None:
+def _check_whole(queries: Mapping[str, _Query], files: str) -> None:
     """Refuse queries whose questions and ratings do not fit, and files without any judged passage."""
-    files = few([str(path) for path in path_list(paths, WHAT)])
     for query_id, query in queries.items():
         if query.ratings is None:
             continue

@@ -54,6 +54,7 @@ from srd_gym.data.packed import PackedTopic
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import Place, existing_file, json_value, reading, shown
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
+from srd_gym.topic_fields import ARRAYS, GRADES, TEXTS, VECTORS
 
 SCHEMA_VERSION = 1
 """Rises when the meaning of a column changes; readers refuse files of a later version."""
@@ -73,10 +74,6 @@ _METADATA_KEY = b"srd_gym"
 _HEADER = {"schema_version": int, "name": str, "simulated": bool, "transductive": bool, "encoder": str}
 """Keys of the metadata and their types; but for the version, each may be missing or null."""
 _WHAT = "topic set"
-_STRINGS = ("doc_ids", "doc_texts", "subtopic_ids", "subtopic_texts", "pool_ids", "feature_names")
-_VECTORS = ("query_vector", "doc_vectors", "subtopic_vectors")
-_FLOATS = (*_VECTORS, "retrieval_scores", "subtopic_weights", "subtopic_scores", "doc_features")
-_GRADES = ("judgments", "pool")
 _REQUIRED = ("query_id", "doc_ids")
 _LAWS = {"subtopic_scores": Law(gaps=True)}
 
@@ -86,10 +83,9 @@ def schema_of_topics() -> pa.Schema:
     """The columns as written."""
     return pa.schema(
         [pa.field("query_id", pa.string(), nullable=False), pa.field("query_text", pa.string())]
-        + [pa.field(name, pa.list_(pa.string()), nullable=name != "doc_ids") for name in _STRINGS]
+        + [pa.field(name, pa.list_(pa.string()), nullable=name not in _REQUIRED) for name in TEXTS]
         + [pa.field("vector_width", pa.int32())]
-        + [pa.field(name, pa.list_(pa.float32())) for name in _FLOATS]
-        + [pa.field(name, pa.list_(pa.int8())) for name in _GRADES]
+        + [pa.field(name, pa.list_(pa.int8() if name in GRADES else pa.float32())) for name in ARRAYS]
     )
 
 
@@ -121,12 +117,11 @@ def write_topics(
     Raises:
         TypeError: something else than topics.
     """
-    flags: dict[str, Any] = {"simulated": simulated, "transductive": transductive}
-    if isinstance(topics, TopicSet):
-        name, flags = topics.name, {"simulated": topics.simulated, "transductive": topics.transductive}
-        flags |= {} if topics.encoder is None else {"encoder": topics.encoder}
     own = os.fsencode(Path(path).stem).decode(errors="replace")
-    about = {"schema_version": SCHEMA_VERSION, "name": own if name is None else name, **flags}
+    flags = {"name": own if name is None else name, "simulated": simulated, "transductive": transductive}
+    if isinstance(topics, TopicSet):
+        flags = {key: value for key, value in topics.flags.items() if value is not None}
+    about = {"schema_version": SCHEMA_VERSION, **flags}
     # Ids and texts hardly repeat within a row group, so dictionaries only cost time; Zstandard shrinks them.
     # Nobody looks for topics by the range of their vectors, and every range makes the file's index larger.
     how: dict[str, Any] = {"compression": "zstd", "use_dictionary": False, "write_statistics": ["query_id"]}
@@ -134,7 +129,7 @@ def write_topics(
         schema = schema_of_topics().with_metadata({_METADATA_KEY: json.dumps(about, ensure_ascii=False).encode()})
         with pq.ParquetWriter(target, schema, **how) as writer:
             for group in _row_groups(topics):
-                writer.write_batch(record_batch(group, schema))
+                writer.write_batch(pa.RecordBatch.from_pylist([_row_of(topic) for topic in group], schema=schema))
 
 
 def _row_groups(topics: Iterable[Topic]) -> Iterator[list[Topic]]:
@@ -145,7 +140,7 @@ def _row_groups(topics: Iterable[Topic]) -> Iterator[list[Topic]]:
         if not isinstance(topic, Topic):
             raise TypeError(f"topics must be a TopicSet or Topics in a list, got an entry {shown(topic)}")
         waiting.append(topic)
-        arrays = (getattr(topic, name) for name in (*_FLOATS, *_GRADES))
+        arrays = (getattr(topic, name) for name in ARRAYS)
         size += sum(array.nbytes for array in arrays if array is not None)
         if len(waiting) >= _GROUP_ROWS or size >= _GROUP_BYTES:
             yield waiting
@@ -198,7 +193,7 @@ def iter_topics(
         _header_of(file, place)
         table = _columns(file, path)
         if not vectors:
-            table = {field: law for field, law in table.items() if field.name not in _VECTORS}
+            table = {field: law for field, law in table.items() if field.name not in VECTORS}
         for row, columns in read_rows(file, place, table, _READ_ROWS, groups):
             yield from _topics_of(columns, place, row, aside)
 
@@ -272,11 +267,6 @@ def _columns(file: pq.ParquetFile, path: PathLike) -> Table:
     return {field: _LAWS.get(field.name) for field in schema_of_topics() if field.name in present}
 
 
-def record_batch(topics: list[Topic], schema: pa.Schema) -> pa.RecordBatch:
-    """Topics as the columns of a schema; its lists of numbers are arrays, flattened."""
-    return pa.RecordBatch.from_pylist([_row_of(topic) for topic in topics], schema=schema)
-
-
 def _row_of(topic: Topic) -> dict[str, Any]:
     """The topic's entries by column; `vector_width` is F of whatever vectors it has."""
     values = {name: getattr(topic, name) for name in TOPIC_FIELDS}
@@ -315,20 +305,15 @@ def _shaped(values: dict[str, Any]) -> dict[str, Any]:
     if width is None and n:
         vectors, query = values.get("doc_vectors"), values.get("query_vector")
         width = vectors.size // n if vectors is not None else 0 if query is None else query.size
-    shapes = {
-        "doc_vectors": (n, width or 0),
-        "subtopic_vectors": (s, width or 0),
-        "subtopic_scores": (n, s),
-        "doc_features": (n, len(values["feature_names"])),
-        "judgments": (n, s),
-        "pool": (len(values.get("pool_ids") or ()), s),
-    }
-    for name, shape in shapes.items():
+    sizes = {"N": n, "S": s, "F": width or 0}
+    sizes |= {"P": len(values.get("pool_ids") or ()), "D": len(values["feature_names"])}
+    for name, axes in ARRAYS.items():
         array = values.get(name)
-        if array is not None:
-            if array.size != shape[0] * shape[1] or (array.ndim > 1 and array.shape != shape):
+        if array is not None and len(axes) == 2:
+            rows, columns = shape = (sizes[axes[0]], sizes[axes[1]])
+            if array.size != rows * columns or (array.ndim > 1 and array.shape != shape):
                 came = " x ".join(map(str, array.shape))
-                raise ValueError(f"{name} holds {came} numbers, expected {shape[0]} x {shape[1]}")
+                raise ValueError(f"{name} holds {came} numbers, expected {rows} x {columns}")
             values[name] = array.reshape(shape)
     return values
 

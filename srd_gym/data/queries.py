@@ -28,13 +28,14 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from defusedxml import ElementTree as SafeElementTree
 from defusedxml.common import DefusedXmlException
 
+from srd_gym.data.folders import JsonLine
 from srd_gym.files import PathLike
-from srd_gym.reading import json_line, open_binary, shown
+from srd_gym.reading import open_binary, shown
 from srd_gym.trec_lines import Paths, claim_query, path_list
 
 if TYPE_CHECKING:
@@ -156,8 +157,8 @@ def _query_entries(content: bytes, path: PathLike) -> Iterator[_Entry]:
         return
     for place, line in _lines(content, path, _TOPICS):
         if form == "{":
-            entry = _object(line, place)
-            query_id, text = _value(entry, _IDS, place), _value(entry, _TEXTS, place)
+            entry = JsonLine.of(line, place)
+            query_id, text = _folded(entry.text(*_IDS)), _folded(entry.text(*_TEXTS))
         else:
             query_id, text = _fields(line, form, place, "id<TAB>text" if form == "\t" else "id:text")
         yield place, query_id, TopicText(query_text=text, subtopics={})
@@ -172,13 +173,16 @@ def _subtopic_entries(content: bytes, path: PathLike) -> Iterator[tuple[str, str
         return
     for place, line in _lines(content, path, _SUBTOPICS):
         if form == "{":
-            entry = _object(line, place)
-            query_id, listed = _value(entry, ("query_id", "qid"), place), entry.get("subtopics")
-            if isinstance(listed, list):
-                yield from ((place, query_id, None, _plain(text, "a list of texts", place)) for text in listed)
-            else:
-                name = _value(entry, ("_id", "subtopic_id"), place) if {"_id", "subtopic_id"} & entry.keys() else None
-                yield place, query_id, name, _value(entry, ("text", "subtopic"), place)
+            entry = JsonLine.of(line, place)
+            query_id, listed = _folded(entry.text("query_id", "qid")), entry.values.get("subtopics")
+            for text in listed if isinstance(listed, list) else ():
+                if not isinstance(text, str) or not text.strip():
+                    raise entry.fault("a list of texts", text)
+                yield place, query_id, None, _folded(text)
+            if not isinstance(listed, list):
+                named = not entry.values.keys().isdisjoint(("_id", "subtopic_id"))
+                name = _folded(entry.text("_id", "subtopic_id")) if named else None
+                yield place, query_id, name, _folded(entry.text("text", "subtopic"))
         elif form == "\t" and line.count("\t") == 2:
             query_id, name, text = _fields(line, form, place, "query<TAB>subtopic<TAB>text", 3)
             yield place, query_id, name, text
@@ -212,34 +216,15 @@ def _lines(content: bytes, path: PathLike, what: str) -> Iterator[tuple[str, str
 
 def _fields(line: str, mark: str, place: str, expected: str, count: int = 2) -> list[str]:
     """The fields of a line, white space folded, none of them empty; a text may hold colons."""
-    fields = [" ".join(field.split()) for field in (line.split(mark, 1) if mark == ":" else line.split(mark))]
+    fields = [_folded(field) for field in (line.split(mark, 1) if mark == ":" else line.split(mark))]
     if len(fields) != count or not all(fields):
         raise ValueError(f"{place}: expected {expected}, as the first line has it; got {shown(line)}")
     return fields
 
 
-def _object(line: str, place: str) -> dict[str, Any]:
-    """The JSON object of a line."""
-    entry = json_line(line, place)
-    if not isinstance(entry, dict):
-        raise ValueError(f"{place}: expected a JSON object {{...}}, got {shown(line)}")
-    return entry
-
-
-def _value(entry: dict[str, Any], keys: tuple[str, ...], place: str) -> str:
-    """The text, or the whole number, under the first of some keys that is there."""
-    key = next((key for key in keys if key in entry), None)
-    if key is None:
-        raise ValueError(f"{place}: expected one of the keys {', '.join(keys)}; got {', '.join(entry) or 'none'}")
-    value = entry[key]
-    return _plain(str(value) if type(value) is int else value, f"text under {shown(key)}", place)
-
-
-def _plain(value: object, expected: str, place: str) -> str:
-    """A text that is not empty, white space folded."""
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{place}: expected {expected}, got {shown(value)}")
-    return " ".join(value.split())
+def _folded(text: str) -> str:
+    """The text, runs of white space as one space."""
+    return " ".join(text.split())
 
 
 def _top_entries(content: bytes, path: PathLike) -> Iterator[_Entry]:
@@ -252,7 +237,7 @@ def _top_entries(content: bytes, path: PathLike) -> Iterator[_Entry]:
         values = []
         for tag, label in _LABELS.items():
             match = re.search(rf"<{tag}>(?:\s*{label}\s*:)?(?P<text>[^<]*)", top["body"], re.IGNORECASE)
-            value = "" if match is None else " ".join(match["text"].split())
+            value = "" if match is None else _folded(match["text"])
             if not value:
                 raise ValueError(f"{place}: expected <{tag}> with a text in this <top>, got {shown(top['body'])}")
             values.append(value)
@@ -268,7 +253,16 @@ def _xml_entries(content: bytes, path: PathLike) -> Iterator[_Entry]:
         raise ValueError(f"{place}: no <topic number=...> in <{root.tag}>; expected a TREC Web Track topics file")
     for element in elements:
         query_id = _number(element, path, "topic")
-        yield place, query_id, _topic_text(element, path, query_id)
+        query = element.find("query")
+        if query is None:
+            raise ValueError(f"{place}: topic {shown(query_id)} has no <query>; expected one")
+        subtopics: dict[str, str] = {}
+        for subtopic in element.findall("subtopic"):
+            number = _number(subtopic, path, f"subtopic of topic {shown(query_id)}")
+            if number in subtopics:
+                raise ValueError(f"{place}: topic {shown(query_id)} has subtopic {shown(number)} twice; keep one")
+            subtopics[number] = _inside(subtopic)
+        yield place, query_id, TopicText(query_text=_inside(query), subtopics=subtopics)
 
 
 def _root(content: bytes, path: PathLike) -> Element:
@@ -287,20 +281,6 @@ def _root(content: bytes, path: PathLike) -> Element:
     return root
 
 
-def _topic_text(element: Element, path: PathLike, query_id: str) -> TopicText:
-    """One topic's texts."""
-    query = element.find("query")
-    if query is None:
-        raise ValueError(f"{_XML}: {path}: topic {shown(query_id)} has no <query>; expected one")
-    subtopics: dict[str, str] = {}
-    for subtopic in element.findall("subtopic"):
-        number = _number(subtopic, path, f"subtopic of topic {shown(query_id)}")
-        if number in subtopics:
-            raise ValueError(f"{_XML}: {path}: topic {shown(query_id)} has subtopic {shown(number)} twice; keep one")
-        subtopics[number] = _inside(subtopic)
-    return TopicText(query_text=_inside(query), subtopics=subtopics)
-
-
 def _number(element: Element, path: PathLike, what: str) -> str:
     """The attribute `number`."""
     number = element.get("number", "").strip()
@@ -311,4 +291,4 @@ def _number(element: Element, path: PathLike, what: str) -> str:
 
 def _inside(element: Element) -> str:
     """All text inside, white space folded."""
-    return " ".join("".join(element.itertext()).split())
+    return _folded("".join(element.itertext()))

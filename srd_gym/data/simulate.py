@@ -82,27 +82,18 @@ def simulate_vectors(
     shared: FloatArray | None = None
     if catalogue is not None:
         check_integer("catalogue", catalogue, 1)
-        _check_catalogue(topics, catalogue)
-        shared = directions(generator_of(seed, "catalogue"), catalogue, width)
-    made = [_with_vectors(topic, int(width), float(noise), int(seed), shared) for topic in topics]
-    notes = [f"simulated, noise {noise:g}"]
-    notes += (
-        [f"catalogue {catalogue}"] * (catalogue is not None)
-        + [f"width {width}"] * (width != 64)
-        + [f"seed {seed}"] * (seed != 0)
-    )
-    name, world = f"{topics.name} ({', '.join(notes)})", f"simulated: catalogue {catalogue}, width {width}, seed {seed}"
-    return topics.replace(made, name=name, simulated=True, encoder=world)
-
-
-def _check_catalogue(topics: TopicSet, catalogue: int) -> None:
-    """Refuse a catalogue that cannot give each subtopic of a topic a direction."""
-    for topic in topics:
-        if topic.n_subtopics > catalogue:
+        if catalogue < topics.max_subtopics:
+            largest = max(topics, key=lambda topic: topic.n_subtopics)
             raise ValueError(
                 f"catalogue must have a direction for each subtopic of a topic, got {catalogue}, but topic "
-                f"{shown(topic.query_id)} has {topic.n_subtopics} subtopics; give at least {topics.max_subtopics}"
+                f"{shown(largest.query_id)} has {largest.n_subtopics} subtopics; give at least that many"
             )
+        shared = directions(generator_of(seed, "catalogue"), catalogue, width)
+    made = [_with_vectors(topic, int(width), float(noise), int(seed), shared) for topic in topics]
+    told = {f"catalogue {catalogue}": catalogue is not None, f"width {width}": width != 64, f"seed {seed}": seed != 0}
+    notes = [f"simulated, noise {noise:g}", *(note for note, differs in told.items() if differs)]
+    name, world = f"{topics.name} ({', '.join(notes)})", f"simulated: catalogue {catalogue}, width {width}, seed {seed}"
+    return topics.replace(made, name=name, simulated=True, encoder=world)
 
 
 def _with_vectors(topic: Topic, width: int, noise: float, seed: int, shared: FloatArray | None) -> Topic:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from srd_gym.files import PathLike
-from srd_gym.reading import numbered_lines, shown
+from srd_gym.reading import numbered_lines, shown, twice_in
 
 _WHAT = "folds"
 _LINE = re.compile(r"\s*(?P<name>[\w-]+)\s*:\s*\[(?P<ids>[^\[\]]*)\]\s*(#.*)?")
@@ -43,8 +42,7 @@ def read_folds(path: PathLike) -> list[list[str]]:
             raise ValueError(f"{place}: {match['name']} is empty, or lacks an id between two commas: {shown(line)}")
         named[match["name"]] = ids
         every = [query_id for several in named.values() for query_id in several]
-        if len(set(every)) < len(every):
-            ((twice, _),) = Counter(every).most_common(1)
+        if (twice := twice_in(every)) is not None:
             raise ValueError(f"{place}: query id {shown(twice)} is duplicated; folds must not share a query")
     if not named:
         raise ValueError(f"{_WHAT}: {path} holds no fold; expected lines like fold1: [2, 7, 10]")

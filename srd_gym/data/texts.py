@@ -22,9 +22,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
+from srd_gym.checks import check_integer, check_option
 from srd_gym.data.attach import Embedding, Missing
-from srd_gym.data.collection import WHAT, Collection, Retrieve, check_first_stage, topics_of
+from srd_gym.data.collection import BY_VECTORS, WHAT, Collection, Retrieve, topics_of
 from srd_gym.data.folders import entries, existing_folder, needed_file, text_of, with_optional_gz
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.notices import tell
@@ -70,8 +72,10 @@ def load_texts(
         ValueError: a malformed line (file and line are named), what the first stage needs is not there, vectors are
             missing, or a run of other queries or documents.
     """
-    if run is None:
-        check_first_stage(retrieve, depth, vectors=vectors is not None)
+    check_option("first stage", retrieve, get_args(Retrieve))
+    check_integer("depth", depth, 1)
+    if run is None and vectors is None and retrieve in BY_VECTORS:
+        raise ValueError(f"a first stage by {retrieve} needs vectors: give a file or lsa, or retrieve by bm25 or none")
     collection = _read(existing_folder(folder, WHAT))
     source: Retrieve | Run = retrieve if run is None else as_run(run)
     return topics_of(collection, vectors=vectors, source=source, depth=depth, missing=missing, advance=advance)

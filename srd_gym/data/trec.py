@@ -7,9 +7,10 @@ query in two of them is an error. Ids are text and kept as they stand.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -161,20 +162,27 @@ def judgment_rows(qrels: TopicQrels, doc_ids: Sequence[str], subtopic_ids: Seque
     return np.ascontiguousarray(padded[np.ix_(rows, columns)])
 
 
-def judged_fields(qrels: TopicQrels | None, doc_ids: Sequence[str], listed: Iterable[str] = ()) -> dict[str, Any]:
-    """Fields that judgments fill: subtopics (those listed, then those of the qrels alone), judgments, pool."""
-    subtopic_ids = tuple(listed)
+def judged_fields(
+    qrels: TopicQrels | None, doc_ids: Sequence[str], named: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Fields that names and judgments fill: subtopics (those named, then those of the qrels), judgments, pool.
+
+    Args:
+        qrels: the judgments, if there are any.
+        doc_ids: the candidates.
+        named: texts of subtopics by id; without any, subtopics have no texts.
+    """
+    judged = () if qrels is None else qrels.subtopic_ids
+    subtopic_ids = tuple(dict.fromkeys((*named, *judged)))
+    texts = tuple(named.get(subtopic_id, "") for subtopic_id in subtopic_ids)
+    fields: dict[str, Any] = {"subtopic_ids": subtopic_ids} | ({"subtopic_texts": texts} if any(texts) else {})
     if qrels is None:
-        return {"subtopic_ids": subtopic_ids}
-    subtopic_ids += tuple(s for s in qrels.subtopic_ids if s not in subtopic_ids)
-    weights = (
-        {} if qrels.subtopic_weights is None else dict(zip(qrels.subtopic_ids, qrels.subtopic_weights, strict=True))
-    )
-    return {
-        "subtopic_weights": [weights[s] for s in subtopic_ids]
-        if weights.keys() >= set(subtopic_ids) != set()
-        else None,
-        "subtopic_ids": subtopic_ids,
+        return fields
+    given = qrels.subtopic_weights
+    weights = {} if given is None else dict(zip(qrels.subtopic_ids, given, strict=True))
+    weighted = weights.keys() >= set(subtopic_ids) != set()
+    return fields | {
+        "subtopic_weights": [weights[s] for s in subtopic_ids] if weighted else None,
         "judgments": judgment_rows(qrels, doc_ids, subtopic_ids),
         "pool": judgment_rows(qrels, qrels.doc_ids, subtopic_ids),
         "pool_ids": qrels.doc_ids,
@@ -280,14 +288,10 @@ def _trec_topic(query_id: str, run: Run, qrels: TopicQrels | None, text: TopicTe
     """One topic of `load_trec`."""
     doc_ids = run.rankings[query_id]
     scores: Any = run.scores[query_id]  # a topic makes float32 of them
-    named = {} if text is None else text.subtopics
-    judged = judged_fields(qrels, doc_ids, named)
-    subtopic_texts = tuple(named.get(subtopic_id, "") for subtopic_id in judged["subtopic_ids"])
     return Topic(
         query_id=query_id,
         query_text=None if text is None else text.query_text,
         doc_ids=doc_ids,
         retrieval_scores=scores,
-        subtopic_texts=subtopic_texts if any(subtopic_texts) else None,
-        **judged,
+        **judged_fields(qrels, doc_ids, {} if text is None else text.subtopics),
     )

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Self
 from srd_gym.installing import how_to_install
 from srd_gym.measures.base import Measure, Statistics
 from srd_gym.measures.bound import Term
-from srd_gym.topic import GradeArray
 
 AD_HOC = ("AP", "Bpref", "IPrec", "Judged", "P", "R", "RR", "Rprec", "Success", "nDCG")
 """Measures by their names in ir_measures."""
@@ -78,11 +77,6 @@ class AdHoc(Measure):
         )
 
 
-def grades_of(doc_ids: Sequence[str], judgments: GradeArray) -> dict[str, int]:
-    """The ad-hoc view of a topic's judgments [P, S]: document id -> its highest grade over subtopics, at least 0."""
-    return dict(zip(doc_ids, judgments.max(axis=1, initial=0).tolist(), strict=True))
-
-
 def ad_hoc_scores(
     measures: Mapping[str, AdHoc],
     grades: Mapping[str, Mapping[str, int]],
@@ -92,7 +86,7 @@ def ad_hoc_scores(
 
     Args:
         measures: by the names that they were asked for.
-        grades: query id -> document id -> grade, as of `grades_of`.
+        grades: query id -> document id -> grade, as of `srd_gym.trec_files.grades_of`.
         rankings: query id -> document ids, best first; a judged query without one scores 0.
 
     Returns:

@@ -62,8 +62,7 @@ class AlphaDCG(CollectionIndependent):
 
     name: ClassVar[str] = "alpha_DCG"
 
-    def _discounts(self, depth: int) -> ScoreArray:
-        return log_discounts(depth)
+    _discounts = staticmethod(log_discounts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +75,7 @@ class AlphaNDCG(Cascade):
 
     name: ClassVar[str] = "alpha_nDCG"
 
-    def _discounts(self, depth: int) -> ScoreArray:
-        return log_discounts(depth)
+    _discounts = staticmethod(log_discounts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +96,7 @@ class ERRIA(CollectionIndependent):
     name: ClassVar[str] = "ERR_IA"
     normalizations: ClassVar[tuple[Normalization, ...]] = ("ndeval", "chapelle")
 
-    def _discounts(self, depth: int) -> ScoreArray:
-        return reciprocal_discounts(depth)
+    _discounts = staticmethod(reciprocal_discounts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +108,7 @@ class NERRIA(Cascade):
 
     name: ClassVar[str] = "nERR_IA"
 
-    def _discounts(self, depth: int) -> ScoreArray:
-        return reciprocal_discounts(depth)
+    _discounts = staticmethod(reciprocal_discounts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -335,7 +331,7 @@ def parse_measure(what: str | Measure, *, normalizer: Normalizer | None = None) 
         True
     """
     refuse_class("measure", what)
-    if _of_ir_measures(what):
+    if type(what).__module__.partition(".")[0] == "ir_measures":  # whose measures write themselves as notation
         what = str(what)
     if isinstance(what, str):
         chosen = _parsed(what)
@@ -373,11 +369,6 @@ def add_measure(name: str, kind: type[Measure]) -> None:
     if there is not None and (there.__module__, there.__qualname__) != (kind.__module__, kind.__qualname__):
         raise ValueError(f"{name!r} is the name of {there.__module__}.{there.__qualname__} already; choose another")
     MEASURES[spelling], _FOLDED[_key(name)] = kind, spelling
-
-
-def _of_ir_measures(what: object) -> bool:
-    """Whether an object is a measure of ir_measures, which writes it as notation."""
-    return type(what).__module__.partition(".")[0] == "ir_measures"
 
 
 def _parsed(text: str) -> Measure:

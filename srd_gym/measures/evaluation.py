@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.dtypes import IntArray
 from srd_gym.in_memory import QrelsSource, RunSource, as_qrels, as_run
-from srd_gym.measures.ad_hoc import AdHoc, ad_hoc_scores, grades_of
+from srd_gym.measures.ad_hoc import AdHoc, ad_hoc_scores
 from srd_gym.measures.base import Measure
 from srd_gym.measures.catalogue import parse_measure
 from srd_gym.measures.ideal import IdealPool, Normalizer, default_normalizer
-from srd_gym.measures.judgments import judged, tell_irrelevant
+from srd_gym.measures.judgments import tell_irrelevant
 from srd_gym.measures.label_free import LabelFree, Sources, label_free_values
 from srd_gym.measures.risk import VRisk
-from srd_gym.measures.scores import Evaluation, Ranked, score_rankings
+from srd_gym.measures.scores import Evaluation, score_rankings
 from srd_gym.reading import few, shown, with_type
 from srd_gym.topic import GradeArray, Topic, TopicSet, as_topic_set
-from srd_gym.trec_files import Qrels, Run
+from srd_gym.trec_files import Qrels, Run, grades_of
 
 
 def evaluate(
@@ -51,42 +51,16 @@ def evaluate(
     topics = as_topic_set(topics)
     if not isinstance(rankings, Mapping):
         raise TypeError(f"rankings must be {{query id: candidate indices}}, got {with_type(rankings)}")
-    chosen = normalizer or default_normalizer(topics)
     wanted = _wanted(measures)
-    for query_id in rankings:
-        topics.position(query_id)
+    rows = {one: _checked(ranking, topics[topics.position(one)]) for one, ranking in rankings.items()}
     by_judgments = {name: each for name, each in wanted.items() if not isinstance(each, LabelFree)}
-    scored = _by_candidates(topics, rankings, by_judgments, chosen) if by_judgments else None
-    if scored is not None and len(by_judgments) == len(wanted):
-        return scored
-    rows = {query_id: _checked(ranking, topics[query_id]) for query_id, ranking in rankings.items()}
+    scored = None
+    if by_judgments:
+        judged = {topic.query_id: (topic.doc_ids, topic.judgments) for topic in topics if topic.judgments is not None}
+        basis = _Basis(topics, normalizer or default_normalizer(topics), judged)
+        basis.tell_irrelevant(by_judgments, "candidate judged")
+        scored = basis.score(by_judgments, rows, rows)
     return _with_label_free(scored, topics, rows, wanted, sources)
-
-
-def _by_candidates(
-    topics: TopicSet,
-    rankings: Mapping[str, NDArray[np.integer[Any]] | Sequence[int]],
-    wanted: Mapping[str, Measure],
-    chosen: Normalizer,
-) -> Evaluation:
-    """`evaluate` by judgments."""
-    judged = [topic for topic in topics if topic.judgments is not None]
-    levels = [each.rel for each in wanted.values()]
-    grades = ((topic.query_id, topic.judgments) for topic in judged if topic.judgments is not None)
-    tell_irrelevant(f"topic set {shown(topics.name)}", grades, levels)
-    rows = {
-        topic.query_id: (topic.judgments, _checked(rankings[topic.query_id], topic))
-        for topic in judged
-        if topic.judgments is not None and topic.query_id in rankings
-    }
-    unjudged = tuple(query_id for query_id in rankings if query_id not in rows)
-    additive, relevance = _by_kind(wanted)
-    scored = score_rankings(additive, rows, _references(judged, additive, chosen), chosen, unjudged)
-    if not relevance:
-        return scored
-    views = {topic.query_id: _grades_of_topic(topic, chosen) for topic in judged}
-    ids = {topic.query_id: _ids(rankings[topic.query_id], topic) for topic in judged if topic.query_id in rankings}
-    return _with_relevance(scored, wanted, ad_hoc_scores(relevance, views, ids))
 
 
 def evaluate_run(
@@ -118,61 +92,48 @@ def evaluate_run(
     wanted = _wanted(measures)
     run = as_run(run)
     by_judgments = {name: each for name, each in wanted.items() if not isinstance(each, LabelFree)}
-    if len(by_judgments) == len(wanted):
-        return _by_labels(qrels, run, wanted)
     if not isinstance(qrels, TopicSet):
-        name = next(name for name in wanted if name not in by_judgments)
-        raise ValueError(
-            f"{name} needs the documents' vectors or sources, which qrels lack; give topics (--topics FILE) in their "
-            "place"
-        )
+        if label_free := next((name for name in wanted if name not in by_judgments), None):
+            raise ValueError(
+                f"{label_free} needs the documents' vectors or sources, which qrels lack; give topics (--topics FILE) "
+                "in their place"
+            )
+        return _by_labels(as_qrels(qrels), run, by_judgments)
     scored = _by_labels(qrels, run, by_judgments) if by_judgments else None
+    if scored is not None and len(by_judgments) == len(wanted):
+        return scored
     ranked = {topic.query_id: topic for topic in qrels if topic.query_id in run.rankings}
     rows = {query_id: _places(topic, run.rankings[query_id]) for query_id, topic in ranked.items()}
     return _with_label_free(scored, qrels, rows, wanted, sources, tuple(run.rankings.keys() - ranked.keys()))
 
 
-def _by_labels(qrels: QrelsSource | TopicSet, run: Run, asked: Mapping[str, Measure]) -> Evaluation:
+def _by_labels(qrels: Qrels | TopicSet, run: Run, wanted: Mapping[str, Measure]) -> Evaluation:
     """`evaluate_run` by judgments."""
-    wanted, relevance = _by_kind(asked)
-    if not isinstance(qrels, TopicSet):
-        qrels = as_qrels(qrels)
-    read = _by_topics(qrels, wanted) if isinstance(qrels, TopicSet) else _by_qrels(qrels, wanted)
-    normalizer, judged, references = read
-    unjudged = tuple(query_id for query_id in run.rankings if query_id not in judged)
-    if len(unjudged) == len(run.rankings):
-        what = "topics" if isinstance(qrels, TopicSet) else "qrels"
+    basis = _basis_of_topics(qrels) if isinstance(qrels, TopicSet) else _basis_of_qrels(qrels, wanted)
+    judged, what = basis.judged, "topics" if isinstance(qrels, TopicSet) else "qrels"
+    if run.rankings.keys().isdisjoint(judged):
         some = [next(iter(part), None) for part in (run.rankings, judged)]
         raise ValueError(
             f"no query of the run is judged (the run has {shown(some[0])}, ...; the {what} have {shown(some[1])}, "
             f"...); check that run and {what} belong together"
         )
-    rows: dict[str, Ranked] = {}
-    cutoffs = [each.cutoff for each in asked.values()]
+    rows: dict[str, IntArray] = {}
+    cutoffs = [each.cutoff for each in wanted.values()]
     longest = None if None in cutoffs else max(filter(None, cutoffs))  # ranks that some measure looks at; None: all
-    for query_id, (doc_ids, judgments) in judged.items():
+    for query_id, (doc_ids, _) in judged.items():
         if query_id in run.rankings:
             position = {doc_id: row for row, doc_id in enumerate(doc_ids)}
             ranking = [position.get(doc_id, -1) for doc_id in run.rankings[query_id][:longest]]
-            rows[query_id] = judgments, np.array(ranking, dtype=np.int64)
-    grades = ((query_id, judgments) for query_id, (_, judgments) in judged.items())
-    what = f"topic set {shown(qrels.name)}" if isinstance(qrels, TopicSet) else "qrels"
-    tell_irrelevant(what, grades, [each.rel for each in asked.values()], "judgment of")
-    if not any((ranking >= 0).any() for _, ranking in rows.values()):
+            rows[query_id] = np.array(ranking, dtype=np.int64)
+    basis.tell_irrelevant(wanted, "judgment of")
+    if not any((ranking >= 0).any() for ranking in rows.values()):
         first = next(iter(rows))
         warnings.warn(
             f"no ranked document is judged (query {shown(first)}: the run has {few(run.rankings[first][:1])}, the "
-            f"{what} {few(judged[first][0][:1])}): are columns swapped, or is the run of another collection?",
+            f"{basis.called} {few(judged[first][0][:1])}): are columns swapped, or is the run of another collection?",
             stacklevel=3,
         )
-    scored = score_rankings(wanted, rows, references, normalizer, unjudged)
-    if not relevance:
-        return scored
-    if isinstance(qrels, TopicSet):
-        views = {topic.query_id: _grades_of_topic(topic, normalizer) for topic in qrels if topic.labelled}
-    else:
-        views = {query_id: grades_of(*pair) for query_id, pair in judged.items()}
-    return _with_relevance(scored, asked, ad_hoc_scores(relevance, views, run.rankings))
+    return basis.score(wanted, rows, run.rankings)
 
 
 def cut_short(run: Run, names: Iterable[str | Measure]) -> str:
@@ -227,33 +188,77 @@ def risk_against(
     return found
 
 
-_Judged = tuple[Normalizer, dict[str, tuple[tuple[str, ...], GradeArray]], dict[Normalizer, dict[str, IdealPool]]]
-"""Basis of a run's scores: the normalizer, each topic's judged documents with their judgments, and its references."""
+@dataclass(frozen=True)
+class _Basis:
+    """Judgments that rankings are scored by."""
+
+    source: Qrels | TopicSet
+    normalizer: Normalizer
+    judged: Mapping[str, tuple[tuple[str, ...], GradeArray]]
+    """Documents and their judgments [P, S], by query id."""
+
+    @property
+    def called(self) -> str:
+        """Name of the source in warnings."""
+        return f"topic set {shown(self.source.name)}" if isinstance(self.source, TopicSet) else "qrels"
+
+    def tell_irrelevant(self, wanted: Mapping[str, Measure], what: Literal["candidate judged", "judgment of"]) -> None:
+        """Warn of topics whose judgments are all below the relevance level of a measure."""
+        grades = ((query_id, judgments) for query_id, (_, judgments) in self.judged.items())
+        tell_irrelevant(self.called, grades, [each.rel for each in wanted.values()], what)
+
+    def references(self, normalizer: Normalizer) -> dict[str, IdealPool]:
+        """The documents that the ideal rankings of the judged topics are made of."""
+        if isinstance(self.source, TopicSet):
+            return {query_id: IdealPool.of(self.source[query_id], normalizer) for query_id in self.judged}
+        topics = self.source.topics.items()
+        return {query_id: IdealPool(own.judgments, own.doc_ids, own.subtopic_weights) for query_id, own in topics}
+
+    def score(self, wanted: Mapping[str, Measure], rows: Mapping[str, IntArray], asked: Iterable[str]) -> Evaluation:
+        """Values of every judged topic.
+
+        Args:
+            wanted: measures by judgments.
+            rows: query id -> rows of judged documents, best first; -1 where a rank is empty, or its document unjudged.
+            asked: query ids of all rankings.
+        """
+        relevance = {name: each for name, each in wanted.items() if isinstance(each, AdHoc)}
+        additive = {name: each for name, each in wanted.items() if name not in relevance}
+        ranked = {
+            query_id: (self.judged[query_id][1], row) for query_id, row in rows.items() if query_id in self.judged
+        }
+        unjudged = tuple(query_id for query_id in asked if query_id not in self.judged)
+        needed = {each.normalizer or self.normalizer for each in additive.values()}
+        needed |= {self.normalizer} if relevance else set()
+        references = {each: self.references(each) for each in needed}
+        scored = score_rankings(additive, ranked, references, self.normalizer, unjudged)
+        if not relevance:
+            return scored
+        views = {
+            query_id: grades_of(one.pool_ids or (), one.pool) for query_id, one in references[self.normalizer].items()
+        }
+        ids = {query_id: _ids(self.judged[query_id][0], rows[query_id]) for query_id in ranked}
+        values = ad_hoc_scores(relevance, views, ids)
+        both = {query_id: {**own, **values[query_id]} for query_id, own in scored.per_topic.items()}
+        per_topic = {query_id: {name: row[name] for name in wanted} for query_id, row in both.items()}
+        return replace(scored, per_topic=per_topic, names=tuple(wanted))
 
 
-def _by_qrels(qrels: Qrels, wanted: Mapping[str, Measure]) -> _Judged:
+def _basis_of_qrels(qrels: Qrels, wanted: Mapping[str, Measure]) -> _Basis:
     """Judgments of TREC files."""
     for name, each in wanted.items():
-        if each.normalizer == "candidates":
+        if each.normalizer == "candidates" and not isinstance(each, AdHoc):
             raise ValueError(f"{name}: TREC files have no candidates; a run is scored with normalizer='pool'")
     judged = {query_id: (topic.doc_ids, topic.judgments) for query_id, topic in qrels.topics.items()}
-    references = {
-        query_id: IdealPool(topic.judgments, topic.doc_ids, topic.subtopic_weights)
-        for query_id, topic in qrels.topics.items()
-    }
-    return "pool", judged, {"pool": references}
+    return _Basis(qrels, "pool", judged)
 
 
-def _by_topics(topics: TopicSet, wanted: Mapping[str, Measure]) -> _Judged:
+def _basis_of_topics(topics: TopicSet) -> _Basis:
     """Judgments of a topic set: of candidates, and of the pool where every judged topic has one.
 
     Raises:
         ValueError: no topic is judged.
     """
-    if not any(topic.labelled for topic in topics):
-        raise ValueError(
-            f"no topic of {shown(topics.name)} is judged, so no run can be scored; give topics with judgments"
-        )
     normalizer = default_normalizer(topics)
     judged = {}
     for topic in topics:
@@ -266,15 +271,11 @@ def _by_topics(topics: TopicSet, wanted: Mapping[str, Measure]) -> _Judged:
             ids += tuple(topic.pool_ids[row] for row in others)
             rows = np.concatenate([rows, topic.pool[others]])
         judged[topic.query_id] = ids, rows
-    return normalizer, judged, _references([topic for topic in topics if topic.labelled], wanted, normalizer)
-
-
-def _references(
-    judged: Sequence[Topic], wanted: Mapping[str, Measure], normalizer: Normalizer
-) -> dict[Normalizer, dict[str, IdealPool]]:
-    """The references of judged topics, for each normalizer that a measure asks for."""
-    asked = {each.normalizer or normalizer for each in wanted.values()} or {normalizer}
-    return {each: {topic.query_id: IdealPool.of(topic, each) for topic in judged} for each in asked}
+    if not judged:
+        raise ValueError(
+            f"no topic of {shown(topics.name)} is judged, so no run can be scored; give topics with judgments"
+        )
+    return _Basis(topics, normalizer, judged)
 
 
 def _wanted(measures: Iterable[str | Measure]) -> dict[str, Measure]:
@@ -319,6 +320,8 @@ def _with_label_free(
             f"{few(query_ids[:1])}, ...); check that run and topics belong together"
         )
     label_free = {name: each for name, each in wanted.items() if isinstance(each, LabelFree)}
+    if scored is not None and not label_free:
+        return scored
     ranked_topics, rankings = [topics[query_id] for query_id in chosen], [ranked[query_id] for query_id in chosen]
     values = label_free_values(ranked_topics, rankings, label_free, sources)
     per_topic = {one: {} if scored is None else dict(scored.per_topic[one]) for one in query_ids}
@@ -350,32 +353,10 @@ def _places(topic: Topic, doc_ids: Sequence[str]) -> IntArray:
     return np.array([place[doc_id] for doc_id in doc_ids], dtype=np.int64)
 
 
-def _by_kind(wanted: Mapping[str, Measure]) -> tuple[dict[str, Measure], dict[str, AdHoc]]:
-    """The measures that are computed here, and those of relevance, which ir_measures computes."""
-    relevance = {name: each for name, each in wanted.items() if isinstance(each, AdHoc)}
-    return {name: each for name, each in wanted.items() if name not in relevance}, relevance
-
-
-def _grades_of_topic(topic: Topic, normalizer: Normalizer) -> dict[str, int]:
-    """The ad-hoc view of a judged topic: of its pool, or of its candidates."""
-    if normalizer == "pool" and topic.pool is not None and topic.pool_ids is not None:
-        return grades_of(topic.pool_ids, topic.pool)
-    return grades_of(topic.doc_ids, judged(topic))
-
-
-def _ids(ranking: ArrayLike, topic: Topic) -> list[str]:
-    """Document ids of a ranking of candidates; a rank left empty holds an id that nobody has judged."""
-    places = np.asarray(ranking).tolist()
-    return [f" empty rank {rank}" if place == -1 else topic.doc_ids[place] for rank, place in enumerate(places)]
-
-
-def _with_relevance(
-    scored: Evaluation, wanted: Mapping[str, Measure], relevance: Mapping[str, Mapping[str, float]]
-) -> Evaluation:
-    """The scores with those of relevance among them, in the order in which they were asked for."""
-    rows = {query_id: {**own, **relevance[query_id]} for query_id, own in scored.per_topic.items()}
-    per_topic = {query_id: {name: row[name] for name in wanted} for query_id, row in rows.items()}
-    return replace(scored, per_topic=per_topic, names=tuple(wanted))
+def _ids(doc_ids: Sequence[str], row: IntArray) -> list[str]:
+    """Document ids of a ranking; where a rank is empty or its document unjudged an id that nobody has judged."""
+    places = enumerate(row.tolist())
+    return [f" empty rank {rank}" if place == -1 else doc_ids[place] for rank, place in places]
 
 
 def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:

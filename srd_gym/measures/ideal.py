@@ -25,7 +25,7 @@ _CELLS = 1 << 14
 class IdealPool:
     """The judged documents that a topic's ideal ranking and its number of subtopics come from.
 
-    Ideal gains are computed once per relevance level, alpha and depth, and kept.
+    Ideal gains are computed once per relevance level, alpha and depth, and kept with the depth that they reach.
 
     Args:
         pool: [P, S] int8 judgments.
@@ -48,7 +48,7 @@ class IdealPool:
         self.weights: ScoreArray = np.asarray(weights, dtype=np.float64)
         if self.weights.shape != (self.n_subtopics,):
             raise ValueError(f"expected one weight for each of {self.n_subtopics} subtopics, got {self.weights.shape}")
-        self._ideals: dict[tuple[float, int], ScoreArray] = {}
+        self._ideals: dict[tuple[float, int], tuple[float, ScoreArray]] = {}
 
     @classmethod
     def of(cls, topic: Topic, normalizer: Normalizer) -> IdealPool:
@@ -90,13 +90,6 @@ class IdealPool:
         covers = self.pool[self.order] >= rel
         return covers[covers.any(axis=1)]
 
-    def _knows(self, alpha: float, rel: int, depth: int | None) -> bool:
-        """Whether ideal gains to this depth (or as far as documents gain) are known."""
-        ideal = self._ideals.get((alpha, rel))
-        if ideal is None:
-            return False
-        return len(ideal) >= (depth or np.inf) or len(ideal) >= len(self._useful_rows(rel))
-
 
 def ideal_gains(references: Sequence[IdealPool], alpha: float, rel: int, depth: int | None) -> list[ScoreArray]:
     """Undiscounted gains sum_s w_s j_s (1 - alpha)^c_s of the greedy ideal ranking of each reference, rank by rank.
@@ -112,14 +105,15 @@ def ideal_gains(references: Sequence[IdealPool], alpha: float, rel: int, depth: 
     Returns:
         Float64 of at least min(depth, relevant documents) ranks each; what follows would be 0.
     """
-    rows = [(r, r._useful_rows(rel)) for r in references if not r._knows(alpha, rel, depth)]
+    nothing, wanted = (0, np.zeros(0)), depth or np.inf
+    rows = [(r, r._useful_rows(rel)) for r in references if r._ideals.get((alpha, rel), nothing)[0] < wanted]
     rows.sort(key=lambda pair: len(pair[1]), reverse=True)
     width = max((reference.n_subtopics for reference, _ in rows), default=0)
     while rows:
         together = max(1, _CELLS // max(1, len(rows[0][1]) * width))
         _fill_batch(rows[:together], alpha, rel, depth)
         rows = rows[together:]
-    return [reference._ideals[alpha, rel] for reference in references]
+    return [reference._ideals[alpha, rel][1] for reference in references]
 
 
 def _fill_batch(batch: list[tuple[IdealPool, NDArray[np.bool_]]], alpha: float, rel: int, depth: int | None) -> None:
@@ -133,7 +127,8 @@ def _fill_batch(batch: list[tuple[IdealPool, NDArray[np.bool_]]], alpha: float, 
         weights[item, : reference.n_subtopics] = reference.weights
     _, gains = greedy_by_novelty(covers, weights, alpha, depth or largest)
     for item, (reference, rows) in enumerate(batch):
-        reference._ideals[alpha, rel] = np.maximum(gains[item, : len(rows)], 0.0)
+        reached = np.inf if len(rows) <= gains.shape[1] else gains.shape[1]
+        reference._ideals[alpha, rel] = reached, np.maximum(gains[item, : len(rows)], 0.0)
 
 
 def default_normalizer(topics: TopicSet) -> Normalizer:

@@ -15,11 +15,9 @@ from typing import ClassVar, Literal, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.checks import check_number, check_positive
+from srd_gym.checks import check_positive
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.measures.base import Measure, Statistics
-from srd_gym.measures.bound import BoundMeasure
-from srd_gym.measures.ideal import IdealPool
 from srd_gym.reading import shown
 from srd_gym.topic import Topic
 
@@ -75,14 +73,6 @@ class LabelFree(Measure):
     def values(self, lists: Lists) -> ScoreArray:
         """[B] float64, the value of each list."""
 
-    def bind(self, references: Sequence[IdealPool], depth: int, n_subtopics: int | None = None) -> BoundMeasure:
-        """Refuse to be a reward or an ideal.
-
-        Raises:
-            ValueError: always.
-        """
-        self._terms(Statistics.of(references, self.rel, n_subtopics), depth)
-
     def _terms(self, statistics: Statistics, depth: int) -> NoReturn:
         raise ValueError(
             f"{self} describes a list without judgments, so it can be neither reward nor ideal; "
@@ -137,8 +127,7 @@ class NearDuplicates(LabelFree):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(f"{self.name}: cosine", self.cosine, 0, 1)
-        check_positive(f"{self.name}: cosine", self.cosine)
+        check_positive(f"{self.name}: cosine", self.cosine, 1)
 
     def values(self, lists: Lists) -> ScoreArray:
         """[B] float64, 0 to K - 1."""
@@ -312,7 +301,7 @@ def _lists(
         if "sources" in asking:
             seen: dict[object, int] = {}
             ids = [topic.doc_ids[i] for i in ranking.tolist()]
-            named = [sources[one] if one in sources else _Own(one) for one in ids]
+            named = [sources.get(one, object()) for one in ids]  # an object is equal to no other
             numbers[row, :length] = [seen.setdefault(one, len(seen)) for one in named]
     present = candidates >= 0
     return Lists(present, cosines_of(vectors, present), numbers, candidates, scores)
@@ -330,13 +319,6 @@ def _scaled(topic: Topic, name: str) -> ScoreArray:
     spread = np.ptp(wide) if len(wide) else 0.0
     scaled: ScoreArray = (wide - wide.min(initial=np.inf)) / spread if spread else np.ones(len(wide))
     return scaled
-
-
-@dataclass(frozen=True)
-class _Own:
-    """Source of a document whose source nobody gives: equal to no other."""
-
-    doc_id: str
 
 
 def _check_sources(name: str, topics: Sequence[Topic], rankings: Sequence[IntArray], sources: Sources | None) -> None:

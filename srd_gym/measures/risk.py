@@ -119,8 +119,7 @@ class VRiskReduction(Measure):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(f"{self.name}: beta", self.beta)
-        check_number(f"{self.name}: beta", self.beta, 0, 1)
+        check_positive(f"{self.name}: beta", self.beta, 1)
         check_number(f"{self.name}: target", self.target, 0, 1)
 
     def bind(self, references: Sequence[IdealPool], depth: int, n_subtopics: int | None = None) -> BoundRisk:

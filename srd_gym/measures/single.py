@@ -50,11 +50,9 @@ class SingleMeasure:
             rank: where it stands, from 0.
         """
         if not self._discounts:  # no sum over subtopics
-            covers = (
-                self._covers[topic_index, candidate][None] if candidate >= 0 else np.zeros((1, len(coverage)), bool)
-            )
-            changed = self._bound.step_gains(covers, coverage[None], rank, np.array([topic_index]))
-            coverage += covers[0]
+            covers = self._covers[topic_index, candidate] if candidate >= 0 else np.zeros(len(coverage), np.bool_)
+            changed = self._bound.step_gains(covers[None], coverage[None], rank, np.array([topic_index]))
+            coverage += covers
             return float(changed[0])
         of_candidates, terms = self._topics.get(topic_index) or self._topic(topic_index)
         covered, gain = of_candidates[candidate], 0.0

@@ -107,7 +107,8 @@ def evaluate_offline(
     for name in names:
         values[name], weights[name] = getattr(evaluated, "_" + name.replace("-", "_"))()
     sums = np.stack([np.stack([values[name], weights[name][:, -1]], axis=1) for name in names], axis=1)
-    means = _resampled(sums, resamples, np.random.default_rng(seed))
+    generator, count = np.random.default_rng(seed), len(sums)
+    means = np.stack([sums[generator.integers(count, size=count)].mean(axis=0) for _ in range(resamples)])
     tails = 100 * np.array([(1 - level) / 2, (1 + level) / 2])
     out = {}
     for place, name in enumerate(names):
@@ -194,13 +195,6 @@ def unsupported(log: Log, ranker: Ranker, epsilon: float = 0.0) -> float:
     return lacking / (len(topics) * len(ranks))
 
 
-def _resampled(sums: ScoreArray, resamples: int, generator: np.random.Generator) -> ScoreArray:
-    """[R, ...] means over episodes, drawn with replacement."""
-    count = len(sums)
-    draws = (sums[generator.integers(count, size=count)].mean(axis=0) for _ in range(resamples))
-    return np.stack(list(draws))
-
-
 class _Evaluated:
     """A policy on the episodes of a log: each estimator's values [E] and weights [E, weights]."""
 
@@ -225,12 +219,7 @@ class _Evaluated:
     _snips = _ips
 
     def _item_position(self) -> tuple[ScoreArray, ScoreArray]:
-        depth, chances = self._clicks.shape[1], np.ones(self._clicks.shape)
-        for size in np.unique(self._reach).tolist():
-            of_size = self._reach == size
-            positions = self._positions[of_size]
-            table = self._policy.marginals(size, depth)[np.arange(depth), np.maximum(positions, 0)]
-            chances[of_size] = np.where(positions < 0, 1.0, table)
+        chances = self._policy.slot_propensities(self._positions, self._reach)
         slots = self._log.slot_propensities
         weights = self._cut(chances if slots is None else chances / slots)
         return item_position(weights, self._clicks), weights
@@ -267,12 +256,10 @@ class _Evaluated:
         log, topics = self._log, self._log.topic_index[here]
         shown, positions, depth = log.shown[here], self._positions[here], self._clicks.shape[1]
         ranks, width = np.arange(depth), self._orders.shape[1]
-        own = np.zeros((len(rates), depth))
-        lists = self._orders[:, :depth]
-        own[:, : lists.shape[1]] = np.take_along_axis(rates[:, : lists.shape[1]], np.maximum(lists, 0)[:, :, None], 2)[
-            :, :, 0
-        ]
-        own[:, : lists.shape[1]][lists < 0] = 0.0
+        own, lists = np.zeros((len(rates), depth)), self._orders[:, :depth]
+        length = lists.shape[1]
+        listed = np.take_along_axis(rates[:, :length], np.maximum(lists, 0)[:, :, None], axis=2)[:, :, 0]
+        own[:, :length] = np.where(lists < 0, 0.0, listed)
         below = own[:, ::-1].cumsum(axis=1)[:, ::-1] - own
         q = np.where(shown < 0, 0.0, rates[topics[:, None], ranks, shown] + below[topics])
         free, every = np.arange(width) < self._reach[here][:, None], np.arange(len(topics))

@@ -138,7 +138,6 @@ def logged_parts(
         bare = topics[int(arrays.labelled.argmin())].query_id
         raise ValueError(f"topic {as_text(bare)} has no judgments, so nobody can click on it; log judged topics only")
     bound, orders = users.bind(arrays, depth), orders_of(ranker, topics)
-    tables: dict[int, ScoreArray] = {}
 
     def part(number: int) -> Log:
         generator = np.random.default_rng([seed, number])
@@ -148,17 +147,12 @@ def logged_parts(
         reach = policy.reach(arrays.n_candidates[index], depth)
         positions = policy.sample(reach, depth, generator)
         shown = np.where(positions < 0, -1, np.take_along_axis(orders[index], np.maximum(positions, 0), axis=1))
-        slots = np.ones(shown.shape)
-        for size in np.unique(reach).tolist():
-            table = tables.setdefault(size, policy.marginals(size, depth))
-            of_size = reach == size
-            slots[of_size] = table[np.arange(depth), np.maximum(positions[of_size], 0)]
         return Log(
             topics=topics,
             topic_index=index,
             shown=shown,
             propensities=policy.propensities(positions, reach),
-            slot_propensities=np.where(shown < 0, 1.0, slots),
+            slot_propensities=policy.slot_propensities(positions, reach),
             clicks=bound.clicks(index, shown, who),
             policy=policy,
             orders=orders,

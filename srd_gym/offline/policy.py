@@ -82,6 +82,16 @@ class EpsilonPolicy:
             free[every, position] &= position < 0
         return out
 
+    def slot_propensities(self, shown: IntArray, reach: IntArray) -> ScoreArray:
+        """The probability of the document at each rank, whatever stands above it: as `propensities`."""
+        out, ranks = np.ones(shown.shape), np.arange(shown.shape[1])
+        for size in np.unique(reach).tolist():
+            of_size = reach == size
+            positions = shown[of_size]
+            chances = self.marginals(size, shown.shape[1])[ranks, np.maximum(positions, 0)]
+            out[of_size] = np.where(positions < 0, 1.0, chances)
+        return out
+
     def marginals(self, reach: int, depth: int) -> ScoreArray:
         """[K, M] float64, the probability of each position at each rank."""
         return _chain(reach, depth, self.epsilon)

@@ -15,7 +15,6 @@ import numpy as np
 
 from srd_gym.checks import (
     check_integer,
-    check_number,
     check_option,
     check_positive,
     checked_ranking,
@@ -75,8 +74,7 @@ class ByRanker:
         if isinstance(self.keep, int | np.integer):
             check_integer("keep, a number of candidates,", self.keep, 1)
         else:
-            check_number("keep, a share of the candidates,", self.keep, 0, 1)
-            check_positive("keep, a share of the candidates,", self.keep)
+            check_positive("keep, a share of the candidates,", self.keep, 1)
         if not isinstance(self.ranker, str):
             self._check_able(self.ranker)
 
@@ -92,7 +90,7 @@ class ByRanker:
         """The strategy at work on these topics; topics are ranked when first needed."""
         if hasattr(self.resolved, "check_topics"):  # a learner's: widths, and the encoder of the vectors
             self.resolved.check_topics(topics.topics)
-        return BoundByRanker(self, self.resolved, topics)
+        return BoundByRanker(self, topics)
 
     @cached_property
     def resolved(self) -> Any:
@@ -131,12 +129,11 @@ class BoundByRanker:
 
     Args:
         strategy: what to do.
-        ranker: the ranker itself.
         arrays: the topics.
     """
 
-    def __init__(self, strategy: ByRanker, ranker: Any, arrays: TopicArrays) -> None:
-        self._strategy, self._ranker, self._topics = strategy, ranker, arrays.topics
+    def __init__(self, strategy: ByRanker, arrays: TopicArrays) -> None:
+        self._strategy, self._ranker, self._topics = strategy, strategy.resolved, arrays.topics
         self._rankings: dict[int, IntArray] = {}
 
     def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:

@@ -19,7 +19,6 @@ from srd_gym.reading import shown
 from srd_gym.topic import FloatArray
 
 Metric = Literal["euclidean", "cosine"]
-METRICS: tuple[str, ...] = get_args(Metric)
 
 _KEPT_BYTES = 1 << 30
 """Memory for the matrices of one topic set; a topic with more than its share of it has rows made when asked for."""
@@ -106,7 +105,7 @@ class KNN:
                 raise ValueError("fraction must be below 1; 0.3 drops 30% of what remains")
         if self.k is not None:
             check_integer("k", self.k, 1)
-        check_option("metric", self.metric, METRICS)
+        check_option("metric", self.metric, get_args(Metric))
 
     def __str__(self) -> str:
         size = repr(float(self.fraction)) if self.fraction is not None else str(self.k)

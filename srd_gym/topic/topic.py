@@ -165,12 +165,11 @@ class Topic:
         order keeps them from rising.
         """
         chosen = np.arange(self.n_candidates)[list(candidates)]
-        given = {name: getattr(self, name) for name, axes in (TEXTS | ARRAYS).items() if axes.startswith("N")}
-        taken: dict[str, Any] = {
-            name: [value[i] for i in chosen] if name in TEXTS else value[chosen]
-            for name, value in given.items()
-            if value is not None
-        }
+        taken: dict[str, Any] = {}
+        for name, axes in (TEXTS | ARRAYS).items():
+            value = getattr(self, name)
+            if axes.startswith("N") and value is not None:
+                taken[name] = [value[i] for i in chosen] if name in TEXTS else value[chosen]
         if (np.diff(taken.get("retrieval_scores", ())) > 0).any():
             taken["retrieval_scores"] = None
         return replace(self, **taken)

@@ -88,9 +88,9 @@ class TopicSet(Sequence[Topic]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By its name, where that makes it anywhere; copies of others are one set in a process.
-        key = (type(self), self.fingerprint, *self._flags.values())
+        key = (type(self), self.fingerprint, *self.flags.values())
         _SETS.setdefault(key, self)
-        return self._named or (_one_set, (key, self._topics, self._flags))
+        return self._named or (_one_set, (key, self._topics, self.flags))
 
     def __repr__(self) -> str:
         marks = "".join(f", {mark}" for mark in self.marks)
@@ -101,11 +101,11 @@ class TopicSet(Sequence[Topic]):
 
     def replace(self, topics: Iterable[Topic], **changes: Any) -> Self:
         """Another set with this one's name, flags and encoder, unless `changes` says otherwise."""
-        return type(self)(topics, **(self._flags | changes))
+        return type(self)(topics, **(self.flags | changes))
 
     @property
-    def _flags(self) -> dict[str, Any]:
-        """Its arguments but the topics."""
+    def flags(self) -> dict[str, Any]:
+        """Its arguments but the topics, by name."""
         return {name: getattr(self, name) for name in ("name", "simulated", "transductive", "encoder")}
 
     @property

@@ -139,7 +139,7 @@ def meddle(ranking: IntArray, topic: Topic, calls: int) -> IntArray:
     (InOrder(lambda ranking, topic, calls: np.roll(ranking, calls)), "they must agree"),
     (InOrder(meddle), "after ranking"),
     (InOrder(batch=lambda rankings: [ranking[::-1] for ranking in rankings]), "they must agree"),
-    (InOrder(batch=lambda rankings: rankings[1:]), "rank_batch gave 1 rankings for 2 topics"),
+    (InOrder(batch=lambda rankings: rankings[1:]), "returned 1 for 2 topics"),
 ])  # fmt: skip
 def test_a_broken_ranker_is_found(ranker: InOrder, message: str) -> None:
     topics = random_topics(1, count=2, n=6)

@@ -93,7 +93,7 @@ def _own_paths(value: object) -> list[str]:
             matches = map(_OWN.fullmatch, map(str.rstrip, _NEXT.split(item)))
             paths += [match["path"] for match in matches if match is not None]
         elif isinstance(item, Mapping):
-            left = [*(inner for key, inner in item.items() if key not in _NO_CODE), *left]
+            left = [inner for key, inner in item.items() if key not in _NO_CODE] + left
         elif isinstance(item, list | tuple):
             left = [*item, *left]
     return paths

@@ -19,7 +19,7 @@ from srd_agents.training.options import Config, Count, at_least, config_from
 from srd_gym.checks import unknown
 from srd_gym.measures import parse_measure
 from srd_gym.measures.ad_hoc import AdHoc
-from srd_gym.reading import existing_file, read_json_object, reading
+from srd_gym.reading import existing_file, read_json_object, reading, twice_in
 from srd_train.experiment.selection import ResolvedRanker
 from srd_train.experiment.sources import TopicsEntry
 
@@ -170,8 +170,7 @@ class Recipe(Config):
         for kind, names in (("topic set", [entry.name for entry in self.topics]), ("ranker", self.rows)):
             if not names:
                 raise ValueError(f"the recipe names no {kind}; expected at least one")
-            twice = next((name for name in names if names.count(name) > 1), None)
-            if twice is not None:
+            if (twice := twice_in(names)) is not None:
                 raise ValueError(f"two entries are named {twice!r}; give each {kind} its name")
         _check_known("reference ranker:", filter(None, (self.reference, self.second_reference)), self.rows)
         for entry in self.topics:
@@ -180,11 +179,11 @@ class Recipe(Config):
             self._check_seeds(entry)
         if not self.seeds or not self.measures:
             raise ValueError("expected seeds and measures")
-        chosen = (self.select_by, *(entry.select_by for entry in self.rankers))
-        if relevance := [name for name in chosen if name and isinstance(parse_measure(name), AdHoc)]:
-            raise ValueError(f"select_by {relevance[0]!r}: options are chosen by a measure such as alpha_nDCG@10")
-        for name in (*self.measures, self.select_by, *(entry.select_by for entry in self.rankers if entry.select_by)):
+        for name in self.measures:
             parse_measure(name)
+        for name in (self.select_by, *(entry.select_by for entry in self.rankers if entry.select_by)):
+            if isinstance(parse_measure(name), AdHoc):
+                raise ValueError(f"select_by {name!r}: options are chosen by a measure such as alpha_nDCG@10")
 
     def _check_seeds(self, entry: TopicsEntry) -> None:
         """Refuse learners that would train with one seed on two folds that are to have each its own."""

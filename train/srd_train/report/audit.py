@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 
 from srd_agents.heuristic.relevance import relevance_of
-from srd_agents.training.machine import versions
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
-from srd_gym.measures import default_normalizer, evaluate
+from srd_gym.measures import evaluate
 from srd_gym.measures.catalogue import parse_measure
 from srd_gym.measures.label_free import LabelFree, Sources, label_free_values
 from srd_gym.reading import few, shown
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Run
-from srd_train.experiment.provenance import commit
 from srd_train.report.actions import ORDER, POOLS, actions, bare, rankings
 from srd_train.report.advice import Advice, measured, unmeasured
 from srd_train.report.comparison import Comparison, record_of
@@ -182,13 +180,7 @@ def _record(
             query_id: np.arange(len(own), 0.0, -1.0) for query_id, own in zip(lists.query_ids, ranked, strict=True)
         },
     )
-    return record_of(name, run, scored) | {
-        "normalizer": default_normalizer(lists),
-        "topic_set": {"name": lists.name, "fingerprint": "", "marks": list(lists.marks)},
-        "depth": k,
-        "commit": commit(),
-        "versions": versions(),
-    }
+    return record_of(name, run, scored, lists.name, k, marks=lists.marks)
 
 
 def _depths(lists: TopicSet, sources: Sources | None) -> Depths:

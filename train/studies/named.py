@@ -29,6 +29,7 @@ from srd_gym.topic import FloatArray, Topic, TopicSet
 from srd_train.experiment.provenance import commit
 from srd_train.experiment.records import Record
 from srd_train.experiment.sources import data_root
+from srd_train.report.actions import bare
 from srd_train.report.markup import write_page
 from srd_train.report.results import write_scores
 from srd_train.report.tables import complete_tables
@@ -169,8 +170,7 @@ def told(topics: TopicSet, lists: Sequence[FloatArray], kind: str) -> list[Topic
 
 def _renamed(topic: Topic, vectors: FloatArray) -> Topic:
     ids = tuple(map(str, range(len(vectors))))
-    plain = replace(topic, subtopic_texts=None, subtopic_weights=None, judgments=None, pool=None, pool_ids=None)
-    return replace(plain, subtopic_ids=ids, subtopic_vectors=vectors if len(vectors) else None)
+    return replace(bare(topic), subtopic_ids=ids, subtopic_vectors=vectors if len(vectors) else None)
 
 
 def _evaluated(topics: TopicSet, rankings: Sequence[IntArray]) -> Evaluation:

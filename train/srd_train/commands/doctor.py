@@ -102,12 +102,9 @@ def needed(extra: str) -> list[str]:
         what, _, marker = requirement.partition(";")
         if f"extra == '{extra}'" not in marker.replace('"', "'"):
             continue
-        found = re.match(r"([\w.-]+)(?:\[([\w, -]+)\])?", what)
-        if found is None:
-            continue
-        name, inner = found.groups()
+        ((name, inner),) = re.findall(r"^([\w.-]+)(?:\[([\w, -]+)\])?", what)
         if name.replace("_", "-").lower() == NAME:
-            names += [one for each in (inner or "").split(",") for one in needed(each.strip())]
+            names += [one for each in inner.split(",") for one in needed(each.strip())]
         else:
             names.append(name)
     return list(dict.fromkeys(names))

@@ -104,10 +104,7 @@ def audit(
     if not pools or any(one >= other for one, other in pairwise(pools)):
         raise ValueError(f"expected rising pools, got {few(pools)}")
     problems: list[Problem] = []
-    made = []
-    for topic in topics:
-        if run is None or topic.query_id in run.rankings:
-            made.append(_listed(topic, run, problems))
+    made = [_listed(topic, run, problems) for topic in topics if run is None or topic.query_id in run.rankings]
     judged = [one for one, _ in made if one.labelled]
     if judged and len(judged) < len(made):
         why = f"{len(made) - len(judged)} of {len(made)} lists are not judged; left out"

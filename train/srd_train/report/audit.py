@@ -177,7 +177,7 @@ def _record(
             query_id: np.arange(len(own), 0.0, -1.0) for query_id, own in zip(lists.query_ids, ranked, strict=True)
         },
     )
-    return record_of(name, run, scored, lists.name, k, marks=lists.marks)
+    return record_of(name, scored, lists.name, k, marks=lists.marks) | {"run": run}
 
 
 def _depths(lists: TopicSet, sources: Sources | None) -> Depths:

@@ -107,7 +107,9 @@ def compare(
         raise ValueError("no judged topic is ranked by every run, so that none is left to compare them on")
     about = f"{len(runs)} runs" + (", on the topics that all of them rank" if ranked_topics_only else "")
     depth = max(parse_measure(name).cutoff or _SHOWN for name in next(iter(scored.values())).names)
-    records = [record_of(name, runs[name], each, about, depth, unranked) for name, each in scored.items()]
+    records = [
+        record_of(name, each, about, depth, unranked=unranked) | {"run": runs[name]} for name, each in scored.items()
+    ]
     (table,), _ = complete_tables(records, reference=reference or next(iter(runs)))
     compared = differences(table, pairs=pairs, test=test, adjust=adjust)
     return Comparison(
@@ -155,19 +157,12 @@ def _scored(
 
 
 def record_of(
-    name: str,
-    run: Run,
-    scored: Evaluation,
-    topics: str,
-    depth: int,
-    unranked: Collection[str] = (),
-    marks: Sequence[str] = (),
+    name: str, scored: Evaluation, topics: str, depth: int, *, unranked: Collection[str] = (), marks: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The record of a run, as benchmarks keep one of a cell; without fold and times.
+    """The record of a ranker or run, as benchmarks keep one of a cell; without fold, times and rankings.
 
     Args:
-        name: of the run.
-        run: its rankings.
+        name: of the row in the table.
         scored: its scores.
         topics: name of the topics.
         depth: documents of a ranking that a page shows.
@@ -190,7 +185,6 @@ def record_of(
         "normalizer": scored.normalizer,
         "measures": dataclasses.replace(scored, per_topic=per_topic).measures,
         "per_topic": per_topic,
-        "run": run,
     }
 
 

@@ -86,10 +86,14 @@ def _add(path: str, kind: object) -> None:
 
 def _own_paths(value: object) -> list[str]:
     """Every "module:NAME" in a value, throughout lists and tables."""
-    if isinstance(value, str):
-        matches = map(_OWN.fullmatch, map(str.rstrip, _NEXT.split(value)))
-        return [match["path"] for match in matches if match is not None]
-    inner = value if isinstance(value, list | tuple) else ()
-    if isinstance(value, Mapping):
-        inner = [item for key, item in value.items() if key not in _NO_CODE]
-    return [path for item in inner for path in _own_paths(item)]
+    paths, left = list[str](), [value]
+    while left:
+        item = left.pop(0)
+        if isinstance(item, str):
+            matches = map(_OWN.fullmatch, map(str.rstrip, _NEXT.split(item)))
+            paths += [match["path"] for match in matches if match is not None]
+        elif isinstance(item, Mapping):
+            left = [inner for key, inner in item.items() if key not in _NO_CODE] + left
+        elif isinstance(item, list | tuple):
+            left = [*item, *left]
+    return paths

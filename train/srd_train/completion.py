@@ -12,8 +12,7 @@ from argcomplete import autocomplete
 from argcomplete.completers import FilesCompleter
 
 from srd_train.cli import TREE, Group, Leaf
-from srd_train.commands.help import described
-from srd_train.commands.options import option_of
+from srd_train.commands.help import options_of
 
 
 def complete() -> None:
@@ -53,12 +52,11 @@ def _fill(parser: ArgumentParser, node: Group | Leaf, words: Sequence[str]) -> N
 
 def _add_options(parser: ArgumentParser, kind: type[Any]) -> None:
     """Add the fields of a dataclass, but for those that the parser has."""
-    for entry, hint, about in described(kind):
-        option = option_of(entry.name, about)
-        if option in parser._option_string_actions:
+    for field, spelt, hint, _ in options_of(kind):
+        if spelt in parser._option_string_actions:
             continue
         words = [word for part in (hint, *get_args(hint)) if get_origin(part) is Literal for word in get_args(part)]
         if hint is bool:
-            parser.add_argument(option, action="store_true")
+            parser.add_argument(spelt, action="store_true")
         else:
-            parser.add_argument(option, nargs="*" if entry.default == () else None, choices=words or None)
+            parser.add_argument(spelt, nargs="*" if field.default == () else None, choices=words or None)

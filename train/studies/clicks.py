@@ -21,11 +21,11 @@ from srd_gym.core import ScoringCore, SelectionCore, TopicArrays
 from srd_gym.core.users import Clicks
 from srd_gym.data import load_topics
 from srd_gym.dtypes import ScoreArray
-from srd_gym.measures import evaluate
 from srd_gym.offline import EpsilonPolicy, Estimate, evaluate_offline, logged_parts, write_log
 from srd_gym.offline.log import orders_of
 from srd_gym.protocols import Ranker
 from srd_gym.topic import TopicSet
+from srd_train.report.actions import bare
 from srd_train.report.markup import markdown, with_parts, write_text
 
 PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("clicks.md", "environments.md")]
@@ -71,8 +71,7 @@ def returns() -> Iterator[tuple[str, ...]]:
     kinds = [Clicks(), Clicks(pays="reciprocal_rank"), Clicks(model="dbn", patience=0.9), Clicks(model="pbm")]
     for name in ("random", "retrieval-order", "mmr", "oracle"):
         ranker = make_ranker(name)
-        rankings = dict(zip(topics.query_ids, ranker.rank_batch(topics, 10), strict=True))
-        judged = evaluate(topics, rankings, ["alpha_nDCG@10"]).measures["alpha_nDCG@10"]
+        judged = Validation(topics, "alpha_nDCG@10").mean(ranker)
         yield name, *(f"{x:.3f}" for x in (judged, *(expected_clicks(k, topics, ranker, 10).mean() for k in kinds)))
 
 
@@ -82,11 +81,8 @@ def from_logs() -> Iterator[tuple[str, ...]]:
     train, validation, test = (topics.select(topics.query_ids[part]) for part in _PARTS)
     truth, shown = Validation(test, "alpha_nDCG@10"), make_ranker("retrieval-order")
     yield "initial ranking, which was logged", "-", f"{truth.mean(shown):.3f}"
-    yield (
-        "`relational-pretrained`, where `reinforce-logs` begins",
-        "-",
-        f"{truth.mean(make_ranker('relational-pretrained')):.3f}",
-    )
+    begun = truth.mean(make_ranker("relational-pretrained"))
+    yield "`relational-pretrained`, where `reinforce-logs` begins", "-", f"{begun:.3f}"
     for lists in (2_000, 20_000):
         values: dict[str, list[float]] = {"click-classifier-logs": [], "reinforce-logs": []}
         for seed, (name, found) in product(range(3), values.items()):
@@ -95,17 +91,10 @@ def from_logs() -> Iterator[tuple[str, ...]]:
                 parts = logged_parts(shown, topics, Clicks(attraction=0.9), EpsilonPolicy(0.3), **how)
                 write_log(path := f"{folder}/log", parts, {}, lambda _: None)
                 learner: Any = make_ranker(name, logs=path)
-                learner.fit(unjudged(train), unjudged(validation), seed=seed)
+                learner.fit(*(part.replace(map(bare, part)) for part in (train, validation)), seed=seed)
             found.append(truth.mean(learner))
         for name, found in values.items():
             yield f"`{name}`", f"{lists:,}", f"{np.mean(found):.3f} ({min(found):.3f} to {max(found):.3f})"
-
-
-def unjudged(topics: TopicSet) -> TopicSet:
-    """The topics without judgments and subtopics."""
-    names = ("judgments", "pool", "pool_ids", "subtopic_texts", "subtopic_vectors", "subtopic_weights")
-    gone: dict[str, Any] = {**dict.fromkeys(names), "subtopic_ids": ()}
-    return topics.replace([replace(topic, **gone) for topic in topics])
 
 
 def facts() -> Iterator[tuple[str, ...]]:

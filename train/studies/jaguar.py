@@ -29,6 +29,8 @@ NAMES = (
 )
 """What the query may mean, as a user or a language model would name it."""
 _SHOWN, _LINE, _WIDTH, _TOP = 8, 30, 460, 74
+_CHIPS = ("#0072B2", "#A04000", "#00694E", "#8E4585", "#7A5C00", "#1F6F8B", "#595959")
+"""Colours of the subtopics, dark enough for white letters."""
 _STYLE = """text { font: 14px system-ui, sans-serif; fill: #1f2328 }
 .head { font-weight: 600; font-size: 16px } .small { font-size: 12px; fill: #59636e }
 .chip { font-size: 11px; font-weight: 600; fill: #ffffff } .page { fill: #ffffff; stroke: #d1d9e0 }
@@ -45,10 +47,8 @@ def drawn() -> str:
     lists = (("Initial ranking", range(_SHOWN)), ("Diversified", after.indices.tolist()))
     parts = [part for place, (head, ranking) in enumerate(lists) for part in _column(place, head, topic, ranking)]
     width, height = 2 * _WIDTH + 60, _TOP + _SHOWN * _LINE + 20
-    about = (
-        f'viewBox="0 0 {width} {height}" role="img" aria-label="Results for jaguar before and after diversification"'
-    )
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {about}>'
+    label = "Results for jaguar before and after diversification"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'
     return "\n".join([head, f"<style>{_STYLE}</style>", *parts, "</svg>\n"])
 
 
@@ -68,16 +68,11 @@ def _column(place: int, head: str, topic: Any, ranking: Sequence[int]) -> list[s
         found.append(f'<text x="{left + 98}" y="{y}">{escape(title)}</text>')
         for subtopic in np.flatnonzero(topic.judgments[index])[:1]:
             found.append(
-                f'<rect x="{left + 16}" y="{y - 14}" width="70" height="19" rx="9" fill="{_chip(int(subtopic))}"/>'
+                f'<rect x="{left + 16}" y="{y - 14}" width="70" height="19" rx="9" fill="{_CHIPS[subtopic]}"/>'
                 f'<text class="chip" x="{left + 51}" y="{y - 1}" text-anchor="middle">'
                 f"{escape(topic.subtopic_ids[subtopic])}</text>"
             )
     return found
-
-
-def _chip(subtopic: int) -> str:
-    """Give the colour of a subtopic, dark enough for white letters."""
-    return ("#0072B2", "#A04000", "#00694E", "#8E4585", "#7A5C00", "#1F6F8B", "#595959")[subtopic]
 
 
 if __name__ == "__main__":

@@ -20,15 +20,15 @@ from pathlib import Path
 import numpy as np
 
 from srd_agents.registry import make_ranker
-from srd_agents.training.machine import versions
 from srd_gym.data import LsaVectorizer, load_ambient, load_texts, load_topics
 from srd_gym.dtypes import IntArray
 from srd_gym.files import written_atomically
 from srd_gym.measures import Evaluation, evaluate
 from srd_gym.topic import FloatArray, Topic, TopicSet
-from srd_train.experiment.provenance import commit
 from srd_train.experiment.records import Record
 from srd_train.experiment.sources import data_root
+from srd_train.report.actions import bare
+from srd_train.report.comparison import record_of
 from srd_train.report.markup import write_page
 from srd_train.report.results import write_scores
 from srd_train.report.tables import complete_tables
@@ -169,8 +169,7 @@ def told(topics: TopicSet, lists: Sequence[FloatArray], kind: str) -> list[Topic
 
 def _renamed(topic: Topic, vectors: FloatArray) -> Topic:
     ids = tuple(map(str, range(len(vectors))))
-    plain = replace(topic, subtopic_texts=None, subtopic_weights=None, judgments=None, pool=None, pool_ids=None)
-    return replace(plain, subtopic_ids=ids, subtopic_vectors=vectors if len(vectors) else None)
+    return replace(bare(topic), subtopic_ids=ids, subtopic_vectors=vectors if len(vectors) else None)
 
 
 def _evaluated(topics: TopicSet, rankings: Sequence[IntArray]) -> Evaluation:
@@ -203,26 +202,14 @@ def _ranked(topics: TopicSet, told: Sequence[Topic], ranker: str) -> tuple[Evalu
 def _record(name: str, topics: TopicSet, ranker: str, scored: Evaluation, seconds: float) -> Record:
     about = {"full_name": topics.name, "fingerprint": topics.fingerprint, "marks": list(topics.marks)}
     counts = {"topics": len(topics), "test": len(topics), "train": 0, "validation": 0}
-    return {
+    return record_of(ranker, scored, name, 10) | {
         "cell": f"{name}.{ranker}",
-        "ranker": ranker,
-        "fitted_as": ranker,
         "fold": 1,
-        "seed": 0,
-        "depth": 10,
         "topic_set": {"name": name, **about, **counts},
-        "normalizer": scored.normalizer,
-        "measures": scored.mean(),
-        "per_topic": scored.per_topic,
-        "commit": commit(),
-        "versions": versions(),
         "fit_cpu_seconds": 0.0,
         "rank_cpu_seconds": seconds,
         "environment_episodes": None,
         "environment_steps": None,
-        "reads_judgments": False,
-        "view": None,
-        "history": None,
     }
 
 

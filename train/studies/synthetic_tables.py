@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from srd_agents.registry import make_ranker
+from srd_agents.training.validation import Validation
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.label_files import load_du_div, load_rl4srd
 from srd_gym.data.notices import DataNotice
 from srd_gym.data.simulate import NOISE_SWEEP, simulate_vectors
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.trec import load_trec
-from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
 from srd_train.experiment.sources import data_root
 from srd_train.report.markup import markdown, with_parts, write_text
@@ -40,16 +40,14 @@ def noise_sweep(topics: TopicSet) -> Iterator[list[str]]:
     for noise in NOISE_SWEEP:
         simulated = simulate_vectors(topics, noise=noise)
         chosen_on, scored_on = simulated[::2], simulated[1::2]
-        best = max(LAMBDAS, key=partial(_value, chosen_on))
-        means = (statistics(scored_on)["values"]["random"], _value(scored_on, best))
+        best = max(LAMBDAS, key=partial(_value, Validation(chosen_on, MEASURE)))
+        means = (statistics(scored_on)["values"]["random"], _value(Validation(scored_on, MEASURE), best))
         yield [f"{noise:g}", *(f"{mean:.3f}" for mean in means), f"{best:g}"]
 
 
-def _value(topics: TopicSet, lambda_: float) -> float:
+def _value(measure: Validation, lambda_: float) -> float:
     """The measure of MMR's first ten of every topic."""
-    ranker = make_ranker("mmr", lambda_=lambda_, relevance="cosine")
-    rankings = dict(zip(topics.query_ids, ranker.rank_batch(topics, 10), strict=True))
-    return evaluate(topics, rankings, [MEASURE]).measures[MEASURE]
+    return measure.mean(make_ranker("mmr", lambda_=lambda_, relevance="cosine"))
 
 
 def tables() -> dict[str, str]:

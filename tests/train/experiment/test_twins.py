@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -121,11 +122,12 @@ def test_each_fold_takes_its_own_seed() -> None:
 
 
 def test_twins_need_folds_that_are_drawn() -> None:
-    refused(lambda: TopicsEntry(name="x", source="words", twins="v.npz", shares=(5, 2, 3)), "leave shares and folds_f")
-    refused(lambda: TopicsEntry(name="x", source="words", one_seed_a_fold=True, shares=(5, 2, 3)), "leave one_seed_a_")
-    refused(lambda: TopicsEntry(name="x", source="words", one_seed_a_fold=True, average="all"), "leave average or one_")
-    refused(lambda: TopicsEntry(name="x", source="words", together="/", shares=(5, 2, 3)), "leave twins, shares and f")
-    refused(lambda: TopicsEntry(name="x", source="words", together="/", twins="v.npz"), "leave twins, shares and f")
+    entry = partial(TopicsEntry, name="x", source="words")
+    refused(lambda: entry(twins="v.npz", shares=(5, 2, 3)), "leave out twins, or shares and folds_file")
+    refused(lambda: entry(one_seed_a_fold=True, shares=(5, 2, 3)), "shares make one split")
+    refused(lambda: entry(one_seed_a_fold=True, average="all"), "leave out one_seed_a_fold, or average")
+    refused(lambda: entry(together="/", shares=(5, 2, 3)), "drawn by ids alone")
+    refused(lambda: entry(together="/", twins="v.npz"), "drawn by ids alone")
 
 
 def test_a_learner_needs_a_seed_for_each_fold() -> None:

@@ -118,6 +118,11 @@ def test_texts_stay_texts_in_markdown_and_latex(tmp_path: Path) -> None:
     assert braces.count("{") == braces.count("}")
 
 
+def test_latex_of_a_row_without_others_to_test_has_no_differences(tmp_path: Path) -> None:
+    found, _ = complete_tables(read_results(write_records(tmp_path, [record("mmr")]))[0])
+    assert as_latex(found).count(r"\begin{tabular}") == 2  # means and cost
+
+
 def test_a_page_and_its_rankings_stay_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     measures = [f"StRecall@{k}" for k in (5, 10, 15, 20)]
     topics = {f"topic-{i:06d}": [f"topic-{i:06d}-document-{d:03d}" for d in range(50)] for i in range(1_000)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -19,6 +19,7 @@ from srd_gym.trec_files import Qrels, read_run
 from srd_train.commands.console import Output
 from srd_train.commands.options import Files, SomeFile
 from srd_train.commands.runs import inputs, qrels_of, sources_of, with_vectors
+from srd_train.report.actions import bare
 from srd_train.serving.json_lines import content_of, known, topic_of
 
 if TYPE_CHECKING:
@@ -202,9 +203,5 @@ def _judged(topics: TopicSet, qrels: Qrels) -> TopicSet:
             f"qrels judge none of the {len(topics)} lists: they have queries {few(list(qrels.topics))}, the lists "
             f"{few(list(topics.query_ids))}; give the qrels of these queries"
         )
-    kept = ("query_id", "query_text", "query_vector", "doc_ids", "doc_texts", "doc_vectors", "retrieval_scores")
-    made = []
-    for topic in topics:
-        own = {name: getattr(topic, name) for name in kept}
-        made.append(Topic(**own, **judged_fields(qrels.topics.get(topic.query_id), topic.doc_ids)))
-    return topics.replace(made)
+    made = [(topic, judged_fields(qrels.topics.get(topic.query_id), topic.doc_ids)) for topic in topics]
+    return topics.replace(replace(bare(topic), **fields) for topic, fields in made)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -22,13 +22,10 @@ from srd_train.commands.console import Output
 from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures, SomeFile
 from srd_train.commands.runs import NamedRun, inputs, named_run, qrels_of, sources_of, trec_lines, with_vectors
 from srd_train.commands.tables import print_table
-
-if TYPE_CHECKING:
-    from srd_train.report.comparison import Comparison
-    from srd_train.report.tables import Problem
-
-Test = Literal["t", "randomisation"]
-Adjust = Literal["all", "measure", "none", "tukey"]
+from srd_train.report.comparison import Comparison, compare
+from srd_train.report.differences import Adjust, Test
+from srd_train.report.markup import difference_cells, topics_csv
+from srd_train.report.tables import Problem
 
 _RUNS = tyro.conf.arg(metavar="[NAME=]FILE[,FILE]...", help_behavior_hint="(required)")
 
@@ -103,8 +100,6 @@ class Compare:
             ValueError: fewer than two runs, one of them twice, an unknown reference or measure, a malformed line.
             ImportError: scipy, or for the page jinja2, is not installed.
         """
-        from srd_train.report.comparison import compare
-
         import_own(self.measures, trust=self.trust)
         named = _named([named_run(word) for word in self.runs], output)
         texts = _texts(self.topics)
@@ -162,8 +157,6 @@ class Compare:
 
     def _tables(self, made: Comparison, output: Output) -> None:
         """Print tables to read."""
-        from srd_train.report.markup import difference_cells
-
         (table,), (compared,) = made.tables, made.differences
         print_table(table, output, "")
         output.table("Differences", *difference_cells(compared), made.legend, texts=2)
@@ -183,8 +176,6 @@ class Compare:
             return made.latex()
         if self.format == "csv" and not self.per_topic:
             return made.csv()
-        from srd_train.report.markup import topics_csv
-
         if self.format == "csv":
             return topics_csv(made.tables)
         (table,) = made.tables

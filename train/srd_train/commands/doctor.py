@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -87,7 +86,8 @@ def data_folder() -> str:
 
 def extras() -> dict[str, str]:
     """The extras that are complete, and the command for each of the others."""
-    lacking = {name: [one for one in needed(name) if not _version(one)] for name in _extras()}
+    names = [name for name in metadata.metadata(NAME).get_all("Provides-Extra") or () if name not in _COLLECTED]
+    lacking = {name: [one for one in needed(name) if not _version(one)] for name in names}
     found = {"extras": ", ".join(name for name, absent in lacking.items() if not absent) or "none"}
     for name, absent in lacking.items():
         if absent:
@@ -102,12 +102,9 @@ def needed(extra: str) -> list[str]:
         what, _, marker = requirement.partition(";")
         if f"extra == '{extra}'" not in marker.replace('"', "'"):
             continue
-        found = re.match(r"([\w.-]+)(?:\[([\w, -]+)\])?", what)
-        if found is None:
-            continue
-        name, inner = found.groups()
+        ((name, inner),) = re.findall(r"^([\w.-]+)(?:\[([\w, -]+)\])?", what)
         if name.replace("_", "-").lower() == NAME:
-            names += [one for each in (inner or "").split(",") for one in needed(each.strip())]
+            names += [one for each in inner.split(",") for one in needed(each.strip())]
         else:
             names.append(name)
     return list(dict.fromkeys(names))
@@ -128,12 +125,6 @@ def episode() -> tuple[str, bool]:
     except Exception as error:  # whatever is broken here is what people want to paste
         return f"failed: {type(error).__name__}: {error}", False
     return f"played SRD-v0 in {time.perf_counter() - begun:.2f} s, return {total:.3f}", True
-
-
-def _extras() -> Iterator[str]:
-    for name in metadata.metadata(NAME).get_all("Provides-Extra") or ():
-        if name not in _COLLECTED:
-            yield name
 
 
 def _version(name: str) -> str | None:

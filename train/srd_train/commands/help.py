@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import tyro
 
@@ -84,11 +84,26 @@ def show_help(kind: type[Any], prog: str) -> NoReturn:
     raise SystemExit(0)
 
 
-def described(kind: type[Any]) -> Iterator[tuple[dataclasses.Field[Any], Any, tuple[Any, ...]]]:
-    """The fields of a dataclass, each with its type and what that is annotated with."""
+class Option(NamedTuple):
+    """A field of a dataclass as an option of a command."""
+
+    field: dataclasses.Field[Any]
+    spelt: str
+    """As words of a command line spell it, such as "--learning-rate"."""
+    hint: Any
+    """Its type."""
+    about: tuple[Any, ...]
+    """Annotations of the type."""
+
+
+def options_of(kind: type[Any]) -> Iterator[Option]:
+    """The fields of a dataclass; an option has the field's name, unless what its type is annotated with gives one."""
     plain, annotated = get_type_hints(kind), get_type_hints(kind, include_extras=True)
-    for entry in dataclasses.fields(kind):
-        yield entry, plain[entry.name], getattr(annotated[entry.name], "__metadata__", ())
+    for field in dataclasses.fields(kind):
+        about = getattr(annotated[field.name], "__metadata__", ())
+        given = [one.name for one in about if getattr(one, "name", None)]
+        spelt = "--" + (given or [field.name.rstrip("_")])[0].replace("_", "-")
+        yield Option(field, spelt, plain[field.name], about)
 
 
 def field_helps(kind: type[Any]) -> dict[str, str]:
@@ -105,14 +120,14 @@ def field_helps(kind: type[Any]) -> dict[str, str]:
 def _in_words(kind: type[Any]) -> type[Any]:
     """The same options, as their help should show them: words for values, texts unwrapped, no empty defaults."""
     helps, made = field_helps(kind), list[tuple[str, Any, Any]]()
-    for entry, hint, about in described(kind):
-        empty = entry.default is None or entry.default is False or entry.default in ((), "")
-        said = "(required)" if entry.default is dataclasses.MISSING else "" if empty else None
+    for field, _, hint, about in options_of(kind):
+        empty = field.default is None or field.default is False or field.default in ((), "")
+        said = "(required)" if field.default is dataclasses.MISSING else "" if empty else None
         named = any(getattr(one, "metavar", None) for one in about)
-        metavar = None if named else _metavar(hint, entry.default)
-        look = tyro.conf.arg(help=helps.get(entry.name), help_behavior_hint=said, metavar=metavar)
+        metavar = None if named else _metavar(hint, field.default)
+        look = tyro.conf.arg(help=helps.get(field.name), help_behavior_hint=said, metavar=metavar)
         shown_as: Any = Annotated[hint, *about, look]
-        made.append((entry.name, shown_as, dataclasses.field(default=entry.default)))
+        made.append((field.name, shown_as, dataclasses.field(default=field.default)))
     return dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
 
 

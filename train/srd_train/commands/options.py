@@ -16,7 +16,7 @@ import tyro
 
 from srd_gym.checks import check_integer, unknown
 from srd_gym.core.own import notation
-from srd_train.commands.help import TYRO, described, field_helps, show_help
+from srd_train.commands.help import TYRO, field_helps, options_of, show_help
 from srd_train.commands.outputs import check_outputs
 
 Options = TypeVar("Options")
@@ -56,12 +56,6 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str, *, reads: Sequen
     return options
 
 
-def option_of(name: str, about: Sequence[Any]) -> str:
-    """The option of a field, such as "--learning-rate": its name, unless what its type is annotated with gives one."""
-    given: list[str] = [one.name for one in about if getattr(one, "name", None)]
-    return "--" + (given or [name.rstrip("_")])[0].replace("_", "-")
-
-
 def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
     """Refuse an option that a command does not have, and say which may be meant; tyro knows no abbreviations.
 
@@ -69,12 +63,11 @@ def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
         ValueError: near names are suggested.
     """
     names, lists, seen = {"--help"}, set[str](), set[str]()
-    for entry, hint, about in described(kind):
-        option = option_of(entry.name, about)
-        if get_origin(hint) in (tuple, Sequence):
-            lists.add(option)
-        names |= {option, f"--no-{entry.name}".replace("_", "-")}
-        names |= {alias for one in about for alias in getattr(one, "aliases", None) or ()}
+    for own in options_of(kind):
+        if get_origin(own.hint) in (tuple, Sequence):
+            lists.add(own.spelt)
+        names |= {own.spelt, f"--no-{own.field.name}".replace("_", "-")}
+        names |= {alias for one in own.about for alias in getattr(one, "aliases", None) or ()}
     for word in itertools.takewhile(lambda word: word != "--", args):
         option = word.partition("=")[0].rstrip("_").replace("_", "-")
         if word.startswith("--") and option not in names and not option.startswith("--tyro-"):

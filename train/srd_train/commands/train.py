@@ -16,7 +16,6 @@ from srd_agents.training.learner import Learner
 from srd_agents.training.progress import Progress, topics_seen
 from srd_agents.training.validation import Validation
 from srd_gym.data import load_topics
-from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
 from srd_gym.topic import TopicSet
 from srd_train.commands.console import Output
@@ -137,19 +136,16 @@ class TrainCommand:
             metadata = _metadata(options, topics, split)
             if split.vectorizer is not None and not options.resume:
                 split.vectorizer.save(options.out / VECTORIZER_FOLDER)
-            judge = self._judge(untrained, split.validation)
+            if isinstance(untrained, Learner):
+                judge = untrained.validation_on(split.validation)
+            else:
+                judge = Validation(split.validation, options.select_by)
             fitted = self._fit(split, metadata, judge, output)
             if not isinstance(fitted.ranker, Learner):
                 write_heuristic(options.out, spec, fitted.config, split.train.vector_width, metadata)
         self._show(fitted, split, judge, output)
         self._say(fitted, judge, output)
         return 0
-
-    def _judge(self, untrained: Ranker, topics: TopicSet) -> Validation:
-        """The validation that chooses weights or parameters."""
-        if isinstance(untrained, Learner):
-            return untrained.validation_on(topics)
-        return Validation(topics, self.options.select_by)
 
     def _fit(self, split: Split, metadata: dict[str, Any], judge: Validation, output: Output) -> Fitted:
         """Train with a progress bar, and a log for TensorBoard where one is wanted."""

@@ -19,7 +19,7 @@ from srd_agents.training.options import Config, Count, at_least, config_from
 from srd_gym.checks import unknown
 from srd_gym.measures import parse_measure
 from srd_gym.measures.ad_hoc import AdHoc
-from srd_gym.reading import existing_file, read_json_object, reading
+from srd_gym.reading import existing_file, read_json_object, reading, twice_in
 from srd_train.experiment.selection import ResolvedRanker
 from srd_train.experiment.sources import TopicsEntry
 
@@ -136,7 +136,7 @@ class Recipe(Config):
     minutes: float | None = None
     """Minutes of one processor that fitting takes in all cells; None: unknown."""
 
-    @property
+    @cached_property
     def rows(self) -> tuple[str, ...]:
         """The rows of the tables, in their order."""
         return tuple(name for entry in self.rankers for name in entry.rows)
@@ -170,8 +170,7 @@ class Recipe(Config):
         for kind, names in (("topic set", [entry.name for entry in self.topics]), ("ranker", self.rows)):
             if not names:
                 raise ValueError(f"the recipe names no {kind}; expected at least one")
-            twice = next((name for name in names if names.count(name) > 1), None)
-            if twice is not None:
+            if (twice := twice_in(names)) is not None:
                 raise ValueError(f"two entries are named {twice!r}; give each {kind} its name")
         _check_known("reference ranker:", filter(None, (self.reference, self.second_reference)), self.rows)
         for entry in self.topics:
@@ -180,11 +179,11 @@ class Recipe(Config):
             self._check_seeds(entry)
         if not self.seeds or not self.measures:
             raise ValueError("expected seeds and measures")
-        chosen = (self.select_by, *(entry.select_by for entry in self.rankers))
-        if relevance := [name for name in chosen if name and isinstance(parse_measure(name), AdHoc)]:
-            raise ValueError(f"select_by {relevance[0]!r}: options are chosen by a measure such as alpha_nDCG@10")
-        for name in (*self.measures, self.select_by, *(entry.select_by for entry in self.rankers if entry.select_by)):
+        for name in self.measures:
             parse_measure(name)
+        for name in (self.select_by, *(entry.select_by for entry in self.rankers if entry.select_by)):
+            if isinstance(parse_measure(name), AdHoc):
+                raise ValueError(f"select_by {name!r}: options are chosen by a measure such as alpha_nDCG@10")
 
     def _check_seeds(self, entry: TopicsEntry) -> None:
         """Refuse learners that would train with one seed on two folds that are to have each its own."""
@@ -316,35 +315,35 @@ def recipe_from(content: Mapping[str, Any], name: str, where: str) -> Recipe:
     Raises:
         ValueError: unknown or missing keys, unknown rankers, topic sets or measures; the message gives file and table.
     """
-    topics = [_entry(TopicsEntry, table, place) for place, table in _tables(content, "topics", where)]
-    rankers = []
-    for place, table in _tables(content, "rankers", where):
-        views = tuple(_entry(View, view, inner) for inner, view in _tables(table, "views", place))
-        rankers.append(_entry(RankerEntry, table, place, views=views))
-    return _entry(Recipe, {"name": name, **content}, where, topics=tuple(topics), rankers=tuple(rankers))
+    topics = _entries(TopicsEntry, content.get("topics", []), "topics", where)
+    rankers = _entries(RankerEntry, content.get("rankers", []), "rankers", where)
+    return _entry(Recipe, {"name": name, **content, "topics": topics, "rankers": rankers}, where)
 
 
-def _tables(values: Mapping[str, Any], key: str, where: str) -> list[tuple[str, dict[str, Any]]]:
-    """An array of tables, each with its place for errors, as in "mine.toml, [[rankers]] number 2"."""
-    tables = values.get(key, [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+def _entries(kind: type[Entry], tables: Any, key: str, where: str) -> tuple[Entry, ...]:
+    """Dataclasses from an array of tables; errors give the place, as in "mine.toml, [[rankers]] number 2"."""
+    if not isinstance(tables, list) or set(map(type, tables)) - {dict}:
         raise ValueError(f"{where}: expected [[{key}]] tables, one for each")
-    return [(f"{where}, [[{key}]] number {number}", table) for number, table in enumerate(tables, start=1)]
+    made = []
+    for number, table in enumerate(tables, start=1):
+        place = f"{where}, [[{key}]] number {number}"
+        views = {"views": _entries(View, table["views"], "views", place)} if "views" in table else {}
+        made.append(_entry(kind, {**table, **views}, place))
+    return tuple(made)
 
 
-def _entry(kind: type[Entry], table: Mapping[str, Any], where: str, **made: Any) -> Entry:
+def _entry(kind: type[Entry], table: Mapping[str, Any], where: str) -> Entry:
     """A dataclass from a table.
 
     Args:
         kind: of dataclass.
         table: its fields.
         where: the file, and which of its tables it is.
-        **made: fields that were made before.
 
     Raises:
         ValueError: the message gives the place, what was expected and what came.
     """
     try:
-        return config_from(kind, {**table, **made}, "the table")
+        return config_from(kind, table, "the table")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from error

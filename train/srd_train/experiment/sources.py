@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from srd_agents.training.options import Config, Count, Positive, at_least
+from srd_agents.training.options import Count, Positive, at_least
 from srd_gym import data
 from srd_gym.checks import check_option, unknown
 from srd_gym.data.collection import Retrieve
@@ -44,10 +44,17 @@ CONTENT = (
 """Options of a topic set that decide what is in it."""
 Lacking = Literal["retrieval_scores", "query_vector", "subtopics", "pool"]
 """Parts that can be removed from topics."""
+_EXCLUDED = {
+    "shares make one split": ("shares", ("run_folds", "folds_file", "one_seed_a_fold")),
+    "twins are kept together in folds that are drawn": ("twins", ("shares", "folds_file")),
+    "together is for folds that are drawn by ids alone": ("together", ("twins", "shares", "folds_file")),
+    "macro-averages are over topics that have all seeds": ("one_seed_a_fold", ("average",)),
+}
+"""Options that cannot be given with another one, by the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopicsEntry(Config):
+class TopicsEntry(Parts):
     """A topic set of a benchmark, and how it is split."""
 
     name: str
@@ -78,32 +85,17 @@ class TopicsEntry(Config):
     """Parts of the topics to remove, to see who needs them: "retrieval_scores" (the candidates are shuffled then, as of
     any set without a retrieval order), "query_vector", "subtopics" (their texts and vectors), "pool" (the ideal is then
     the candidates'; topics without a relevant one go)."""
-    twins: str | None = None
-    """A file of query vectors below SRD_DATA_DIR. Queries with a cosine above 0.9 are twins: they stay in one fold, and
-    documents that are relevant to a twin alone are left out of the candidates. None: twins are not looked for."""
-    together: str = ""
-    """Queries whose ids are the same up to this text, such as "/", stay in one fold. Empty: each for itself."""
     folds: Annotated[int, at_least(2)] = 5
     """Number of folds to split the set into."""
     folds_file: str | None = None
     """Published test sets instead, in a file here or below SRD_DATA_DIR."""
     run_folds: Annotated[tuple[int, ...], at_least(1)] = ()
     """Only these folds; none named: all of them."""
-    shares: tuple[float, ...] = ()
-    """One split by query instead of folds: shares to train on, to validate on and to test on, such as 70, 10, 20."""
     one_seed_a_fold: bool = False
     """Whether fold i takes the i-th seed alone: as many trainings as folds, each with its own split, draw of training
     queries and test queries. Intervals and tests see how the folds differ. No part of a cell."""
-    train_queries: Annotated[int | None, at_least(1)] = None
-    """Queries to train on, drawn at random (the same in a fold); None: all."""
-    validation_queries: Annotated[int | None, at_least(1)] = None
-    """Queries to validate on, likewise; None: all."""
     epochs_factor: Positive = 1.0
     """Factor of the epochs of learners, for sets with fewer training queries than those that the epochs are for."""
-    train_subtopics: tuple[str, ...] = ()
-    """Subtopics of training and validation topics; none named: all. What is relevant to others only is left out."""
-    test_subtopics: tuple[str, ...] = ()
-    """Likewise of test topics."""
     rankers: tuple[str, ...] = ()
     """Rankers to run on it, by their names in the tables; none named: all. No part of a cell."""
     average: str = ""
@@ -131,23 +123,13 @@ class TopicsEntry(Config):
     @property
     def parts(self) -> Parts:
         """Its changes of a split."""
-        own = {part.name: getattr(self, part.name) for part in fields(Parts)}
-        return Parts(**own | {"together": "twins" if self.twins else "ids" if self.together else ""})
+        return Parts(**{part.name: getattr(self, part.name) for part in fields(Parts)})
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.parts.shares and (self.run_folds or self.folds_file):
-            raise ValueError("shares make one split: leave folds, run_folds and folds_file out")
-        if self.twins and (self.shares or self.folds_file):
-            raise ValueError("twins are kept together in folds that are drawn: leave shares and folds_file out")
-        if self.together and (self.twins or self.shares or self.folds_file):
-            raise ValueError(
-                "together is for folds that are drawn by ids alone: leave twins, shares and folds_file out"
-            )
-        if self.one_seed_a_fold and self.shares:
-            raise ValueError("shares make one split: leave one_seed_a_fold out")
-        if self.one_seed_a_fold and self.average:
-            raise ValueError("macro-averages are over topics that have all seeds: leave average or one_seed_a_fold out")
+        for why, (name, others) in _EXCLUDED.items():
+            if getattr(self, name) and any(getattr(self, other) for other in others):
+                raise ValueError(f"{why}: leave out {name}, or {' and '.join(others)}")
         simulated = self.vectors == "simulated"
         used = {
             "years": self.source == "trec-indri",

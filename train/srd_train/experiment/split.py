@@ -9,10 +9,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
+from srd_agents.training.options import Config, at_least
 from srd_gym.checks import check_option
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.splits import read_folds
@@ -64,23 +65,28 @@ class Split:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
-    """Changes of a split: one split by shares instead of folds, and less of its parts."""
+class Parts(Config):
+    """Changes of a split: one split by shares instead of folds, queries that stay together, and less of its parts."""
 
     shares: tuple[float, ...] = ()
-    """Shares of the queries to train on, to validate on and to test on; none: folds."""
-    together: Literal["", "twins", "ids"] = ""
-    """Queries that folds keep together: twins, or those whose ids begin alike."""
-    train_queries: int | None = None
-    """Queries to train on, the same in a fold; those of a smaller number are among those of a larger one. None: all."""
-    validation_queries: int | None = None
-    """Queries to validate on, likewise."""
+    """One split by query instead of folds: shares to train on, to validate on and to test on, such as 70, 10, 20."""
+    twins: str | None = None
+    """A file of query vectors below SRD_DATA_DIR. Queries with a cosine above 0.9 are twins: they stay in one fold, and
+    documents that are relevant to a twin alone are left out of the candidates. None: twins are not looked for."""
+    together: str = ""
+    """Queries whose ids are the same up to this text, such as "/", stay in one fold. Empty: each for itself."""
+    train_queries: Annotated[int | None, at_least(1)] = None
+    """Queries to train on, drawn at random (the same in a fold; those of a smaller number are among those of a larger
+    one); None: all."""
+    validation_queries: Annotated[int | None, at_least(1)] = None
+    """Queries to validate on, drawn likewise; None: all."""
     train_subtopics: tuple[str, ...] = ()
-    """Subtopics of training and validation; none: all."""
+    """Subtopics of training and validation topics; none named: all. What is relevant to others only is left out."""
     test_subtopics: tuple[str, ...] = ()
-    """Subtopics of the test; none: all."""
+    """Subtopics of test topics; none named: all."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.shares and (len(self.shares) != ONE_SPLIT or not all(share > 0 for share in self.shares)):
             raise ValueError(
                 "shares must be three positive numbers (to train on, to validate on, to test on), such as 70, 10, 20; "
@@ -96,7 +102,7 @@ def in_parts(topics: TopicSet, parts: Parts, fold: str, folds: Published | None 
         parts: the changes.
         fold: as of `split_topics`; "1/1" is the split by shares.
         folds: as of `split_topics`.
-        groups: query ids that folds keep together, where the parts say so.
+        groups: query ids that folds keep together; none: each query for itself.
 
     Raises:
         ValueError: as of `split_topics`, more queries to train on than there are, or a subtopic that no topic has.
@@ -107,10 +113,10 @@ def in_parts(topics: TopicSet, parts: Parts, fold: str, folds: Published | None 
     if parts.shares:
         split = _by_shares(topics, parts.shares)
     else:
-        split = split_topics(topics, fold=fold, folds=folds, groups=groups if parts.together else ())
+        split = split_topics(topics, fold=fold, folds=folds, groups=groups)
     how, train, validation, test = dict(split.description), split.train, split.validation, split.test
-    if parts.together:
-        how[parts.together] = "together"
+    if parts.twins or parts.together:
+        how["twins" if parts.twins else "ids"] = "together"
     seed = split.description.get("fold", 1) - 1  # each fold draws its own
     if parts.train_queries is not None:
         train = _drawn(train, parts.train_queries, seed, "train on")

@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from srd_gym.data.notices import tell
 from srd_gym.data.vectors import read_vectors
 from srd_gym.topic import Topic, TopicSet
+from srd_train.experiment.records import grouped
 
 Groups = tuple[tuple[str, ...], ...]
 """Query ids in groups: twins, and twins of twins, together; most are alone."""
@@ -63,9 +64,7 @@ def twins_of(query_ids: tuple[str, ...], path: Path) -> Groups:
     ends = near_pairs(vectors, vectors)
     linked = coo_array((np.ones(len(ends)), ends.T), shape=(len(known), len(known)))
     label = dict(zip(known, connected_components(linked, directed=False)[1].tolist(), strict=True))
-    groups: dict[object, list[str]] = {}
-    for query_id in query_ids:
-        groups.setdefault(label.get(query_id, query_id), []).append(query_id)
+    groups = grouped(query_ids, lambda query_id: label.get(query_id, query_id))
     return tuple(map(tuple, groups.values()))
 
 
@@ -76,10 +75,7 @@ def alike(query_ids: tuple[str, ...], end: str) -> Groups:
         query_ids: the queries.
         end: the text.
     """
-    groups: dict[str, list[str]] = {}
-    for query_id in query_ids:
-        groups.setdefault(query_id.partition(end)[0], []).append(query_id)
-    return tuple(map(tuple, groups.values()))
+    return tuple(map(tuple, grouped(query_ids, lambda query_id: query_id.partition(end)[0]).values()))
 
 
 def without_documents_of_twins(topics: TopicSet, groups: Groups) -> TopicSet:

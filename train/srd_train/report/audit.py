@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 
 from srd_agents.heuristic.relevance import relevance_of
-from srd_agents.training.machine import versions
 from srd_gym.checks import as_scores, check_integer
 from srd_gym.dtypes import IntArray
-from srd_gym.measures import default_normalizer, evaluate
+from srd_gym.measures import evaluate
 from srd_gym.measures.catalogue import parse_measure
 from srd_gym.measures.label_free import LabelFree, Sources, label_free_values
 from srd_gym.reading import few, shown
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Run
-from srd_train.experiment.provenance import commit
 from srd_train.report.actions import ORDER, POOLS, actions, bare, rankings
 from srd_train.report.advice import Advice, measured, unmeasured
 from srd_train.report.comparison import Comparison, record_of
@@ -106,10 +104,7 @@ def audit(
     if not pools or any(one >= other for one, other in pairwise(pools)):
         raise ValueError(f"expected rising pools, got {few(pools)}")
     problems: list[Problem] = []
-    made = []
-    for topic in topics:
-        if run is None or topic.query_id in run.rankings:
-            made.append(_listed(topic, run, problems))
+    made = [_listed(topic, run, problems) for topic in topics if run is None or topic.query_id in run.rankings]
     judged = [one for one, _ in made if one.labelled]
     if judged and len(judged) < len(made):
         why = f"{len(made) - len(judged)} of {len(made)} lists are not judged; left out"
@@ -182,13 +177,7 @@ def _record(
             query_id: np.arange(len(own), 0.0, -1.0) for query_id, own in zip(lists.query_ids, ranked, strict=True)
         },
     )
-    return record_of(name, run, scored) | {
-        "normalizer": default_normalizer(lists),
-        "topic_set": {"name": lists.name, "fingerprint": "", "marks": list(lists.marks)},
-        "depth": k,
-        "commit": commit(),
-        "versions": versions(),
-    }
+    return record_of(name, scored, lists.name, k, marks=lists.marks) | {"run": run}
 
 
 def _depths(lists: TopicSet, sources: Sources | None) -> Depths:

@@ -105,17 +105,11 @@ def compare(
     )
     if len(unranked) == len(judged):
         raise ValueError("no judged topic is ranked by every run, so that none is left to compare them on")
-    shared = {
-        "topic_set": {
-            "name": f"{len(runs)} runs" + (", on the topics that all of them rank" if ranked_topics_only else ""),
-            "fingerprint": "",
-            "marks": [],
-        },
-        "depth": max(parse_measure(name).cutoff or _SHOWN for name in next(iter(scored.values())).names),
-        "commit": commit(),
-        "versions": versions(),
-    }
-    records = [shared | record_of(name, runs[name], each, unranked) for name, each in scored.items()]
+    about = f"{len(runs)} runs" + (", on the topics that all of them rank" if ranked_topics_only else "")
+    depth = max(parse_measure(name).cutoff or _SHOWN for name in next(iter(scored.values())).names)
+    records = [
+        record_of(name, each, about, depth, unranked=unranked) | {"run": runs[name]} for name, each in scored.items()
+    ]
     (table,), _ = complete_tables(records, reference=reference or next(iter(runs)))
     compared = differences(table, pairs=pairs, test=test, adjust=adjust)
     return Comparison(
@@ -162,21 +156,35 @@ def _scored(
         raise ValueError(f"{name}: {error}") from error
 
 
-def record_of(name: str, run: Run, scored: Evaluation, unranked: Collection[str] = ()) -> dict[str, Any]:
-    """The record of a run, as benchmarks keep one of a cell; without fold and times."""
+def record_of(
+    name: str, scored: Evaluation, topics: str, depth: int, *, unranked: Collection[str] = (), marks: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The record of a ranker or run, as benchmarks keep one of a cell; without fold, times and rankings.
+
+    Args:
+        name: of the row in the table.
+        scored: its scores.
+        topics: name of the topics.
+        depth: documents of a ranking that a page shows.
+        unranked: topics that do not count.
+        marks: of the topics.
+    """
     per_topic = {query_id: values for query_id, values in scored.per_topic.items() if query_id not in unranked}
     return {
         "cell": name,
         "ranker": name,
         "fitted_as": name,
         "view": None,
+        "topic_set": {"name": topics, "fingerprint": "", "marks": list(marks)},
+        "depth": depth,
+        "commit": commit(),
+        "versions": versions(),
         "history": None,
         "reads_judgments": False,
         "seed": 0,
         "normalizer": scored.normalizer,
         "measures": dataclasses.replace(scored, per_topic=per_topic).measures,
         "per_topic": per_topic,
-        "run": run,
     }
 
 

@@ -98,20 +98,17 @@ def differences(
     chosen = [(measure, *both) for measure in table.measures for both in compared]
     scores = [(table.scores[measure][one], table.scores[measure][other]) for measure, one, other in chosen]
     raw = _p_values(scores, test)
-    families = [0 if adjust == "all" else table.measures.index(measure) for measure, _, _ in chosen]
-    p_values, family = list(raw), "not adjusted"
+    p_values, family = raw, "not adjusted"
     if adjust == "tukey" and len(tested) > 1:
-        by_measure = [_tukey([table.scores[name][row] for row in tested]) for name in table.measures]
-        p_values = [by_measure[measure][place % len(compared)] for place, measure in enumerate(families)]
+        p_values = [p for name in table.measures for p in _tukey([table.scores[name][row] for row in tested])]
         family = f"Tukey's HSD of the {len(compared)} pairs by each measure"
-    elif adjust != "none" and len(raw) > 1:
-        for number in set(families):
-            own = [place for place, other in enumerate(families) if other == number]
-            for place, adjusted in zip(own, holm([raw[place] for place in own]), strict=True):
-                p_values[place] = adjusted
+    elif adjust == "measure" and len(raw) > 1:
+        starts = range(0, len(raw), len(compared))
+        p_values = [p for start in starts for p in holm(raw[start : start + len(compared)])]
+        family = f"Holm-adjusted over the {len(compared)} comparisons by each measure"
+    elif adjust == "all" and len(raw) > 1:
+        p_values = holm(raw)
         family = f"Holm-adjusted over the {len(raw)} comparisons shown"
-        if adjust == "measure":
-            family = f"Holm-adjusted over the {len(compared)} comparisons by each measure"
     return tuple(
         Difference(
             measure=measure,

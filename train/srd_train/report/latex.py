@@ -99,6 +99,8 @@ def _means(table: ResultTable, compared: Sequence[Difference], label: str, *, pa
 
 def _differences(table: ResultTable, compared: Sequence[Difference], label: str, *, pairs: bool) -> list[str]:
     """Differences with their intervals, tests and topics, by measure: as many tables as pages need."""
+    if not compared:
+        return []
     noun = _noun(table)
     heads = [f"{noun}s" if pairs else noun, "difference", r"95\% interval", "$p$", "wins / ties / losses"]
     less = "the first's mean minus the second's" if pairs else f"mean minus that of {table.reference}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ def _entry(query_id: str, lists: Sequence[Ranked], topics: TopicSet | None, tabl
         `id`, `query`, `candidates`, if judged `subtopics` (pairs of id or text, and candidates that cover it), `docs`
         (id, text, covered subtopics), `lists` (ranker -> seed -> `docs` by index and `gains` in ten-thousandths).
     """
-    ids = list(dict.fromkeys(doc_id for *_, ranking in lists for doc_id in ranking))
+    rankings = [ranking for *_, ranking in lists]
+    ids = list(dict.fromkeys(chain.from_iterable(rankings)))
     index = {doc_id: i for i, doc_id in enumerate(ids)}
     topic = None if topics is None else topics[query_id]
     place = {} if topic is None else {doc_id: i for i, doc_id in enumerate(topic.doc_ids)}
@@ -76,7 +78,7 @@ def _entry(query_id: str, lists: Sequence[Ranked], topics: TopicSet | None, tabl
     if topic is not None:
         entry |= {"query": topic.query_text, "candidates": topic.n_candidates}
         entry |= {} if topic.judgments is None else {"subtopics": _subtopics(topic, topic.judgments)}
-    gains = _gains([ranking for *_, ranking in lists], topic, place, table)
+    gains = _gains(rankings, topic, place, table)
     for (ranker, seed, ranking), row in zip(lists, gains, strict=True):
         listed = {"docs": [index[doc_id] for doc_id in ranking]}
         if row is not None:

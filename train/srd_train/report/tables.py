@@ -372,9 +372,8 @@ def _scores(records: Sequence[Record], measures: Sequence[str], topic_ids: Seque
 
 def _maskable(values: Sequence[Sequence[float | None]]) -> Scores:
     """The values as an array, masked where there is none."""
-    nowhere = [[value is None for value in of_seed] for of_seed in values]
-    array = np.array(values, dtype=np.float64)
-    return np.ma.array(array, mask=nowhere) if np.any(nowhere) else array
+    array = np.array(values, dtype=np.float64)  # None becomes NaN
+    return np.ma.masked_invalid(array) if np.isnan(array).any() else array
 
 
 def _spread(by_seed: Scores) -> float | None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.measures import default_normalizer, evaluate, greedy_ideal
+from srd_agents.training.validation import Validation
+from srd_gym.measures import default_normalizer, greedy_ideal
 from srd_gym.topic import TopicSet
 
 MEASURE = "alpha_nDCG@10"
@@ -20,7 +21,6 @@ _ENOUGH_TOPICS, _LITTLE, _NEARLY_ALL, _SIGNIFICANT = 10, 0.02, 0.9, 2.58
 """An order is odd on 10 topics or more, if it has 90% of what the oracle has over chance, or less than chance by more
 than 0.02 and 2.58 standard errors (p < 0.01)."""
 
-Rankings = dict[str, NDArray[np.int64]]
 Scores = NDArray[np.float64]
 
 
@@ -99,13 +99,10 @@ def _reference_values(topics: TopicSet) -> dict[str, Any]:
     judged = topics.replace(topic for topic in topics if topic.labelled)
     if not len(judged):
         return {"values": {"random": None, "retrieval order": None, "oracle": None}, "odd_order": None}
-    rng = np.random.default_rng(0)
-    shuffles = ({t.query_id: rng.permutation(t.n_candidates) for t in judged} for _ in range(SHUFFLES))
-    chance: Scores = np.mean([_topic_values(judged, rankings) for rankings in shuffles], axis=0)
-    best = {t.query_id: greedy_ideal(t.judgments, ids=t.doc_ids, depth=10) for t in judged if t.judgments is not None}
-    oracle, order = _topic_values(judged, best), None
-    if judged.has_retrieval_order:
-        order = _topic_values(judged, {topic.query_id: np.arange(topic.n_candidates) for topic in judged})
+    score, sizes, draw = Validation(judged, MEASURE).score, [t.n_candidates for t in judged], np.random.default_rng(0)
+    chance: Scores = np.mean([score([draw.permutation(size) for size in sizes]) for _ in range(SHUFFLES)], axis=0)
+    oracle = score([greedy_ideal(t.judgments, ids=t.doc_ids, depth=10) for t in judged if t.judgments is not None])
+    order = score([np.arange(size) for size in sizes]) if judged.has_retrieval_order else None
     values = {"random": chance, "retrieval order": order, "oracle": oracle}
     return {
         "values": {name: None if own is None else float(own.mean()) for name, own in values.items()},
@@ -129,12 +126,6 @@ def _odd_order(chance: Scores, order: Scores, oracle: Scores) -> str | None:
             "or ranks the wrong way round, or is it no retrieval order at all?"
         )
     return None
-
-
-def _topic_values(topics: TopicSet, rankings: Rankings) -> Scores:
-    """MEASURE of each topic."""
-    per_topic = evaluate(topics, rankings, [MEASURE]).per_topic
-    return np.array([per_topic[query_id][MEASURE] for query_id in topics.query_ids])
 
 
 def _redundancy(table: NDArray[np.bool_]) -> float | None:

@@ -259,16 +259,10 @@ class _PartRanker:
     def __call__(self, parts: pa.Table) -> pa.Table:
         """Rank the topics of row groups; `doc_ids` of what comes back are best first."""
         topics = (topic for part in parts.to_pylist() for topic in iter_topics(part["file"], [part["group"]]))
-        query_ids: list[str | None] = []
-        doc_ids: list[list[str] | None] = []
-        errors: list[str | None] = []
+        schema = pa.schema({"query_id": pa.string(), "doc_ids": pa.list_(pa.string()), "error": pa.string()})
         try:
-            for query_id, documents in rank_stream(self._load(), topics, self._k, self._wanted, lambda _: None):
-                query_ids.append(query_id)
-                doc_ids.append(documents)
-                errors.append(None)
+            ranked = rank_stream(self._load(), topics, self._k, self._wanted, lambda _: None)
+            rows = [{"query_id": query_id, "doc_ids": doc_ids} for query_id, doc_ids in ranked]
         except (ValueError, OSError) as error:  # As data: what Ray keeps of an error is now and then its text alone.
-            query_ids, doc_ids, errors = [None], [None], [str(error)]
-        kinds = (pa.string(), pa.list_(pa.string()), pa.string())
-        columns = [pa.array(column, kind) for column, kind in zip((query_ids, doc_ids, errors), kinds, strict=True)]
-        return pa.table(columns, names=["query_id", "doc_ids", "error"])
+            rows = [{"error": str(error)}]
+        return pa.Table.from_pylist(rows, schema=schema)

@@ -109,47 +109,37 @@ def study(model: Path, out: Path, size: Size, tell: Callable[[str], None]) -> li
     test = split.test.select(
         split.test.query_ids[place] for place in sorted(rng.permutation(len(split.test))[: size.test_queries])
     )
-    ends: dict[str, Callable[[], Row]] = {
-        "initial ranking": lambda: _ranker("retrieval-order", split, test),
-        "reinforce-subtopics": lambda: _ranker("reinforce-subtopics", split, test),
-    }
+    ends = {"initial ranking": "retrieval-order", "reinforce-subtopics": "reinforce-subtopics"}
     stages: dict[str, Callable[[Path], float]] = {
         "untrained": lambda to: _unpacked(model, to),
         "supervised": lambda to: _supervised(out / "untrained", first, to, size),
     }
     for what in size.rewards:
         stages[f"supervised, then GRPO with {what}"] = partial(_grpo, out / "supervised", rest, what, size)
-    rows = [_once(out, name, make, tell) for name, make in ends.items()]
+    rows = [_once(out, name, partial(_ranker, ranker, split, test), tell) for name, ranker in ends.items()]
     for name, stage in stages.items():
         to = out / name.replace(", then GRPO with ", "-").replace("@", "-")
-
-        def trained(name: str = name, stage: Callable[[Path], float] = stage, to: Path = to) -> Row:
-            seconds = _timed(to, stage)
-            return _evaluated(name, to, test, seconds)
-
-        rows.append(_once(out, name, trained, tell))
+        rows.append(_once(out, name, partial(_evaluated, name, stage, to, test), tell))
     return rows
 
 
 def _once(out: Path, name: str, make: Callable[[], Row], tell: Callable[[str], None]) -> Row:
     """A row, from its file where there is one."""
-    path = out / f"{name}.json"
-    if not path.exists():
+
+    def made() -> dict[str, Any]:
         tell(name)
-        row = make()
+        return asdict(make())
+
+    return Row(**_kept(out / f"{name}.json", made))
+
+
+def _kept(path: Path, make: Callable[[], object]) -> Any:
+    """A value of JSON from its file; it is made where there is none, and the file written once it is."""
+    if not path.exists():
+        value = make()
         with written_atomically(path) as temporary:
-            temporary.write_text(json.dumps(asdict(row)), encoding="utf-8")
-    return Row(**json.loads(path.read_text(encoding="utf-8")))
-
-
-def _timed(to: Path, stage: Callable[[Path], float]) -> float:
-    """Processor seconds of a training that ended; its mark is written last."""
-    mark = to / "seconds.json"
-    if not mark.exists():
-        seconds = stage(to)
-        with written_atomically(mark) as temporary:
-            temporary.write_text(json.dumps(seconds), encoding="utf-8")
-    return float(json.loads(mark.read_text(encoding="utf-8")))
+            temporary.write_text(json.dumps(value), encoding="utf-8")
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _ranker(name: str, split: Split, test: TopicSet) -> Row:
@@ -165,8 +155,9 @@ def _ranker(name: str, split: Split, test: TopicSet) -> Row:
     return Row(name=name, **means, reward=None, cpu_seconds=trained - begun, milliseconds=ranked)
 
 
-def _evaluated(name: str, model: Path, test: TopicSet, seconds: float) -> Row:
-    """A language model on the test queries."""
+def _evaluated(name: str, stage: Callable[[Path], float], model: Path, test: TopicSet) -> Row:
+    """A language model on the test queries, once it is trained."""
+    seconds: float = _kept(model / "seconds.json", lambda: stage(model))
     reward = make_reward(test, COVERAGE)
     ask = LocalModel(model, new_tokens=ANSWER)
     begun = time.process_time()
@@ -182,13 +173,12 @@ def _evaluated(name: str, model: Path, test: TopicSet, seconds: float) -> Row:
 
 
 def _means(test: TopicSet, rankings: Any) -> dict[str, float]:
-    found: Mapping[str, float] = evaluate(
-        test, dict(zip(test.query_ids, rankings, strict=True)), [COVERAGE, RELEVANCE]
-    ).measures
+    rankings = dict(zip(test.query_ids, rankings, strict=True))
+    found: Mapping[str, float] = evaluate(test, rankings, [COVERAGE, RELEVANCE]).measures
     return {"coverage": found[COVERAGE], "relevance": found[RELEVANCE]}
 
 
-def make_reward(topics: TopicSet, what: str, tokenizer: Any = None) -> CoverageReward:
+def make_reward(topics: TopicSet, what: str) -> CoverageReward:
     """The reward, with short prompts."""
     return CoverageReward(topics, what, prompt=ListPrompt(candidates=10, tokens=TOKENS, template=TEMPLATE))
 

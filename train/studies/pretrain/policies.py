@@ -12,10 +12,9 @@ from srd_agents.training.learner import Learner
 from srd_agents.training.machine import versions
 from srd_agents.training.options import as_values
 from srd_agents.training.progress import topics_seen
+from srd_agents.training.validation import Validation
 from srd_gym.checks import check_integer
 from srd_gym.data import load_topics
-from srd_gym.measures import evaluate
-from srd_gym.topic import TopicSet
 from srd_train.commands.console import Output
 from srd_train.commands.options import Folder
 from srd_train.experiment.provenance import commit
@@ -64,8 +63,8 @@ class Policies:
         check_integer("topics", self.topics, 5)
         topics = load_topics(f"synthetic:serp:{self.topics}:{TRAINING_SEED}")
         cut = 4 * len(topics) // 5
-        judged = load_topics(f"synthetic:serp:{self.judged}:{JUDGED_SEED}")
-        others = {name: score(make_ranker(name), judged) for name in ("random", "retrieval-order", "mmr", "oracle")}
+        judged = Validation(load_topics(f"synthetic:serp:{self.judged}:{JUDGED_SEED}"), MEASURE)
+        others = {name: judged.mean(make_ranker(name)) for name in ("random", "retrieval-order", "mmr", "oracle")}
         scores = {}
         for name, (ranker, options) in PLANS.items():
             own = dict(options) if self.epochs is None else {**options, "epochs": self.epochs}
@@ -74,18 +73,12 @@ class Policies:
                 policy.fit(topics[:cut], topics[cut:], seed=0, callback=topics_seen(advance))
             policy.history = None  # curves would be half of the file
             policy.save(self.out / name)
-            scores[name] = score(policy, judged)
+            scores[name] = judged.mean(policy)
             shown = {**others, f"{PRETRAINED}{name}": scores[name]}
-            write_text(self.out / name / CARD, card(name, policy, own, shown, len(judged), cut))
+            write_text(self.out / name / CARD, card(name, policy, own, shown, self.judged, cut))
         rows = [[name, f"{value:.4f}"] for name, value in {**others, **scores}.items()]
         output.table(MEASURE, ["policy", "mean"], rows, f"folder: {self.out}")
         return 0
-
-
-def score(ranker: Any, topics: TopicSet) -> float:
-    """Mean MEASURE, the return of an episode that takes the ranker's first ten documents."""
-    rankings = dict(zip(topics.query_ids, ranker.rank_batch(topics, 10), strict=True))
-    return evaluate(topics, rankings, [MEASURE]).measures[MEASURE]
 
 
 def card(

@@ -97,9 +97,7 @@ class Stored:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._tables: dict[str, list[ResultTable]] = {}
-        self._records: dict[str, list[Record]] = {}
-        self._recipes: dict[str, Recipe] = {}
+        self._read: dict[str, tuple[Recipe, list[Record], list[ResultTable]]] = {}
         self._families: dict[tuple[str, str, str], _Family] = {}
 
     @property
@@ -115,24 +113,28 @@ class Stored:
 
     def recipe(self, name: str) -> Recipe:
         """The recipe of stored scores."""
-        self.tables(name)
-        return self._recipes[name]
+        return self._of(name)[0]
 
-    def records(self, name: str) -> list[Record]:
+    def records(self, recipe: str) -> list[Record]:
         """All records of a recipe."""
-        self.tables(name)
-        return self._records[name]
+        return self._of(recipe)[1]
 
     def tables(self, recipe: str) -> list[ResultTable]:
         """The tables of a recipe's page."""
-        if recipe not in self.recipes:
-            raise unknown("recipe with stored scores", recipe, self.recipes, "`srd benchmark --scores` writes them.")
-        if recipe not in self._tables:
-            records = self._records[recipe] = [*read_scores(self.folder / f"{recipe}.parquet")]
-            names = [record["topic_set"]["name"] for record in records]
-            self._recipes[recipe] = recipe_of(names) if recipe == NAME else load_recipe(recipe)
-            self._tables[recipe], _ = complete_tables(records, self._recipes[recipe])
-        return self._tables[recipe]
+        return self._of(recipe)[2]
+
+    def _of(self, name: str) -> tuple[Recipe, list[Record], list[ResultTable]]:
+        """A recipe, its records and its tables."""
+        if name not in self._read:
+            if name not in self.recipes:
+                raise unknown("recipe with stored scores", name, self.recipes, "`srd benchmark --scores` writes them.")
+            records = read_scores(self.folder / f"{name}.parquet")
+            recipe = (
+                recipe_of([record["topic_set"]["name"] for record in records]) if name == NAME else load_recipe(name)
+            )
+            tables, _ = complete_tables(records, recipe)
+            self._read[name] = (recipe, [*records], tables)
+        return self._read[name]
 
     def commits(self, recipe: str) -> set[str]:
         """Commits of its cells."""
@@ -146,7 +148,7 @@ class Stored:
         left_out = {"wins / ties / losses", "episodes"}
         if not recipe.endswith("-paper"):  # papers' tables have these
             left_out |= {"alpha_nDCG@5", "StRecall@5"}
-        return recipe_part(tables, self._recipes[recipe], left_out=left_out, legend=LEGEND)
+        return recipe_part(tables, self.recipe(recipe), left_out=left_out, legend=LEGEND)
 
     def compared(self, recipe: str, topics: str, one: str, other: str, measure: str = "") -> Compared:
         """Two rows on a topic set, or on a macro-average of this name; by the first measure unless one is named."""
@@ -154,7 +156,10 @@ class Stored:
         if (recipe, topics, measure) not in self._families:
             self._families[recipe, topics, measure] = self._family(recipe, topics, measure)
         family = self._families[recipe, topics, measure]
-        pairs = list(zip(*(family.scores[name] for name in self._rows(family, topics, one, other)), strict=True))
+        for name in (one, other):
+            if name not in family.scores:
+                raise unknown(f"row of {topics}", name, family.scores)
+        pairs = list(zip(family.scores[one], family.scores[other], strict=True))
         means = [float(np.mean([scores.mean() for scores in several])) for several in zip(*pairs, strict=True)]
         few = [f"`{name}` has {family.seeds[name]}" for name in (one, other) if name in family.seeds]
         return Compared(
@@ -182,7 +187,7 @@ class Stored:
 
     def rows(self, recipe: str, topics: str, but: str) -> list[Row]:
         """The rows of a topic set that read no judgments, but for one."""
-        rows = [row for row in self._sets(recipe, topics)[0].rows if not row.reads_judgments]
+        rows = [row for row in self.set(recipe, topics).rows if not row.reads_judgments]
         if but not in [row.ranker for row in rows]:
             raise unknown(f"row of {topics}", but, [row.ranker for row in rows])
         return [row for row in rows if row.ranker != but]
@@ -190,7 +195,7 @@ class Stored:
     def _sets(self, recipe: str, topics: str) -> list[ResultTable]:
         """The tables of a topic set or macro-average."""
         tables = self.tables(recipe)
-        averages = {entry.name: entry.average for entry in self._recipes[recipe].topics if entry.average}
+        averages = {entry.name: entry.average for entry in self.recipe(recipe).topics if entry.average}
         found = [table for table in tables if topics in (table.topics, averages.get(table.topics))]
         if not found:
             raise unknown(f"topic set of {recipe}", topics, [*(table.topics for table in tables), *averages.values()])
@@ -203,7 +208,7 @@ class Stored:
             raise unknown(f"measure of {recipe}", measure, sets[0].measures)
         seeds = {row.ranker: len(row.seeds) for table in sets for row in table.rows if row.too_few_seeds}
         if topics != sets[0].topics:
-            (average,) = (one for one in macro_tables(self.tables(recipe), self._recipes[recipe]) if one.name == topics)
+            (average,) = (one for one in macro_tables(self.tables(recipe), self.recipe(recipe)) if one.name == topics)
             groups = average.collections.values()
             scores = {
                 name: [collection_scores(group, measure, name) for group in groups] for name in average.competitors
@@ -214,14 +219,6 @@ class Stored:
             scores = {row.ranker: [table.scores[measure][row.ranker]] for row in table.competitors}
             references = tuple(name for name in (table.reference, table.second_reference) if name is not None)
         return _Family(scores=scores, references=references, seeds=seeds)
-
-    @staticmethod
-    def _rows(family: _Family, topics: str, *names: str) -> tuple[str, ...]:
-        """The names, once all are rows that read no judgments."""
-        for name in names:
-            if name not in family.scores:
-                raise unknown(f"row of {topics}", name, family.scores)
-        return names
 
 
 def _within_margin(*pairs: tuple[Scores, Scores]) -> float:

@@ -77,10 +77,9 @@ class Build(ABC):
         """The file that --vectors names, if it names one."""
         return vectors if isinstance(vectors := self.any_vectors, Path) else None
 
-    @property
-    def own(self) -> dict[str, Any]:
-        """The options that this source alone has, as its loader takes them; no files are None."""
-        names = {entry.name for entry in fields(self)} - {entry.name for entry in fields(FolderBuild)}
+    def own(self, *without: str) -> dict[str, Any]:
+        """The options that this source alone has, but for some, as its loader takes them; no files are None."""
+        names = {entry.name for entry in fields(self)} - {entry.name for entry in fields(FolderBuild)} - {*without}
         return {name: None if (value := getattr(self, name)) == () else value for name in names}
 
     def check(self) -> None:
@@ -165,7 +164,7 @@ class Ambient(FolderBuild):
 
     def load(self, output: Output) -> TopicSet:
         """AMBIENT's topics."""
-        return data.load_ambient(self.folder, vectors=self.vector_file, missing=self.missing, **self.own)
+        return data.load_ambient(self.folder, vectors=self.vector_file, missing=self.missing, **self.own())
 
 
 def run_names(words: Files) -> list[str]:
@@ -217,9 +216,10 @@ class Texts(FolderBuild):
     def load(self, output: Output) -> TopicSet:
         """The folder's topics."""
         with output.progress("retrieve") as advance:
-            own = {name: value for name, value in self.own.items() if name != "fuse"}
-            own |= {"vectors": self.any_vectors, "run": candidates(self.run, self.fuse), "missing": self.missing}
-            return data.load_texts(self.folder, advance=advance, **own)
+            run, own = candidates(self.run, self.fuse), self.own("run", "fuse")
+            return data.load_texts(
+                self.folder, advance=advance, vectors=self.any_vectors, run=run, missing=self.missing, **own
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,7 +239,7 @@ class Rl4srd(FolderBuild):
 
     def load(self, output: Output) -> TopicSet:
         """MDP-DIV's topics."""
-        return data.load_rl4srd(self.folder, documents=self.vector_file, missing=self.missing, **self.own)
+        return data.load_rl4srd(self.folder, documents=self.vector_file, missing=self.missing, **self.own())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,8 +339,7 @@ class Nuggets(Build):
 
     def load(self, output: Output) -> TopicSet:
         """The topics of the files."""
-        own = {name: value for name, value in self.own.items() if name != "files"}
-        return data.load_nuggets(self.files, vectors=self.vector_file, missing=self.missing, **own)
+        return data.load_nuggets(self.files, vectors=self.vector_file, missing=self.missing, **self.own("files"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,9 +370,8 @@ class Trec(Build):
 
     def load(self, output: Output) -> TopicSet:
         """TREC's topics."""
-        own = {name: value for name, value in self.own.items() if name not in ("fuse", "order")}
-        run = candidates(self.run, self.fuse, self.order)
-        topics = data.load_trec(**own | {"vectors": self.vector_file, "run": run, "missing": self.missing})
+        run, own = candidates(self.run, self.fuse, self.order), self.own("run", "fuse", "order")
+        topics = data.load_trec(run=run, vectors=self.vector_file, missing=self.missing, **own)
         if self.vectors != RUNS:
             return topics
         return data.with_runs(topics, dict(zip(run_names(self.run), separate_runs(self.run, self.order), strict=True)))

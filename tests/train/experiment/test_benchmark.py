@@ -173,6 +173,18 @@ def test_a_model_or_folds_that_have_changed_make_other_cells(
     assert "finished before" not in srd.works(*words).err
 
 
+def test_folds_below_the_folder_of_data_that_have_changed_are_run_again(
+    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SRD_DATA_DIR", str(tmp_path))
+    topics = 'source = "synthetic:tiny:12:0"\nfolds_file = "f.yml"\nrun_folds = [1]'
+    words = ("benchmark", recipe_file(tmp_path, "mmr", topics=topics), "--out", tmp_path / "out")
+    for query, said in (("0", False), ("0", True), ("5", False)):
+        text = "".join(f"fold{i}: [tiny-0-{j}]\n" for i, j in enumerate((query, "1", "2"), start=1))
+        (tmp_path / "f.yml").write_text(text)
+        assert ("1 of 1 runs were finished before" in srd.works(*words).err) == said
+
+
 def test_a_recipe_of_something_else_is_kept(tmp_path: Path) -> None:
     (tmp_path / "recipe.json").write_text('{"name": "Pancakes"}')
     refused(lambda: run_benchmark(recipe("random"), tmp_path), "is not a recipe of benchmarks")

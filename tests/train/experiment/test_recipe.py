@@ -11,7 +11,7 @@ from srd_agents.registry import RANKERS
 from srd_gym.data.synthetic import generate
 from srd_train.experiment import selection
 from srd_train.experiment.cells import tasks
-from srd_train.experiment.recipe import built_in, check_recipe, load_recipe, recipe_from
+from srd_train.experiment.recipe import RankerEntry, built_in, check_recipe, load_recipe, recipe_from
 from srd_train.experiment.selection import ResolvedRanker, fit_ranker
 from srd_train.experiment.sources import TopicsEntry, load_entry
 from srd_train.experiment.split import split_topics
@@ -92,7 +92,7 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
     (topics(fold=1), "Did you mean folds"),
     (topics(source="x" * 400), "Known: ambient"),
     (topics(width=0), "width must be at least 1, got 0"),
-    (topics(folds=1), "folds must be at least 2, got 1"),
+    (topics(folds=2), "folds must be at least 3, got 2"),
     (topics(source="ambient", noise=2), "nothing uses noise with source 'ambient'"),
     (topics(source="ambient", catalogue=25), "nothing uses catalogue"),
     (topics(source="ambient", years=[2009]), "nothing uses years"),
@@ -225,11 +225,17 @@ def test_years_choose_topics(data_dir: Path, monkeypatch: pytest.MonkeyPatch) ->
         load_entry(TopicsEntry(name="none", source="trec-indri", years=(2008,)))
 
 
+def test_epochs_to_choose_from_are_longer_too() -> None:
+    row = RankerEntry(ranker="reinforce", grid={"epochs": (2, 4)}, config={"lr_decay_epochs": 3}).trained_longer(2.0)
+    assert (row.grid["epochs"], row.config["lr_decay_epochs"]) == ((4, 8), 6)
+
+
 def test_relevance_is_a_column_and_no_choice() -> None:
     pytest.importorskip("ir_measures")
     values = SMALL | {"measures": ["alpha_nDCG@10", "nDCG@10"]}
     check_recipe(recipe_from(values, "t", "t.toml"))
-    with pytest.raises(ValueError, match="select_by 'nDCG@10': options are chosen by a measure such as alpha_nDCG@10"):
-        recipe_from(values | {"select_by": "nDCG@10"}, "t", "t.toml")
+    for name in ("nDCG@10", "ILS@10"):
+        with pytest.raises(ValueError, match=f"select_by '{name}': options are chosen by a measure such as alpha_nDCG"):
+            recipe_from(values | {"select_by": name}, "t", "t.toml")
     with pytest.raises(ValueError, match="measure 'P': ir_measures refuses it"):
         check_recipe(recipe_from(values | {"measures": ["P"]}, "t", "t.toml"))

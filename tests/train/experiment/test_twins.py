@@ -114,9 +114,9 @@ def test_a_twin_across_the_split_is_told() -> None:
 
 def test_each_fold_takes_its_own_seed() -> None:
     entry = TopicsEntry(name="tiny", source=TINY.source, folds=3, one_seed_a_fold=True)
-    made = recipe("mmr", RankerEntry(ranker="random", seeds=(7,)), topics=(entry,), seeds=(4, 5))
+    made = recipe("mmr", RankerEntry(ranker="random", seeds=(7, 8)), topics=(entry,), seeds=(4, 5, 6))
     places = [(task.cells[0].row, task.cells[0].fold, task.cells[0].seed) for task in tasks(made)]
-    mmr = [("mmr", fold, seed) for fold, seed in ((1, 4), (2, 5), (3, 4))]
+    mmr = [("mmr", fold, seed) for fold, seed in ((1, 4), (2, 5), (3, 6))]
     assert places == mmr + [("random", fold, 7) for fold in (1, 2, 3)]
     assert made.cells == len(places)
 

@@ -71,6 +71,19 @@ def test_what_does_not_learn_is_a_level_where_validation_chose_it() -> None:
     assert [one.ranker for one in found[0].curves] == ["qmix"]
 
 
+def test_a_panel_is_of_the_measure_that_validated() -> None:
+    points = [(100, 1, 0.2), (300, 3, 0.6)]
+    by_recall = {
+        "measure": "StRecall(normalizer='candidates')@5",
+        "records": cell("vdn", 0, points)["history"]["records"],
+    }
+    chosen = cell("mmr", 0, [], history=None, validation=0.7, select_by="StRecall@5")
+    found = panels([cell("qmix", 0, points), cell("vdn", 0, points, history=by_recall), chosen])
+    assert [(panel.measure, len(panel.levels)) for panel in found] == [("alpha_nDCG@10", 0)] * 2 + [
+        ("StRecall@5", 1)
+    ] * 2
+
+
 def test_views_and_cells_without_episodes_have_no_curve() -> None:
     points = [(100, 1, 0.2), (200, 2, 0.6)]
     bare = cell("listmle", 0, [])

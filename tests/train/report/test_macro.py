@@ -11,7 +11,7 @@ from made_results import cells, recipe, record, table_of
 from scipy import stats
 
 from srd_train.experiment.sources import TopicsEntry
-from srd_train.report.macro import collection_cells, macro_cells, macro_tables, recipe_part
+from srd_train.report.macro import collection_cells, macro_cells, macro_markdown, macro_tables, recipe_part
 from srd_train.report.tables import ResultTable, complete_tables
 
 ENTRIES = (
@@ -71,6 +71,17 @@ def test_a_ranker_equal_to_the_reference_differs_by_nothing() -> None:
     same = [replace(one, scores={m: {**s, "mmr": s["random"]} for m, s in one.scores.items()}) for one in tables()]
     cells = macro_cells(macro_tables(same, RECIPE)[0])[1][1]
     assert cells[2:4] == ["+0.000 [+0.000, +0.000]", "1.000"]
+
+
+def test_a_row_that_lacks_a_seed_on_one_set_is_left_out_and_names_are_shown_as_they_are() -> None:
+    several = tables()
+    short = several[0].rows[0]
+    odd = replace(several[0], rows=(replace(short, seeds=(0, 1)), *several[0].rows[1:]))
+    (macro,) = macro_tables([odd, *several[1:]], RECIPE)
+    assert "random" not in macro.scores
+    (macro,) = macro_tables(several, RECIPE)
+    named = replace(macro, scores={"a | b": macro.scores["mmr"]}, competitors=("a | b",), references=(), order=None)
+    assert r"| a \| b |" in macro_markdown([named])
 
 
 def test_on_a_page_beside_others_sets_with_the_same_rows_share_a_table() -> None:

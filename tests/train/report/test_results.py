@@ -2,17 +2,20 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from made_results import cells, record, table_of, write_records
+from made_results import cells, recipe, record, table_of, write_records
 
 from srd_train.experiment.benchmark import write_recipe
 from srd_train.experiment.recipe import load_recipe
 from srd_train.report.markup import as_markdown
 from srd_train.report.page import report
 from srd_train.report.results import read_results
+from srd_train.report.significance import difference_interval
 from srd_train.report.tables import complete_tables
 
 
@@ -105,6 +108,35 @@ def test_of_two_runs_of_a_cell_the_later_counts(tmp_path: Path) -> None:
     found, problems = read_results(tmp_path)
     assert [one["cell"] for one in found] == ["made.mmr.fold1.seed0"]
     assert [problem.kind for problem in problems] == ["twice"]
+
+
+def test_cells_of_earlier_recipes_do_not_count(tmp_path: Path) -> None:
+    write_records(tmp_path, [record("mmr"), record("random"), record("msd", cell="made.msd.old")])
+    write_recipe(tmp_path, recipe("mmr", "random"))
+    assert len(read_results(tmp_path)[0]) == 3, "not all of it was run yet"
+    write_recipe(tmp_path, recipe("mmr", "random"), [record("mmr")["cell"], record("random")["cell"]])
+    assert [one["ranker"] for one in read_results(tmp_path)[0]] == ["mmr", "random"]
+    assert report(tmp_path).recipe == recipe("mmr", "random")
+
+
+def test_the_order_of_seeds_changes_nothing_where_each_fold_has_its_own() -> None:
+    def row(name: str, seeds: Sequence[int]) -> list[dict[str, Any]]:
+        scores = np.random.default_rng(len(name)).random((3, 4))
+        return [
+            record(
+                name, cell=f"{name}.{fold}", fold=fold, seed=seed, history={"measure": "", "records": []},
+                per_topic={f"q{fold}{i}": {"alpha_nDCG@5": value} for i, value in enumerate(scores[fold - 1])},
+            )
+            for fold, seed in enumerate(seeds, start=1)
+        ]  # fmt: skip
+
+    ends = []
+    for seeds in ((0, 1, 2), (2, 0, 1)):
+        table = table_of([*row("mmr", (0, 1, 2)), *row("random", seeds)])
+        ends.append(difference_interval((table.scores["alpha_nDCG@5"]["random"], table.scores["alpha_nDCG@5"]["mmr"])))
+    assert ends[0] == ends[1]
+    every = [{**one, "seed": seed, "cell": f"{one['cell']}.{seed}"} for one in row("msd", (0, 0, 0)) for seed in (0, 1)]
+    assert len(table_of([*row("mmr", (0, 1, 2)), *every]).rows) == 2, "beside one with all seeds on each fold"
 
 
 def test_other_topics_or_measures_are_other_tables(tmp_path: Path) -> None:

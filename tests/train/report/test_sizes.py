@@ -35,6 +35,7 @@ def test_topic_sets_that_differ_in_size_alone_are_one_curve() -> None:
         {"name": "a, b, 5", "train_queries": 5, "epochs_factor": 4, **SOURCE},
         {"name": "a, b, some rows", "train_queries": 10, "rankers": ["mmr"], **SOURCE},
         {"name": "fewer candidates", "train_queries": 5, "candidates": 3, **SOURCE},
+        {"name": "other folds", "train_queries": 5, "folds": 4, **SOURCE},
         {"name": "whole", **SOURCE},
     )
     (sizes,) = sizes_of(recipe)

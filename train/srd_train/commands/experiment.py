@@ -144,7 +144,7 @@ class Experiment:
 
     def _rows(self) -> tuple[RankerEntry, ...]:
         """The rankers, the run before them; unknown names and measures are refused before files are read."""
-        check_integer("--folds", self.folds, 2)
+        check_integer("--folds", self.folds, 3)
         check_integer("--seeds", self.seeds, 1)
         if self.candidates is not None:
             check_integer("--candidates", self.candidates, 1)

@@ -228,9 +228,10 @@ def _check_folder(options: Train, spec: RankerSpec) -> None:
     """Refuse to train what has nothing to fit, and to overwrite a trained model."""
     if not spec.trainable and not spec.parameters_to_tune:
         raise ValueError(f"ranker {spec.name!r} has nothing to train or choose; `srd rank {spec.name}` ranks at once")
-    for option in ("resume", "tensorboard", "measures"):
+    for option in ("resume", "tensorboard", "measures", "time_budget"):
         if getattr(options, option) and not spec.trainable:
-            raise ValueError(f"ranker {spec.name!r} is not a learner and has no epochs; leave --{option} out")
+            spelt = option.replace("_", "-")
+            raise ValueError(f"ranker {spec.name!r} is not a learner and has no epochs; leave --{spelt} out")
     used = [name for name in (CONFIG_FILE, MODEL_FILE, STATE_FILE) if (options.out / name).exists()]
     if used and not options.resume:
         raise ValueError(

@@ -45,7 +45,7 @@ from srd_train.experiment.cells import Cell, Choice, Task, tasks
 from srd_train.experiment.folds import Cut, fold_of
 from srd_train.experiment.lock import locked
 from srd_train.experiment.provenance import commit
-from srd_train.experiment.recipe import RECIPE_FILE, Recipe, check_recipe
+from srd_train.experiment.recipe import CELLS, RECIPE_FILE, Recipe, check_recipe
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record, run_digest
 from srd_train.experiment.selection import Fitted, fit_ranker
 from srd_train.experiment.sources import TopicsEntry
@@ -147,8 +147,8 @@ def run_benchmark(
             left = []
             for cell in task.cells:
                 ids.append(cell.id)
-                record = None if fresh else _finished(out, cell) or elsewhere.get(cell.id)
-                if record is None:
+                record = elsewhere.get(cell.id) or (None if fresh else _finished(out, cell))
+                if record is None or not _of_its_fold(record, task.topics, cell):
                     left.append(cell)
                 else:
                     finished[cell.id] = record
@@ -166,6 +166,7 @@ def run_benchmark(
             written = _written(out, cell, result)
             (failed if written.failed else finished)[cell.id] = written.record
             report(cell, written.record, False)
+        write_recipe(out, recipe, ids)
     records = [finished[name] for name in ids if name in finished]
     if failed:
         raise FailedCellsError(records, [failed[name] for name in ids if name in failed])
@@ -256,6 +257,14 @@ def _finished(out: Path, cell: Cell) -> Record | None:
         return None
 
 
+def _of_its_fold(record: Record, topics: TopicSet, cell: Cell) -> bool:
+    """Whether a record is of the test topics of its fold, which a file of folds or of twins may have changed."""
+    if not (cell.topics.folds_file or cell.topics.twins):
+        return True
+    test = fold_of(topics, cell.topics, cell.fold).test
+    return test is None or record["per_topic"].keys() == set(test.query_ids)
+
+
 def _written(out: Path, cell: Cell, result: CellResult) -> CellResult:
     """The result, once it is written; a failure, where it cannot be (ids that a run cannot carry)."""
     if result.rankings is not None:
@@ -270,9 +279,9 @@ def _written(out: Path, cell: Cell, result: CellResult) -> CellResult:
     return result
 
 
-def write_recipe(out: Path, recipe: Recipe) -> None:
-    """Keep a recipe beside its results."""
-    _write_line(out / RECIPE_FILE, asdict(recipe))
+def write_recipe(out: Path, recipe: Recipe, cells: Sequence[str] = ()) -> None:
+    """Keep a recipe beside its results, and the ids of its cells where all of them were run."""
+    _write_line(out / RECIPE_FILE, asdict(recipe) | ({CELLS: list(cells)} if cells else {}))
 
 
 def _write_line(path: Path, values: Record) -> None:

@@ -19,6 +19,7 @@ from srd_agents.training.options import Config, Count, at_least, config_from
 from srd_gym.checks import unknown
 from srd_gym.measures import parse_measure
 from srd_gym.measures.ad_hoc import AdHoc
+from srd_gym.measures.label_free import LabelFree
 from srd_gym.reading import existing_file, read_json_object, reading, twice_in
 from srd_train.experiment.selection import ResolvedRanker
 from srd_train.experiment.sources import TopicsEntry
@@ -28,6 +29,8 @@ Entry = TypeVar("Entry")
 SUFFIX = ".toml"
 RECIPE_FILE = "recipe.json"
 """In a folder of results: the recipe that they are of."""
+CELLS = "cells"
+"""In that file: the ids of all cells, once each was run."""
 Needs = Literal["retrieval order", "query"]
 """Needs of a row beside those of its ranker."""
 _LONGEST_NAME = 60
@@ -91,9 +94,13 @@ class RankerEntry(Config):
         if factor == 1 or not self.resolved.spec.trainable:
             return self
         options: Any = self.resolved.configured({})
-        own = {name: getattr(options, name, 0) for name in _EPOCHS}
+        own = {name: getattr(options, name, 0) for name in _EPOCHS if name not in self.grid}
         longer = {name: max(1, round(factor * epochs)) for name, epochs in own.items() if epochs}
-        return replace(self, config={**self.resolved.config, **longer})
+        grid = {
+            name: tuple(max(1, round(factor * value)) for value in values) if name in _EPOCHS else values
+            for name, values in self.grid.items()
+        }
+        return replace(self, config={**self.resolved.config, **longer}, grid=grid)
 
     def on_device(self, device: str) -> RankerEntry:
         """The same ranker on a device of torch, if it has the option; others as they are."""
@@ -146,9 +153,13 @@ class Recipe(Config):
         return next((entry for entry in self.topics if entry.name == topics), None)
 
     def seeds_of(self, entry: TopicsEntry, ranker: RankerEntry, fold: int) -> tuple[int, ...]:
-        """The seeds that a ranker is run with on a fold."""
+        """The seeds that a ranker is run with on a fold; of too few for the folds, an untrained one takes the first."""
         seeds = ranker.seeds or self.seeds
-        return (seeds[(fold - 1) % len(seeds)],) if entry.one_seed_a_fold else seeds
+        if not entry.one_seed_a_fold:
+            return seeds
+        if len(seeds) < len(entry.fold_numbers) and not ranker.resolved.spec.trainable:
+            return seeds[:1]
+        return (seeds[(fold - 1) % len(seeds)],)
 
     @property
     def cells(self) -> int:
@@ -182,7 +193,7 @@ class Recipe(Config):
         for name in self.measures:
             parse_measure(name)
         for name in (self.select_by, *(entry.select_by for entry in self.rankers if entry.select_by)):
-            if isinstance(parse_measure(name), AdHoc):
+            if isinstance(parse_measure(name), AdHoc | LabelFree):
                 raise ValueError(f"select_by {name!r}: options are chosen by a measure such as alpha_nDCG@10")
 
     def _check_seeds(self, entry: TopicsEntry) -> None:
@@ -294,7 +305,9 @@ def saved_recipe(folder: Path, *, trust: bool = False) -> Recipe | None:
     path, advice = folder / RECIPE_FILE, "the same `srd benchmark` writes it again, and keeps finished cells"
     if not path.is_file():
         return None
-    return _recipe(read_json_object(path, "recipe", advice), path, trust, advice)
+    content = read_json_object(path, "recipe", advice)
+    content.pop(CELLS, None)
+    return _recipe(content, path, trust, advice)
 
 
 def _recipe(content: Mapping[str, Any], path: Path, trust: bool, advice: str) -> Recipe:

@@ -85,7 +85,7 @@ class TopicsEntry(Parts):
     """Parts of the topics to remove, to see who needs them: "retrieval_scores" (the candidates are shuffled then, as of
     any set without a retrieval order), "query_vector", "subtopics" (their texts and vectors), "pool" (the ideal is then
     the candidates'; topics without a relevant one go)."""
-    folds: Annotated[int, at_least(2)] = 5
+    folds: Annotated[int, at_least(3)] = 5
     """Number of folds to split the set into."""
     folds_file: str | None = None
     """Published test sets instead, in a file here or below SRD_DATA_DIR."""

@@ -9,7 +9,7 @@ beyond a cell's last record. A logarithmic axis has no 0, so that the initial we
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Literal
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_train.experiment.records import Record, grouped
+from srd_train.report.tables import known_measure
 
 Against = Literal["episodes", "cpu_seconds"]
 AGAINST: tuple[Against, ...] = ("episodes", "cpu_seconds")
@@ -57,18 +58,27 @@ class Panel:
 
 
 def panels(records: Sequence[Record]) -> list[Panel]:
-    """Two panels for a topic set that something learned on, with episodes and validation.
+    """Two panels for a topic set and a measure of validation by which something learned, with episodes.
 
     Args:
         records: of its cells.
     """
     records = [record for record in records if not record["view"]]  # views rank with a fit whose curve is there
-    both = []
-    for against in AGAINST:
-        if curves := _curves(records, against):
-            topics, name = records[0]["topic_set"]["name"], records[0]["select_by"]
-            both.append(Panel(topics=topics, measure=name, against=against, curves=curves, levels=_levels(records)))
-    return both
+    made = []
+    for name, own in grouped(records, _validated_by).items():
+        for against in AGAINST:
+            if curves := _curves(own, against):
+                topics = records[0]["topic_set"]["name"]
+                made.append(Panel(topics=topics, measure=name, against=against, curves=curves, levels=_levels(own)))
+    return made
+
+
+def _validated_by(record: Record) -> str:
+    """The measure of a record's values on the validation topics."""
+    history = record["history"]
+    name: str = record.get("select_by", "") if history is None else history["measure"]
+    known = known_measure(name) if name else None
+    return name if known is None else str(replace(known, normalizer=None))
 
 
 def _levels(records: Iterable[Record]) -> dict[str, float]:

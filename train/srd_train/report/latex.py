@@ -106,7 +106,7 @@ def _differences(table: ResultTable, compared: Sequence[Difference], label: str,
     less = "the first's mean minus the second's" if pairs else f"mean minus that of {table.reference}"
     caption = (
         f"Differences of {_noun(table)}s over {_about(table)}: {less}, its 95% interval, p ({compared[0].family}), and "
-        "topics that are higher, equal and lower."
+        "topics that are better, equal and worse."
     )
     groups: list[list[list[str]]] = []
     for name, several in groupby(compared, attrgetter("measure")):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from srd_train.experiment.recipe import Recipe
-from srd_train.report.markup import SIGNS, as_markdown, difference, markdown, mean_text, p_text
+from srd_train.report.markup import SIGNS, as_markdown, difference, escaped, markdown_of, mean_text, p_text
 from srd_train.report.significance import Scores, adjusted_tests
 from srd_train.report.sizes import sizes_markdown, sizes_of
 from srd_train.report.tables import ResultTable
@@ -84,7 +84,8 @@ def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], recipe: 
     """One macro-average."""
     tables = [table for several in group.values() for table in several]
     measure = tables[0].measures[0]
-    rows = [row for row in tables[0].rows if all(row.ranker in table.scores[measure] for table in tables)]
+    seeds = [{row.ranker: row.seeds for row in table.rows} for table in tables]
+    rows = [row for row in tables[0].rows if all(own.get(row.ranker) == row.seeds for own in seeds)]
     scores = {
         row.ranker: [collection_scores(several, measure, row.ranker) for several in group.values()] for row in rows
     }
@@ -139,7 +140,7 @@ def sweep_markdown(tables: Sequence[ResultTable]) -> str:
         [row[0].ranker, *(f"{mean_text(one, measure)} {SIGNS[one.verdict]}".rstrip() for one in row)]
         for row in zip(*(table.rows for table in tables), strict=True)
     ]
-    return f"**{measure} by topic set (test topics)**\n\n{markdown(['ranker', *heads], rows)}"
+    return f"**{measure} by topic set (test topics)**\n\n{markdown_of(['ranker', *heads], rows)}"
 
 
 def origin(tables: Sequence[ResultTable], command: str, *, versions: bool = True) -> str:
@@ -158,10 +159,10 @@ def macro_markdown(tables: Sequence[MacroTable]) -> str:
     parts = []
     for table in tables:
         heads, rows = macro_cells(table)
-        parts += [f"**{table.title}**", markdown(heads, rows)]
+        parts += [f"**{escaped(table.title)}**", markdown_of(heads, rows)]
         heads, rows = collection_cells(table)
-        said = f"{table.name}, by collection; in brackets the difference from the given order:"
-        parts += [said, markdown(heads, rows)]
+        said = f"{escaped(table.name)}, by collection; in brackets the difference from the given order:"
+        parts += [said, markdown_of(heads, rows)]
     return "\n\n".join([*parts, LEGEND] if parts else [])
 
 
@@ -174,7 +175,7 @@ def set_markdown(table: MacroTable) -> str:
     }
     rankers = list(dict.fromkeys(ranker for own in means.values() for ranker in own))
     rows = [[name, *(own.get(ranker, "-") for ranker in rankers)] for name, own in means.items()]
-    return f"{table.name}, by topic set:\n\n{markdown(['topic set', *rankers], rows)}"
+    return f"{escaped(table.name)}, by topic set:\n\n{markdown_of(['topic set', *rankers], rows)}"
 
 
 def macro_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:

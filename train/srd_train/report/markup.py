@@ -213,13 +213,12 @@ def as_markdown(
         heads, rows = plain_cells(table, left_out)
         own = [note for note in notes(table) if note not in said]
         said.update(own)
-        cells = [[_markdown_text(name), *numbers] for name, *numbers in rows]
-        parts.append(f"**{_markdown_text(table.title)}**")
-        parts.append(markdown([_markdown_text(head) for head in heads], cells))
-        parts.append(_markdown_text(" ".join(own)))
+        parts.append(f"**{escaped(table.title)}**")
+        parts.append(markdown_of(heads, rows))
+        parts.append(escaped(" ".join(own)))
     parts += [more, legend_of(tables) if legend is None else legend]
     if problems:
-        parts += ["**Problems**", "\n".join(f"- {_markdown_text(str(problem))}" for problem in problems)]
+        parts += ["**Problems**", "\n".join(f"- {escaped(str(problem))}" for problem in problems)]
     return "\n\n".join(filter(None, parts))
 
 
@@ -253,7 +252,7 @@ def pair_cells(rankers: Sequence[str], compared: Sequence[Difference]) -> dict[s
 def differences_markdown(compared: Sequence[Difference]) -> str:
     """The differences as a Markdown table."""
     heads, rows = difference_cells(compared)
-    return markdown(heads, [[*map(_markdown_text, row[:2]), *row[2:]] for row in rows], words=2)
+    return markdown_of(heads, rows, words=2)
 
 
 _CSV = (
@@ -315,9 +314,15 @@ def plain_cells(table: ResultTable, left_out: Collection[str] = ()) -> tuple[lis
     return [column.head for column in own], [[column.text(row) for column in own] for row in table.rows]
 
 
-def _markdown_text(text: str) -> str:
+def escaped(text: str) -> str:
     """Text that Markdown shows as it is; line ends would end a row of a table."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+
+
+def markdown_of(heads: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
+    """`markdown` whose heads and words are shown as they are."""
+    plain = [[*map(escaped, row[:words]), *row[words:]] for row in rows]
+    return markdown(list(map(escaped, heads)), plain, words=words)
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:

@@ -23,10 +23,10 @@ import pyarrow.parquet as pq
 
 from srd_gym.data.parquet import opened_for_arrow
 from srd_gym.files import written_atomically
-from srd_gym.reading import existing_file, reading
+from srd_gym.reading import existing_file, read_json_object, reading
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_run
-from srd_train.experiment.recipe import Recipe
+from srd_train.experiment.recipe import CELLS, RECIPE_FILE, Recipe
 from srd_train.experiment.records import OtherVersionError, Record, read_record, run_digest
 from srd_train.experiment.sources import load_entry
 from srd_train.report.significance import Scores
@@ -53,7 +53,8 @@ _ABOUT = {
 def read_results(folder: Path) -> tuple[list[Record], list[Problem]]:
     """The records in a folder as `srd benchmark` leaves it.
 
-    Of several cells of one ranker, fold and seed (with other options, say) the last that was written counts.
+    Cells of earlier recipes in the folder do not count, once all of the last one have ended. Of several cells of one
+    ranker, fold and seed (with other options, say) the last that was written counts.
 
     Returns:
         The records that can be used, by name of their cells, each with `folder`, which the path of its run starts
@@ -67,6 +68,8 @@ def read_results(folder: Path) -> tuple[list[Record], list[Problem]]:
     if not files:
         where = f"no cells in {folder}" if folder.is_dir() else f"there is no folder {folder}"
         raise FileNotFoundError(f"{where}; expected a folder of results as `srd benchmark` leaves it")
+    ids = _cells_of(folder)
+    files = [file for file in files if ids is None or file.stem in ids]
     problems: list[Problem] = []
     latest: dict[tuple[object, ...], Record] = {}
     for file in sorted(files, key=lambda file: (file.stat().st_mtime, file.name)):
@@ -86,6 +89,15 @@ def read_results(folder: Path) -> tuple[list[Record], list[Problem]]:
         first_problems = "; ".join(map(str, problems[:3]))
         raise ValueError(f"no record that a report could be made of in {folder}: {first_problems}")
     return sorted(latest.values(), key=lambda record: str(record["cell"])), problems
+
+
+def _cells_of(folder: Path) -> Sequence[str] | None:
+    """The ids of the cells of the recipe in a folder; None where they are not known."""
+    try:
+        ids = read_json_object(folder / RECIPE_FILE, "recipe").get(CELLS)
+    except (OSError, ValueError):  # which is told where the recipe is read
+        return None
+    return ids if isinstance(ids, list) else None
 
 
 def _parsed(file: Path) -> Record | Problem:

@@ -207,8 +207,16 @@ def _differences(pairs: Sequence[tuple[ArrayLike, ArrayLike]]) -> tuple[list[Sco
     rankers = [[_by_seed(scores) for scores in several] for several in zip(*pairs, strict=True)]
     topics = [by_topic(one) - by_topic(other) for one, other in zip(*rankers, strict=True)]
     if any(np.ma.is_masked(scores) for several in rankers for scores in several):
-        return topics, [[one - other for one, other in zip(*rankers, strict=True)]]
+        return topics, [[_fold_by_fold(one, other) for one, other in zip(*rankers, strict=True)]]
     return topics, rankers
+
+
+def _fold_by_fold(one: Scores, other: Scores) -> Scores:
+    """[S, T] differences where a row is a fold; of a ranker that has all its seeds on each fold, from their mean."""
+    if len(one) == len(other):
+        return one - other
+    one, other = (scores if np.ma.is_masked(scores) else by_topic(scores) for scores in (one, other))
+    return one - other
 
 
 def by_topic(scores: Scores) -> Scores:

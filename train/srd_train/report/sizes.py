@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.sources import TopicsEntry
-from srd_train.experiment.split import Parts
-from srd_train.report.markup import difference, markdown, short
+from srd_train.report.markup import difference, escaped, markdown_of, short
 from srd_train.report.tables import ResultTable
+
+_OWN: dict[str, Any] = {
+    **{"name": "", "train_queries": None, "epochs_factor": 1.0, "rankers": ()},
+    **{"average": "", "collection": "", "published": {}, "published_source": ""},
+}
+"""Fields in which topic sets of one curve may differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +30,12 @@ class Sizes:
 
 def sizes_of(recipe: Recipe) -> list[Sizes]:
     """The learning curves of a recipe: at least two sizes each, in the order of the recipe."""
-    groups: list[tuple[tuple[TopicsEntry, Parts], dict[int, str]]] = []
+    groups: list[tuple[TopicsEntry, dict[int, str]]] = []
     for entry in recipe.topics:
         if entry.train_queries is None:
             continue
-        same = (entry.content, replace(entry.parts, train_queries=None))
-        group = next((group for other, group in groups if other == same), None)
+        same = replace(entry, **_OWN)
+        group = next((group for other, group in groups if other == same and entry.train_queries not in group), None)
         if group is None:
             groups.append((same, group := {}))
         group[entry.train_queries] = entry.name
@@ -52,7 +58,10 @@ def sizes_markdown(tables: Sequence[ResultTable], recipe: Recipe) -> str:
     for sizes in sizes_of(recipe):
         own = {size: by_name[name] for size, name in sizes.topics.items() if name in by_name}
         if len(own) > 1:
-            parts += [f"**{sizes.name}: {next(iter(own.values())).measures[0]} by training queries**", _table(own)]
+            parts += [
+                f"**{escaped(sizes.name)}: {next(iter(own.values())).measures[0]} by training queries**",
+                _table(own),
+            ]
     legend = (
         "Gains: differences at the largest number of training queries with 95% intervals over topics and seeds; tests "
         "are in the tables below. Training: median processor seconds of a training at that number."
@@ -77,7 +86,7 @@ def _table(by_size: Mapping[int, ResultTable]) -> str:
         cost = "-" if row is None or not row.trained else short(row.medians["fit_cpu_seconds"])
         gains = [_gain(largest, ranker, other) for other in references]
         rows.append([ranker, *(own.get(ranker, "-") for own in means.values()), *gains, cost])
-    return markdown(heads, rows)
+    return markdown_of(heads, rows)
 
 
 def _gain(table: ResultTable, ranker: str, other: str) -> str:

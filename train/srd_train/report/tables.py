@@ -362,11 +362,12 @@ def _medians(records: Sequence[Record]) -> dict[str, float]:
 
 
 def _scores(records: Sequence[Record], measures: Sequence[str], topic_ids: Sequence[str]) -> dict[str, Scores]:
-    """Measure -> [S, T] scores, in the order of `topic_ids`; masked where each fold has its seed."""
-    by_seed: dict[int, dict[str, Mapping[str, float]]] = {}
+    """Measure -> [S, T] scores, in the order of `topic_ids`; masked where each fold has its seed, in that of folds."""
+    part = "fold" if _one_seed_a_fold(records) else "seed"
+    by_part: dict[int, dict[str, Mapping[str, float]]] = {}
     for record in records:
-        by_seed.setdefault(record["seed"], {}).update(record["per_topic"])
-    several = [[per_topic.get(topic, {}) for topic in topic_ids] for _, per_topic in sorted(by_seed.items())]
+        by_part.setdefault(record[part], {}).update(record["per_topic"])
+    several = [[per_topic.get(topic, {}) for topic in topic_ids] for _, per_topic in sorted(by_part.items())]
     return {name: _maskable([[values.get(name) for values in of_seed] for of_seed in several]) for name in measures}
 
 

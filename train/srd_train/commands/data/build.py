@@ -370,8 +370,8 @@ class Trec(Build):
 
     def load(self, output: Output) -> TopicSet:
         """TREC's topics."""
-        run, own = candidates(self.run, self.fuse, self.order), self.own("run", "fuse", "order")
-        topics = data.load_trec(run=run, vectors=self.vector_file, missing=self.missing, **own)
+        own = self.own("fuse", "order") | {"run": candidates(self.run, self.fuse, self.order)}
+        topics = data.load_trec(vectors=self.vector_file, missing=self.missing, **own)
         if self.vectors != RUNS:
             return topics
         return data.with_runs(topics, dict(zip(run_names(self.run), separate_runs(self.run, self.order), strict=True)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -47,25 +46,6 @@ class NetworkLearner(Learner[C]):
             raise ValueError(
                 f'device must be one that torch has on this machine, got {name!r} ({reason}); "cpu" is always there'
             ) from error
-
-    def _build_for(self, weights: Weights, vector_width: int) -> None:
-        # On torch's device "meta" tensors have sizes but no memory.
-        room = sum(array.size for array in weights.values())
-
-        def count(_module: nn.Module, _name: str, tensor: Tensor | None) -> None:
-            nonlocal room
-            if tensor is not None and tensor.is_meta:  # others belong to other threads
-                room -= tensor.numel()
-                if room < 0:
-                    raise ValueError(f"the config of ranker {self.name!r} asks for a larger network than its weights")
-
-        hook = nn.modules.module.register_module_parameter_registration_hook(count)
-        try:
-            with torch.device("meta"):
-                copy.copy(self)._build(vector_width)
-        finally:
-            hook.remove()
-        super()._build_for(weights, vector_width)
 
     def _descend(self, loss: Tensor, max_grad_norm: float) -> dict[str, Any]:
         """Take one step of the optimizer; the figures (`told`) hold the gradient's length before it is cut."""

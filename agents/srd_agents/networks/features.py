@@ -71,9 +71,10 @@ def padded_order_features(arrays: TopicArrays) -> FloatArray:
 
 def side_by_side(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Arrays of one topic each as one array, padded with 0 to the largest."""
-    if all(row.shape == rows[0].shape for row in rows):
+    shapes = list(map(np.shape, rows))
+    if len(set(shapes)) == 1:
         return np.stack(rows)
-    out = np.zeros((len(rows), *np.max([row.shape for row in rows], axis=0)), rows[0].dtype)
+    out = np.zeros((len(rows), *np.max(shapes, axis=0)), rows[0].dtype)
     for place, row in zip(out, rows, strict=True):
         place[tuple(map(slice, row.shape))] = row
     return out

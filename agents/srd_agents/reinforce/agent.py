@@ -21,7 +21,7 @@ from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs, Tensors
 from srd_agents.relational.decoding import Draft, rankings_of
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import DraftProgress, pretrained_weights
-from srd_agents.relational.relations import DYNAMIC, Array
+from srd_agents.relational.relations import DYNAMIC
 from srd_agents.training.checkpoint import load_module, module_arrays, to_array
 from srd_agents.training.files import Tree, Weights
 from srd_agents.training.many import ManySeeds
@@ -77,7 +77,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         return rankings_of(topics, k, lambda block: self._standing(inputs_together(block)))
 
-    def _standing(self, inputs: PolicyInputs) -> Standing[Array]:
+    def _standing(self, inputs: PolicyInputs) -> Standing:
         """Empty rankings by the weights that are shown: both parts, or relations alone where validation chose so."""
         if self._policy is None:
             network = copy.deepcopy(self._network).cpu()
@@ -172,7 +172,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
             self._acting = acting(self._network)
         return standing(self._acting, inputs, rollouts, alone=self._alone)
 
-    def _tensor_draft(self, inputs: PolicyInputs, rollouts: int, alone: bool | torch.Tensor) -> Standing[torch.Tensor]:
+    def _tensor_draft(self, inputs: PolicyInputs, rollouts: int, alone: bool | torch.Tensor) -> Standing:
         return tensor_standing(self._network, inputs, rollouts, alone=alone)
 
     def _logits(self, inputs: PolicyInputs, actions: IntArray) -> torch.Tensor:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from srd_agents.networks.inputs import chosen_log_policy, log_policy
-from srd_agents.reinforce.config import EpisodesConfig
 from srd_agents.reinforce.loss import entropy, policy_loss, worths_of
 from srd_agents.reinforce.one_pass import OnePass, TensorDraft, one_pass
 from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
@@ -24,7 +23,8 @@ from srd_gym.core.users import drawn_users
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import TopicSet
 
-C = TypeVar("C", bound=EpisodesConfig)
+C = TypeVar("C", bound=Any)
+"""The options, of which each learner has its own."""
 
 
 class Played(NamedTuple):
@@ -97,11 +97,6 @@ class PolicyGradient(NetworkLearner[C]):
                 raise
 
     @property
-    def _rollouts(self) -> int:
-        rollouts: int = getattr(self.config, "rollouts")  # noqa: B009 - of each learner's own options
-        return rollouts
-
-    @property
     def stays_on_device(self) -> bool:
         """Whether episodes are tensors: in numpy they take less of a CPU."""
         return self._many or torch.device(self.config.device).type != "cpu"
@@ -122,16 +117,16 @@ class PolicyGradient(NetworkLearner[C]):
             batch: the topics.
             whole: whether it is the batch as a whole, so that what learning takes of all episodes has room.
         """
-        inputs, rollouts = self._see(batch), self._rollouts
+        inputs, rollouts = self._see(batch), self.config.rollouts
         if self._simulator is not None:
             return self._played_on_device(self._simulator, inputs, batch, rollouts, whole=whole)
         played = self._play(inputs, batch, rollouts)
 
         def learned() -> tuple[Tensor, Tensor]:
             logits = self._logits(inputs, played.actions)
-            allowed, actions = (torch.from_numpy(part).to(logits.device) for part in (played.allowed, played.actions))
-            log_pi = log_policy(logits, allowed)
-            return self._weighed(chosen_log_policy(log_pi, actions), played), entropy(log_pi)
+            log_pi = log_policy(logits, torch.from_numpy(played.allowed).to(logits.device))
+            chosen = chosen_log_policy(log_pi, torch.from_numpy(played.actions).to(logits.device))
+            return self._weighed(chosen, played), entropy(log_pi)
 
         rewards, active = torch.from_numpy(played.rewards), torch.from_numpy(played.active)
         return Played(rewards, active, int(np.count_nonzero(played.allowed)), learned)
@@ -167,13 +162,14 @@ class PolicyGradient(NetworkLearner[C]):
         Returns:
             ([T, B, R] of `one_pass`, [B, R] users where they pay).
         """
-        core, shape = self._core, (len(batch), self._rollouts)
+        core, shape = self._core, (len(batch), self.config.rollouts)
         users = None if core.users is None else drawn_users(self._generator, len(batch) * shape[1]).reshape(shape)
         return self._generator.random((min(core.horizon, int(core.arrays.n_candidates[batch].max())), *shape)), users
 
     def _filled(self, batch: IntArray) -> int:
         """Ranks that episodes of these topics fill."""
-        return self._rollouts * int(np.minimum(self._core.arrays.n_candidates[batch], self._core.horizon).sum())
+        ranks = np.minimum(self._core.arrays.n_candidates[batch], self._core.horizon)
+        return int(self.config.rollouts * ranks.sum())
 
     def _begin_update(self) -> None:
         """Set what the update goes by, such as the learning rate; nothing, unless a learner does."""
@@ -183,32 +179,33 @@ class PolicyGradient(NetworkLearner[C]):
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         self._begin_update()
-        how: Any = self.config
-        parts = self._parts(batch)
+        how, parts = self.config, self._parts(batch)
         played = [self._played(part, whole=len(parts) == 1) for part in parts]
         filled = self._filled(batch)
         worths = worths_of(played, how.rollouts, filled)
         self._optimizer.zero_grad()
-        totals = []
+        losses, spreads, paid = [], [], []
+        evaluations: Tensor | int = 0
         for each, worth in zip(played, worths, strict=True):
             log_pi, entropies = each.learned()
             loss, spread = policy_loss(log_pi, entropies, each.active, worth, how.entropy_coef / filled)
             loss.backward()  # type: ignore[no-untyped-call]
-            totals.append((loss.detach(), spread))
+            losses.append(loss.detach())
+            spreads.append(spread)
+            paid.append(each.rewards.sum().double())
+            evaluations = evaluations + each.evaluations
         norm = torch.nn.utils.clip_grad_norm_(self._network.parameters(), how.max_grad_norm)
         self._optimizer.step()
         self._end_update()
-        loss, spread = (torch.stack(values).double().sum() for values in zip(*totals, strict=True))
-        paid = torch.stack([each.rewards.sum().double() for each in played]).sum()
         return self._told({
-            "return": paid / (len(batch) * how.rollouts),
-            "entropy": spread / filled,
-            "loss": loss,
+            "return": torch.stack(paid).sum() / (len(batch) * how.rollouts),
+            "entropy": torch.stack(spreads).double().sum() / filled,
+            "loss": torch.stack(losses).double().sum(),
             "learning_rate": self._optimizer.param_groups[0]["lr"],
             "grad_norm": norm,
             "episodes": how.rollouts,
             "steps": filled / len(batch),
-            "evaluations": sum(each.evaluations for each in played) / len(batch),
+            "evaluations": evaluations / len(batch),
         })  # fmt: skip
 
     def _told(self, figures: Mapping[str, Any]) -> Mapping[str, Any]:

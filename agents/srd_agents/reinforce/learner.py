@@ -13,7 +13,7 @@ from torch import Tensor
 
 from srd_agents.networks.inputs import chosen_log_policy, log_policy
 from srd_agents.reinforce.loss import entropy, policy_loss, worths_of
-from srd_agents.reinforce.one_pass import OnePass, TensorDraft, one_pass
+from srd_agents.reinforce.one_pass import OnePass, one_pass
 from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.relational.decoding import Draft
 from srd_agents.simulators import NoTensorFormError, SelectionSimulator
@@ -76,7 +76,7 @@ class PolicyGradient(NetworkLearner[C]):
         """The policy's logits at all ranks of rankings [B, R, T] of them, with gradients: [B, R, T, N]."""
 
     @abstractmethod
-    def _tensor_draft(self, inputs: Any, rollouts: int, alone: bool | Tensor) -> TensorDraft:
+    def _tensor_draft(self, inputs: Any, rollouts: int, alone: bool | Tensor) -> Draft:
         """Empty rankings of them as tensors on the device, whose scores have gradients; `alone` as `_alone`."""
 
     def _simulate(self, topics: TopicSet, **options: Any) -> None:

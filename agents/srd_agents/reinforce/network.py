@@ -62,7 +62,7 @@ class RelationsAndDirections(nn.Module):
 
 
 class Standing:
-    """R rankings of each of B topics, as far as they have come (`srd_agents.relational.decoding.Draft`, or of tensors).
+    """R rankings of each of B topics, as far as they have come (a `srd_agents.relational.decoding.Draft`).
 
     Args:
         parts: what relations say, what directions say, or both.

@@ -7,24 +7,15 @@ Shapes: B topics, R episodes of each, T ranks, N candidates.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from srd_agents.networks.inputs import MASKED_LOGIT, chosen_log_policy
 from srd_agents.reinforce.loss import entropy
+from srd_agents.relational.decoding import Draft
 from srd_agents.simulators import SelectionSimulator
-
-
-class TensorDraft(Protocol):
-    """`srd_agents.relational.decoding.Draft` of tensors."""
-
-    def scores(self) -> Tensor:
-        """[B, R, N]."""
-
-    def add(self, chosen: Tensor) -> None:
-        """Put these candidates, [B, R] int64, at the next rank."""
 
 
 class OnePass(NamedTuple):
@@ -44,7 +35,7 @@ class OnePass(NamedTuple):
 
 
 def one_pass(
-    draft: TensorDraft,
+    draft: Draft,
     simulator: SelectionSimulator,
     topic: Tensor,
     levels: Tensor,

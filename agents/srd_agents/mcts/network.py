@@ -58,8 +58,7 @@ class SearchNetwork(nn.Module):
         inputs = {"query_weight": 1, "input_weight": 1, "recurrent_weight": 1, "scoring_weight": 0, "value_weight": 0}
         for name, axis in inputs.items():
             parameter = getattr(self, name)
-            drawn = torch.empty(parameter.shape, dtype=parameter.dtype).uniform_(-1, 1, generator=generator)
-            parameter.copy_(drawn * parameter.shape[axis] ** -0.5)
+            parameter.uniform_(-1, 1, generator=generator).mul_(parameter.shape[axis] ** -0.5)
 
     @torch.no_grad()
     def initialise_by_similarity(self, generator: torch.Generator) -> None:

@@ -127,5 +127,4 @@ def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
         best = int(scores.masked_fill(~allowed, -torch.inf).argmax())
         ranking[0, rank] = best
         allowed[0, best] = False
-    chosen: IntArray = ranking[0].cpu().numpy().copy()
-    return chosen
+    return ranking[0].cpu().numpy().copy()

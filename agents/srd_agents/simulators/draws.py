@@ -30,8 +30,7 @@ def uniform(seeds: Tensor, places: Tensor) -> Tensor:
     z = seeds + (places + 1) * _GOLDEN
     z = (z ^ _shifted(z, 30)) * _FIRST
     z = (z ^ _shifted(z, 27)) * _SECOND
-    drawn: Tensor = _shifted(z ^ _shifted(z, 31), 11).double() * 2.0**-53
-    return drawn
+    return _shifted(z ^ _shifted(z, 31), 11).double() * 2.0**-53
 
 
 def _shifted(values: Tensor, bits: int) -> Tensor:

@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_topics import refused
 
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, Standardizer
@@ -170,4 +169,3 @@ def test_the_replay_gives_back_the_last_visits(sizes: list[int], capacity: int, 
     one, two = (r.sample(5, np.random.default_rng(3)) for r in (replay, other))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert set(one.topics) <= set(topics)
-    refused(lambda: other.load(Replay(capacity, 2, 7, 5).tree()), "of another run")

@@ -38,7 +38,7 @@ class PolicyLearner(PolicyGradient[C]):
     _network: StatePolicy
     _tensors: InputTensors
     _acting: StatePolicy | None = None
-    only_training: ClassVar[tuple[str, ...]] = (*PolicyGradient.only_training, "_tensors")
+    only_training: ClassVar[tuple[str, ...]] = (*PolicyGradient.only_training, "_tensors", "_acting")
 
     @cached_property
     def pruning(self) -> Pruning | None:
@@ -67,10 +67,6 @@ class PolicyLearner(PolicyGradient[C]):
         if self.config.standardize:
             self._network.fit(topics)
         self._generator = np.random.default_rng([seed, 1])
-
-    def _release(self) -> None:
-        super()._release()
-        self._acting = None
 
     def _acts(self) -> StatePolicy:
         """The policy as it acts; on the CPU its arrays are the weights' own memory."""

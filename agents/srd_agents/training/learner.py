@@ -68,6 +68,8 @@ class Learner(ABC, Generic[C]):
     where it has none."""
     config_class: ClassVar[type[Any]] = LearnerConfig
     """The dataclass of its options."""
+    only_training: ClassVar[tuple[str, ...]] = ()
+    """Attributes that are let go of when training ends."""
 
     def __init__(self, config: C | None = None) -> None:
         self.name = self._class_name()
@@ -156,6 +158,8 @@ class Learner(ABC, Generic[C]):
 
     def _release(self) -> None:
         """Let go of what only training needed (topics, optimizer); called when `fit` ends."""
+        for name in self.only_training:
+            self.__dict__.pop(name, None)
 
     # What every learner then has.
 

@@ -34,7 +34,6 @@ class NetworkLearner(Learner[C]):
     _optimizer: torch.optim.Optimizer
     _generator: torch.Generator | np.random.Generator
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer",)
-    """Attributes that are let go of when training ends."""
 
     def check_device(self) -> None:
         """Refuse a device that torch does not have here."""
@@ -78,8 +77,7 @@ class NetworkLearner(Learner[C]):
 
     def _release(self) -> None:
         self._network.to("cpu")
-        for name in self.only_training:
-            self.__dict__.pop(name, None)
+        super()._release()
 
 
 def told(figure: Tensor | float) -> Any:

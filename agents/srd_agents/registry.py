@@ -81,8 +81,7 @@ class RankerSpec:
         """The dataclass of its options, imported now."""
         if self.config_path:
             return _imported(self.config_path, self.name)
-        named: type[Any] = getattr(self.ranker_class, "config_class", Config)
-        return named
+        return getattr(self.ranker_class, "config_class", Config)
 
     @property
     def ranker_class(self) -> type[Any]:
@@ -351,9 +350,8 @@ def _imported(path: str, owner: str) -> type[Any]:
     try:
         kind: type[Any] = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
-        if error.name in ("torch", "safetensors"):
-            extra = "agents" if error.name == "torch" else "cli"
-            raise ImportError(f"ranker {owner!r} needs {error.name}: {how_to_install(extra)}") from error
+        if error.name == "torch":
+            raise ImportError(f"ranker {owner!r} needs torch: {how_to_install('agents')}") from error
         raise
     except (AttributeError, SystemExit) as error:
         raise ImportError(f"ranker {owner!r}: {path} cannot be imported: {error}") from error

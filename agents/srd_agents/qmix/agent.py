@@ -114,8 +114,7 @@ class ScoringLearner(ManySeeds[C]):
     def _values_of(self, topics: Sequence[Topic]) -> NDArray[np.float32]:
         """Action values of some topics, [B, N, A]."""
         values: Tensor = self._network.agents(self._network.standardized(inputs_of(topics, self._network.inputs.shift)))
-        array: NDArray[np.float32] = values.cpu().numpy()
-        return array
+        return values.cpu().numpy()
 
     def _ranked(self, values: NDArray[np.float32], counts: IntArray) -> IntArray:
         """Candidates sorted by their best score, [B, N]; padding comes last.

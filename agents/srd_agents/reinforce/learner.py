@@ -17,6 +17,7 @@ from srd_agents.reinforce.one_pass import OnePass, one_pass
 from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.relational.decoding import Draft
 from srd_agents.simulators import NoTensorFormError, SelectionSimulator
+from srd_agents.training.many import mapped
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
 from srd_gym.core.users import drawn_users
@@ -136,16 +137,12 @@ class PolicyGradient(NetworkLearner[C]):
     ) -> Played:
         """`_played` in one pass, or in two where graphs of several parts would have to be kept."""
         width = int(simulator.topics.arrays.n_candidates[batch].max())
-        levels, users = self._draws(batch)
-
-        def moved(array: NDArray[Any]) -> Tensor:
-            return torch.from_numpy(array).to(simulator.device, non_blocking=True)
-
-        topic, drawn, user = moved(batch), moved(levels), None if users is None else moved(users)
+        arrays, place = (batch, *self._draws(batch)), simulator.device
+        topic, levels, users = mapped(arrays, lambda part: torch.from_numpy(part).to(place, non_blocking=True))
 
         def play(actions: Tensor | None = None) -> OnePass:
             draft = self._tensor_draft(inputs, rollouts, self._alone)
-            return one_pass(draft, simulator, topic, drawn, user, actions, width=width)
+            return one_pass(draft, simulator, topic, levels, users, actions, width=width)
 
         with torch.set_grad_enabled(whole):
             first = play()

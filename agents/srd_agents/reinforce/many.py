@@ -54,9 +54,8 @@ class EpisodesTogether(Together):
                     users[index, start : start + len(part)] = user
                 start += len(part)
         filled = np.array([first._filled(batch) for batch in batches], np.float64)
-        arrays = (batches, levels, users, filled, np.array([each._alone for each in learners]))
-        given = [None if part is None else torch.from_numpy(part).to(simulator.device, non_blocking=True)
-                 for part in arrays]  # fmt: skip
+        arrays, place = (batches, levels, users, filled, np.array([each._alone for each in learners])), simulator.device
+        given = mapped(arrays, lambda part: torch.from_numpy(part).to(place, non_blocking=True))
         apart = mapped(inputs, lambda part: part.view(count, width, *part.shape[1:]))
         gradients, (_, (losses, spreads, paid, offered)) = self.each(self._loss, (apart, *given), slopes=True)
         norms = self.descend(gradients, running)

@@ -5,7 +5,7 @@ Shapes: B topics, N candidates, F vector width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from srd_agents.networks.features import query_vectors, side_by_side
 from srd_agents.networks.inputs import Inputs, shared_tensor
 from srd_agents.relational.ranker import relations_of
 from srd_agents.relational.relations import ANCHORS, STATIC, Array, Relations
+from srd_agents.training.many import mapped
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.topic import Topic
 
@@ -72,16 +73,12 @@ class TensorsOfSet:
             return self._moved(self._inputs.of(batch))
         most, n = int(self._inputs.n_candidates[batch].max()), int(self._inputs.n_candidates.max())
         chosen = torch.from_numpy(batch).to(self._device, non_blocking=True)
-        return _each(self._all, lambda part: (part[:, :most] if part.shape[1:2] == (n,) else part)[chosen])
+        taken = mapped(self._all, lambda part: (part[:, :most] if part.shape[1:2] == (n,) else part)[chosen])
+        return PolicyInputs(*taken)
 
     def _moved(self, inputs: PolicyInputs) -> PolicyInputs:
-        return _each(inputs, lambda part: shared_tensor(part).to(self._device, non_blocking=True))
-
-
-def _each(inputs: PolicyInputs, change: Callable[[Any], Any]) -> PolicyInputs:
-    """All parts, each changed."""
-    relations, *others = inputs
-    return PolicyInputs(Relations(*map(change, relations)), *map(change, others))
+        moved = mapped(inputs, lambda part: shared_tensor(part).to(self._device, non_blocking=True))
+        return PolicyInputs(*moved)
 
 
 class InputsOfSet:

@@ -43,7 +43,7 @@ from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import open_npz
-from srd_gym.topic import FloatArray, Topic
+from srd_gym.topic import Topic
 
 CHECKPOINT = "pretrained.npz"
 """The weights that come with the package; docs/relational.md says how they were made."""
@@ -275,16 +275,11 @@ def relations_of(topics: Sequence[Topic]) -> Relations:
     """
     vectors = [topic.require_vectors(f"ranker {NAME!r}") for topic in topics]
     n, width = vectors[0].shape
-    unit = unit_vectors(vectors[0][None] if len(topics) == 1 else np.stack(vectors))
+    unit = rows_of(vectors[0][None] if len(topics) == 1 else np.stack(vectors)).unit(...)
     scores_given = np.zeros((len(topics), n), np.float32)
     queries = query_vectors(topics, width)
     has_order = np.zeros(len(topics), np.bool_)
     for row, topic in enumerate(topics):
         if topic.retrieval_scores is not None:
             scores_given[row], has_order[row] = topic.retrieval_scores, True
-    return relate(unit, scores_given, has_order, unit_vectors(queries) if queries.any() else queries)
-
-
-def unit_vectors(vectors: FloatArray) -> Array:
-    """Vectors of length 1 along the last axis; zero vectors stay zero. Lengths may be anything that float32 holds."""
-    return rows_of(vectors).unit(...)
+    return relate(unit, scores_given, has_order, rows_of(queries).unit(...) if queries.any() else queries)

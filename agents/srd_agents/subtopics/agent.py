@@ -87,14 +87,8 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
         return in_blocks(topics, shapes, _BLOCK, lambda block: self._ranked(block, k))
 
     def _ranked(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """The first k of topics of one size, [min(k, N)] each."""
-        return list(self._decoded(self._inputs(topics), k))
-
-    def _inputs(self, topics: Sequence[Topic]) -> Seen:
-        return _seen(topics, device=self._network.shift.device)
-
-    def _decoded(self, seen: Seen, k: int) -> IntArray:
-        """The first k of topics of one size: [B, min(k, N)]; ties, up to rounding, go to the earlier document."""
+        """The first k of topics of one size, [min(k, N)] each; ties, up to rounding, go to the earlier document."""
+        seen = self._inputs(topics)
         predicted = self._network.predict(seen)
         ranked, left = self._network.begin(predicted, 1), seen.present.clone()
         chosen = []
@@ -105,8 +99,10 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
             left = left.scatter(1, best, False)
             ranked = self._network.add(predicted, ranked, best)
             chosen.append(best)
-        rankings: IntArray = torch.cat(chosen, dim=1).cpu().numpy()
-        return rankings
+        return list(torch.cat(chosen, dim=1).cpu().numpy())
+
+    def _inputs(self, topics: Sequence[Topic]) -> Seen:
+        return _seen(topics, device=self._network.shift.device)
 
     # Training.
 
@@ -370,8 +366,7 @@ class _Progress(PartialRanking):
 
     @torch.inference_mode()
     def scores(self) -> ScoreArray:
-        scores: ScoreArray = self._network.logits(self._predicted, self._ranked)[0, 0].double().cpu().numpy()
-        return scores
+        return self._network.logits(self._predicted, self._ranked)[0, 0].double().cpu().numpy()
 
     @torch.inference_mode()
     def add(self, document: int) -> None:

@@ -216,9 +216,9 @@ def _run(together: Together, loops: Sequence[TrainingLoop]) -> None:
         loop.finish()
 
 
-def mapped(inputs: Any, change: Callable[[Tensor], Any]) -> Any:
-    """All tensors of a tuple of tensors, None and such tuples, each changed."""
-    if isinstance(inputs, Tensor):
+def mapped(inputs: Any, change: Callable[[Any], Any]) -> Any:
+    """All tensors or arrays of a tuple of these, None and such tuples, each changed."""
+    if isinstance(inputs, Tensor | np.ndarray):
         return change(inputs)
     changed = [mapped(part, change) for part in inputs or ()]
     return None if inputs is None else type(inputs)(*changed) if hasattr(inputs, "_fields") else tuple(changed)

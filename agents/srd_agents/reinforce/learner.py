@@ -13,7 +13,7 @@ from torch import Tensor
 
 from srd_agents.networks.inputs import chosen_log_policy, log_policy
 from srd_agents.reinforce.loss import entropy, policy_loss, worths_of
-from srd_agents.reinforce.one_pass import OnePass, one_pass
+from srd_agents.reinforce.one_pass import OnePass, by_levels, one_pass
 from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.relational.decoding import Draft
 from srd_agents.simulators import NoTensorFormError, SelectionSimulator
@@ -142,7 +142,8 @@ class PolicyGradient(NetworkLearner[C]):
 
         def play(actions: Tensor | None = None) -> OnePass:
             draft = self._tensor_draft(inputs, rollouts, self._alone)
-            return one_pass(draft, simulator, topic, levels, users, actions, width=width)
+            choose = by_levels(levels) if actions is None else lambda _, rank: actions[..., rank]
+            return one_pass(draft, simulator, topic, choose, users, rollouts=rollouts, width=width)
 
         with torch.set_grad_enabled(whole):
             first = play()
@@ -157,7 +158,7 @@ class PolicyGradient(NetworkLearner[C]):
         """Random numbers of episodes of these topics, in the order in which episodes in numpy draw them.
 
         Returns:
-            ([T, B, R] of `one_pass`, [B, R] users where they pay).
+            ([T, B, R] of `by_levels`, [B, R] users where they pay).
         """
         core, shape = self._core, (len(batch), self.config.rollouts)
         users = None if core.users is None else drawn_users(self._generator, len(batch) * shape[1]).reshape(shape)

@@ -81,9 +81,6 @@ def checked_weights(arrays: Mapping[str, NDArray[Any]], source: str = "weights")
     hidden = arrays.get("hidden", np.empty(0))
     first, second = hidden.shape if hidden.ndim == 2 else (0, 0)
     check_like(arrays, weight_shapes(first, second), source)
-    for name, array in arrays.items():
-        if not (np.issubdtype(array.dtype, np.floating) and np.isfinite(array).all()):
-            raise ValueError(f"{source}: {name} has values that are not finite numbers; train again")
     return {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
 
 

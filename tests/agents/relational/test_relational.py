@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from small_topics import bare_topic, partial_topic, refused, seeds
 
+from srd_agents.heuristic.greedy import rows_of
 from srd_agents.registry import make_ranker
 from srd_agents.relational import ranker as module
 from srd_agents.relational.network import RelationalNetwork
@@ -18,7 +19,6 @@ from srd_agents.relational.ranker import (
     checked_weights,
     rank_topics,
     relations_of,
-    unit_vectors,
     weight_shapes,
 )
 from srd_agents.relational.relations import ANCHORS, CONTEXT, STATIC, Ranked, midranks, relate, standardised
@@ -49,7 +49,7 @@ def test_reordered_candidates_give_the_same_documents(seed: int) -> None:
 @given(seeds)
 def test_relations_move_with_scores_given_in_any_order(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    unit, query = unit_vectors(rng.normal(size=(1, 20, 6))), unit_vectors(rng.normal(size=(1, 6)))
+    unit, query = (rows_of(rng.normal(size=size)).unit(...) for size in ((1, 20, 6), (1, 6)))
     given_scores = rng.integers(0, 8, (1, 20)).astype(np.float32)
     order = rng.permutation(20)
     one = relate(unit, given_scores, np.ones(1, np.bool_), query)
@@ -124,7 +124,8 @@ def test_novelty_prefers_what_is_unlike_all_chosen(seed: int) -> None:
     vectors = rng.normal(size=(2, 12, 24)).astype(np.float32)
     topics = [bare_topic(12, str(i), doc_vectors=each) for i, each in enumerate(vectors)]
     ranker = module.Pretrained(module.PretrainedConfig(novelty=0.5))
-    cosines = unit_vectors(vectors) @ unit_vectors(vectors).swapaxes(1, 2)
+    unit = rows_of(vectors).unit(...)
+    cosines = unit @ unit.swapaxes(1, 2)
     for topic, alike, ranking in zip(topics, cosines, ranker.rank_batch(topics, 6), strict=True):
         related = Related(ranker.weights, relations_of([topic]))
         chosen: list[int] = []
@@ -154,6 +155,6 @@ def test_weights_and_files_of_weights_are_checked(tmp_path: Path) -> None:
     for given_, message in (
         ({"bias": arrays["bias"]}, r"context has shape None, expected"),
         ({**arrays, "static": np.zeros((3, 4), np.float32)}, r"static has shape \(3, 4\), expected"),
-        ({**arrays, "out": np.full_like(arrays["out"], np.nan)}, "out has values that are not finite"),
+        ({**arrays, "out": np.full_like(arrays["out"], np.nan)}, "out holds NaN or infinity"),
     ):
         refused(lambda given=given_: checked_weights(given), message)

@@ -104,10 +104,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
         return {"weights": self._values.copy()}
 
     def _set_weights(self, weights: Weights) -> None:
-        values = np.array(weights["weights"], np.float64)
-        if not np.isfinite(values).all():
-            raise ValueError(f"weights of ranker {self.name!r} hold NaN or infinity; train again")
-        self._values = values
+        self._values = np.array(weights["weights"], np.float64)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         self._values = np.random.default_rng([seed, 0x11E4]).random(len(self._values))

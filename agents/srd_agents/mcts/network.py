@@ -175,11 +175,6 @@ class NumpyEvaluator:
         self._inputs = side_by_side([inputs for _, inputs, _ in projections])
         self._initial = np.stack([initial for _, _, initial in projections])
 
-    @property
-    def state_width(self) -> int:
-        """2H."""
-        return 2 * self._hidden
-
     def initial(self, trees: IntArray) -> FloatArray:
         """[A, 2H], [c_0; h_0]."""
         return self._initial[trees]

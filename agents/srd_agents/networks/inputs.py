@@ -110,13 +110,19 @@ class InputTensors:
         )
 
 
-def inputs_of(topics: Sequence[Topic], like: Tensor, vectors: Sequence[NDArray[np.float32]] | None = None) -> Inputs:
+def inputs_of(
+    topics: Sequence[Topic],
+    like: Tensor,
+    vectors: Sequence[NDArray[np.float32]] | None = None,
+    features: Sequence[NDArray[np.float32]] | None = None,
+) -> Inputs:
     """Inputs of a network for topics that have document vectors of one width, padded to the largest.
 
     Args:
         topics: at least one.
         like: whose device and dtype to take.
         vectors: the candidates of each in another order; None: as they are.
+        features: of each, [N, D]; None: nothing.
     """
     vectors = [topic.require_vectors(_WHO) for topic in topics] if vectors is None else vectors
     documents = vectors[0][None] if len(vectors) == 1 else side_by_side(vectors)
@@ -125,6 +131,7 @@ def inputs_of(topics: Sequence[Topic], like: Tensor, vectors: Sequence[NDArray[n
         torch.from_numpy(query_vectors(topics, documents.shape[2])).to(like.device, like.dtype),
         shared_tensor(documents).to(like.device, like.dtype),
         None if real.all() else torch.from_numpy(real).to(like.device),
+        None if features is None else torch.from_numpy(side_by_side(features)).to(like.device, like.dtype),
     )
 
 

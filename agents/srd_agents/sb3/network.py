@@ -117,9 +117,8 @@ def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
         )
     n, count = topic.n_candidates, min(k, topic.n_candidates)
     given = np.zeros(n, np.float32) if topic.retrieval_scores is None else topic.retrieval_scores
-    order = torch.from_numpy(order_columns(given[None], np.ones((1, n), np.bool_)))
-    inputs, place = inputs_of([topic], network.inputs.shift), network.inputs.shift.device
-    inputs = inputs._replace(features=order.to(place))
+    order = order_columns(given[None], np.ones((1, n), np.bool_))
+    inputs, place = inputs_of([topic], network.inputs.shift, features=[*order]), network.inputs.shift.device
     ranking = torch.full((1, count), -1, dtype=torch.int64, device=place)
     allowed = torch.ones((1, n), dtype=torch.bool, device=place)
     for rank in range(count):

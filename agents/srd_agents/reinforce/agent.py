@@ -102,15 +102,12 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
 
     def validated(self, validation: Validation) -> float:
         """The measure of the better of both parts and relations alone, which from now on ranks."""
-        values = {}
-        for count in (1.0, 0.0)[: 2 if self.config.parts == "both" else 1]:
-            self._network.directions_count.fill_(count)
-            self._policy = None
-            values[count] = validation.mean(self)
-        best = max(values, key=lambda count: values[count])
-        self._network.directions_count.fill_(best)
+        return validation.choose(self, (1.0, 0.0) if self.config.parts == "both" else (1.0,), self._count_directions)
+
+    def _count_directions(self, count: float) -> None:
+        """Let rankings ask both parts (1), or relations alone (0)."""
+        self._network.directions_count.fill_(count)
         self._policy = None
-        return values[best]
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         self._begin_with(topics, seed)

@@ -7,17 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_topics import alone, bare_topic, judged_topic, ragged
+from small_topics import bare_topic, ragged
 
-from srd_agents.mdp_div.agent import MdpDiv
-from srd_agents.mdp_div.config import MdpDivConfig
 from srd_agents.mdp_div.network import RecurrentPolicy
 from srd_agents.mdp_div.step_updates import ascend
 from srd_agents.networks.features import order_features, padded_order_features
 from srd_agents.networks.inputs import Inputs, InputTensors, mean_and_deviation
 from srd_agents.networks.policy import Steps, acting, in_numpy
 from srd_agents.registry import make_ranker
-from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.training.validation import Validation
 from srd_gym.core import SelectionCore, TopicArrays
@@ -109,36 +106,25 @@ def test_first_weights_are_uniform_in_the_papers_range() -> None:
     assert values.mean().abs() < 0.15
 
 
-@pytest.mark.parametrize("options", [{}, {"return_only": True}])
-def test_one_update_per_episode_is_the_gradient_of_automatic_differentiation(options: dict[str, Any]) -> None:
-    ranker = MdpDiv(MdpDivConfig(hidden_size=3, horizon=4, learning_rate=0.5, update="episode", **options))
-    ranker.prepare(alone(judged_topic(5, width=3, subtopics=5, judgments=np.eye(5))), 3)
-    twin, first = copy.deepcopy(ranker), ranker._weights()
-    twin._optimizer = torch.optim.SGD(twin._network.parameters(), lr=0.5)
-    figures, expected = ranker._update(np.array([0])), PolicyGradient._update(twin, np.array([0]))
-    assert {**figures, "entropy": 0} == pytest.approx({**expected, "entropy": 0}, rel=1e-4)
-    for name, weights in twin._weights().items():
-        np.testing.assert_allclose(ranker._weights()[name], weights, rtol=0, atol=1e-6)
-    assert not np.allclose(ranker._weights()["scoring_weight"], first["scoring_weight"])
-
-
 @pytest.mark.parametrize("query", [1.0, 0.0])
-def test_each_rank_is_learned_at_the_weights_that_the_one_before_left(query: float) -> None:
-    """Algorithm 1, lines 5 to 8: the gradient of each rank is taken anew, by hand as by automatic differentiation."""
+@pytest.mark.parametrize("at_once", [False, True])
+def test_gradients_by_hand_are_those_of_automatic_differentiation(query: float, at_once: bool) -> None:
+    """Algorithm 1, lines 5 to 8: each at the weights that the one before left, or all at those of the episode."""
     policy, topics = RecurrentPolicy(3, 2), Inputs(torch.rand(1, 3) * query, torch.rand(1, 4, 3))
     policy.initialise(torch.Generator().manual_seed(0))
     twin, actions = copy.deepcopy(policy), np.array([[[2, 0, 3]]])
+    acted = copy.deepcopy(policy) if at_once else twin
     allowed = np.array([[1, 1, 1, 1], [1, 1, 0, 1], [0, 1, 0, 1]], np.bool_)[None, None]
     rewards = np.array([[[1.0, 0.0, 2.0]]], np.float32)
     episodes = SampledEpisodes(actions, allowed, rewards, np.ones((1, 1, 3), np.bool_))
-    told, loss, entropies = ascend(acting(policy), in_numpy(topics), episodes, 0.5), 0.0, []
+    told, loss, entropies = ascend(acting(policy), in_numpy(topics), episodes, 0.5, at_once=at_once), 0.0, []
     for rank, earned in enumerate((3.0, 2.0, 2.0)):
-        logits = twin.logits(topics, torch.from_numpy(actions))[0, 0, rank]
+        logits = acted.logits(topics, torch.from_numpy(actions))[0, 0, rank]
         offered = logits[torch.from_numpy(allowed[0, 0, rank])]
         log_pi = logits[actions[0, 0, rank]] - offered.logsumexp(0)
         loss -= earned * log_pi.item()
         entropies.append(-(offered.softmax(0) * offered.log_softmax(0)).sum().item())
-        slopes = torch.autograd.grad(earned * log_pi, list(twin.parameters()), materialize_grads=True)
+        slopes = torch.autograd.grad(earned * log_pi, list(acted.parameters()), materialize_grads=True)
         for parameter, slope in zip(twin.parameters(), slopes, strict=True):
             parameter.data += 0.5 * slope
     for one, other in zip(policy.parameters(), twin.parameters(), strict=True):

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.core import TopicArrays
 from srd_gym.dtypes import BoolArray
 from srd_gym.topic import FloatArray, Topic
 
@@ -62,11 +61,6 @@ def order_columns(scores: FloatArray, present: BoolArray) -> FloatArray:
 def _columns(ranks: NDArray[np.floating], last: Any, normalised: NDArray[np.floating]) -> FloatArray:
     """The columns of `ORDER_FEATURES` from ranks that begin at 0, the last of them, and scores from 0 to 1."""
     return np.stack([1 - ranks / last, 1 / (1 + ranks), normalised], axis=-1).astype(np.float32)
-
-
-def padded_order_features(arrays: TopicArrays) -> FloatArray:
-    """[T, N, 3] float32, `order_features` of every topic; rows of padding are 0."""
-    return side_by_side([order_features(topic) for topic in arrays.topics])
 
 
 def side_by_side(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:

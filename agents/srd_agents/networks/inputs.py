@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.networks.features import padded_order_features, query_vectors, side_by_side
+from srd_agents.networks.features import order_features, query_vectors, side_by_side
 from srd_gym.core import TopicArrays
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import Topic, TopicSet
@@ -84,7 +84,8 @@ class InputTensors:
         self.n_candidates = arrays.n_candidates
         self._order: Tensor | None = None
         if order:
-            self._order = torch.from_numpy(padded_order_features(arrays)).to(like.device, like.dtype)
+            columns = side_by_side([order_features(topic) for topic in arrays.topics])
+            self._order = torch.from_numpy(columns).to(like.device, like.dtype)
         vectors = (shared_tensor(topic.require_vectors(_WHO)) for topic in arrays.topics)
         self._documents = [rows.to(like.device, like.dtype) for rows in vectors]
         self._queries = shared_tensor(arrays.queries).to(like.device, like.dtype)

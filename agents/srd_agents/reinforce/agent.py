@@ -12,16 +12,17 @@ import torch
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
+from srd_agents.networks.directions import Directions
 from srd_agents.networks.policy import acting
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.many import EpisodesTogether
-from srd_agents.reinforce.network import RelationsAndDirections, Standing, directions_of, standing, tensor_standing
+from srd_agents.reinforce.network import RelationsAndDirections, Standing, standing, tensor_standing
 from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs, TensorsOfSet, inputs_together
 from srd_agents.relational.decoding import Draft, rankings_of
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import DraftProgress, pretrained_weights
-from srd_agents.relational.relations import DYNAMIC
+from srd_agents.relational.relations import DYNAMIC, STATIC
 from srd_agents.training.checkpoint import load_module, module_arrays, to_array
 from srd_agents.training.files import Tree, Weights
 from srd_agents.training.many import ManySeeds
@@ -89,7 +90,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
         config = self.config
         sizes = pretrained_weights()["hidden"].shape if config.init == "pretrained" else config.hidden_sizes
         relations = None if config.parts == "directions" else RelationalNetwork(*sizes)
-        directions = None if config.parts == "relations" else directions_of(vector_width, config.hidden_size)
+        directions = Directions(vector_width, config.hidden_size, len(STATIC)) if config.parts != "relations" else None
         self._network = RelationsAndDirections(relations, directions)
         self._mean = self._policy = None
 

@@ -17,7 +17,6 @@ from srd_agents.networks.policy import Steps, TensorSteps, on
 from srd_agents.reinforce.topic_inputs import PolicyInputs
 from srd_agents.relational.network import RelationalNetwork, TensorRelated
 from srd_agents.relational.ranker import Related
-from srd_agents.relational.relations import STATIC
 from srd_gym.dtypes import IntArray
 
 
@@ -26,7 +25,7 @@ class RelationsAndDirections(nn.Module):
 
     Args:
         relations: the part that knows relations alone; None: there is none.
-        directions: the part that knows the space of the vectors; None: there is none.
+        directions: the part that knows the space of the vectors, and reads the columns `STATIC`; None: there is none.
     """
 
     directions_count: Tensor
@@ -121,8 +120,3 @@ def tensor_standing(
         arrays: Any = (inputs.queries, inputs.documents, present.float(), inputs.relations.static)
         parts.append(TensorSteps(policy.directions, Inputs(*arrays), rankings))
     return Standing(parts, alone if isinstance(alone, Tensor) else None)
-
-
-def directions_of(width: int, hidden: int) -> Directions:
-    """The part for directions of a policy: it reads the columns `STATIC`."""
-    return Directions(width, hidden, len(STATIC))

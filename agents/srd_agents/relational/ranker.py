@@ -202,7 +202,8 @@ class Pretrained(Stepwise):
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics of equal size are ranked side by side."""
         check_integer("k", k, 1)
-        return rank_topics(self.weights, topics, k, self.config.novelty)
+        weights, novelty = self.weights, self.config.novelty
+        return rankings_of(topics, k, lambda block: Related(weights, relations_of(block), novelty=novelty), STRETCHED)
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
@@ -230,22 +231,6 @@ def read_weights(path: PathLike) -> Weights:
     what = "weights of ranker 'relational-pretrained'"
     with open_npz(path, what, "expected one that `make pretrain` wrote") as arrays:
         return checked_weights(dict(arrays), str(path))
-
-
-def rank_topics(weights: Weights, topics: Sequence[Topic], k: int, novelty: float = 0.0) -> list[IntArray]:
-    """Rankings by the highest score each time, [min(k, N)] int64; independent of which topics are ranked together.
-
-    Args:
-        weights: of the network.
-        topics: the topics.
-        k: ranks wanted.
-        novelty: of `Related`.
-
-    Raises:
-        ValueError: a topic without document vectors.
-    """
-    begin = lambda block: Related(weights, relations_of(block), novelty=novelty)  # noqa: E731
-    return rankings_of(topics, k, begin, STRETCHED)
 
 
 class DraftProgress(PartialRanking):

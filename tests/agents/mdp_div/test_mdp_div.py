@@ -11,13 +11,13 @@ from small_topics import bare_topic, ragged
 
 from srd_agents.mdp_div.network import RecurrentPolicy
 from srd_agents.mdp_div.step_updates import ascend
-from srd_agents.networks.features import order_features, padded_order_features
+from srd_agents.networks.features import order_features, side_by_side
 from srd_agents.networks.inputs import Inputs, InputTensors, mean_and_deviation
 from srd_agents.networks.policy import Steps, acting, in_numpy
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.training.validation import Validation
-from srd_gym.core import SelectionCore, TopicArrays
+from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 
@@ -54,7 +54,7 @@ def test_order_features_mean_and_deviation_by_hand() -> None:
     assert not order_features(replace(topic, retrieval_scores=None)).any()
     equal = replace(topic, retrieval_scores=np.ones(3))
     assert order_features(equal)[:, 2].tolist() == [0, 0, 0]
-    padded = padded_order_features(TopicArrays(TopicSet([topic, lone], name="two")))
+    padded = side_by_side([order_features(each) for each in (topic, lone)])
     np.testing.assert_array_equal(padded[1], [[1, 1, 0], [0, 0, 0], [0, 0, 0]])
     one, other = bare_topic(2, doc_vectors=[[0, 1], [2, 1]]), bare_topic(1, "2", doc_vectors=[[4, 1]])
     topics = TopicSet([one, other], name="hand")

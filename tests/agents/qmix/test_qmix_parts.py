@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, Standardizer
 from srd_agents.qmix.config import ScoringConfig
-from srd_agents.qmix.loss import MixingWeights, chosen_values, epsilon_at, independent_loss, joint_loss, mean_value, mix
+from srd_agents.qmix.loss import MixingWeights, chosen_values, epsilon_at, independent_loss, mean_value, mix
 from srd_agents.qmix.network import FlatMixer, PooledMixer, ScoreNetwork, mean_document
 from srd_agents.qmix.replay import Replay
 
@@ -121,7 +121,6 @@ def test_losses_and_epsilon_by_hand() -> None:
     present = torch.tensor([[True, True, False]] * 3)
     assert mean_value(chosen, present).tolist() == [[1.5], [8], [1]]
     rewards = torch.tensor([[1.0], [8.0], [1.0]])
-    assert float(joint_loss(mean_value(chosen, present), rewards)) == pytest.approx(0.25 / 3)
     # (0-1)^2 + (3-1)^2, (7-8)^2 + (9-8)^2, (0-1)^2 + (2-1)^2 over six agents.
     assert float(independent_loss(chosen, rewards, present)) == pytest.approx((5 + 2 + 2) / 6)
     assert [epsilon_at(e, 1.0, 0.2, 100) for e in (0, 50, 100, 10**9)] == pytest.approx([1.0, 0.6, 0.2, 0.2])

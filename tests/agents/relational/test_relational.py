@@ -17,12 +17,19 @@ from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import (
     Related,
     checked_weights,
-    rank_topics,
     relations_of,
     weight_shapes,
 )
 from srd_agents.relational.relations import ANCHORS, CONTEXT, STATIC, Ranked, midranks, relate, standardised
 from srd_gym.testing import check_ranker
+from srd_gym.topic import Topic
+
+
+def ranked_by(weights: Any, topic: Topic, k: int = 10) -> list[int]:
+    """A ranking by these weights."""
+    ranker = module.Pretrained()
+    ranker.weights = weights
+    return ranker.rank(topic, k).tolist()
 
 
 def some_weights(seed: int = 0, *, all_at_work: bool = False) -> Any:
@@ -41,8 +48,8 @@ def test_reordered_candidates_give_the_same_documents(seed: int) -> None:
     order = np.random.default_rng(seed).permutation(topic.n_candidates)
     shuffled = topic.take(order)
     weights = some_weights(all_at_work=True)
-    ranked = [topic.doc_ids[i] for i in rank_topics(weights, [topic], 10)[0]]
-    assert ranked == [shuffled.doc_ids[i] for i in rank_topics(weights, [shuffled], 10)[0]]
+    ranked = [topic.doc_ids[i] for i in ranked_by(weights, topic)]
+    assert ranked == [shuffled.doc_ids[i] for i in ranked_by(weights, shuffled)]
 
 
 @settings(max_examples=40)
@@ -71,7 +78,7 @@ def test_lengths_shifts_scales_and_empty_dimensions_change_nothing(seed: int) ->
     )
     np.testing.assert_allclose(relations_of([topic]).static, relations_of([wider]).static, atol=2e-3)
     weights = some_weights(all_at_work=True)
-    same = [rank_topics(weights, [given], 10)[0].tolist() for given in (topic, wider)]
+    same = [ranked_by(weights, given) for given in (topic, wider)]
     assert same[0] == same[1]
 
 
@@ -114,7 +121,7 @@ def test_odd_vectors_still_give_a_ranking(vectors: np.ndarray[Any, Any], extras:
     assert all(np.isfinite(part).all() for part in relations)
     assert relations.static.shape[-1] == len(STATIC)
     assert relations.context.shape[-1] == CONTEXT
-    assert sorted(rank_topics(some_weights(), [topic], n)[0].tolist()) == list(range(n))
+    assert sorted(ranked_by(some_weights(), topic, n)) == list(range(n))
     assert np.isfinite(Related(some_weights(), relations).scores()).all()
 
 

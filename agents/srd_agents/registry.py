@@ -56,8 +56,8 @@ class RankerSpec:
     summary: str
     """One line for lists."""
     config_path: str = ""
-    """Place of its options: "module:Dataclass"; left out, they are those that the class names as `config_class`, else
-    it takes none."""
+    """Place of its options: "module:Dataclass", of a `Learner` its `config_class`; left out, they are those that the
+    class names as `config_class`, else it takes none."""
     class_path: str
     """Place of its class: "module:Class"; the class takes the options as its only argument (see `requires_trust`)."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -81,8 +81,7 @@ class RankerSpec:
         """The dataclass of its options, imported now."""
         if self.config_path:
             return _imported(self.config_path, self.name)
-        named: type[Any] = getattr(self.ranker_class, "config_class", Config)
-        return named
+        return getattr(self.ranker_class, "config_class", Config)
 
     @property
     def ranker_class(self) -> type[Any]:
@@ -111,7 +110,6 @@ class RankerSpec:
             trust: let it run other people's code (`requires_trust`).
 
         Raises:
-            TypeError: it must be fitted but has no `fit`, or is a `Learner` that reads other options than these.
             ValueError: it can run other people's code and is not trusted.
         """
         if self.requires_trust and not trust:
@@ -125,26 +123,9 @@ class RankerSpec:
         given = () if self.config_class is Config else (config,)
         made: Any = self.ranker_class(*given, **({"trust": True} if self.requires_trust else {}))
         if self.trainable:
-            self._check_learner(made)
             made.name = self.name  # several names can share a class
         ranker: Ranker = made
         return ranker
-
-    def _check_learner(self, made: object) -> None:
-        """Refuse what could not be fitted, or not be loaded again."""
-        if not isinstance(made, Learner):
-            if not callable(getattr(made, "fit", None)):
-                raise TypeError(
-                    f"ranker {self.name!r} is to be fitted, but {self.class_path} has no method `fit`: write one, or "
-                    "leave trainable=True out where nothing needs training"
-                )
-            return
-        if made.config_class is not self.config_class:
-            raise TypeError(
-                f"ranker {self.name!r}: its RankerSpec has the options {self.config_path}, but {self.class_path} reads "
-                f"those of saved models as {made.config_class.__qualname__}; set the class's config_class to the same "
-                "dataclass, and leave config_path out"
-            )
 
 
 class Registry(Mapping[str, RankerSpec]):
@@ -205,7 +186,9 @@ class Registry(Mapping[str, RankerSpec]):
                 try:
                     self[name]
                 except (ImportError, TypeError) as error:
-                    self._skip(_provider(point), str(error))
+                    if (provider := _provider(point)) not in self._skipped:
+                        self._skipped.add(provider)
+                        warnings.warn(f"rankers are left out: {error}", stacklevel=2)
                 else:
                     yield name
 
@@ -235,12 +218,6 @@ class Registry(Mapping[str, RankerSpec]):
         from importlib.metadata import entry_points  # here, as it is slow to import
 
         return {point.name: point for point in entry_points(group=GROUP)}
-
-    def _skip(self, provider: str, why: str) -> None:
-        """Tell once of a distribution whose rankers are left out."""
-        if provider not in self._skipped:
-            self._skipped.add(provider)
-            warnings.warn(f"rankers are left out: {why}", stacklevel=3)
 
 
 def _provider(point: EntryPoint) -> str:
@@ -373,9 +350,8 @@ def _imported(path: str, owner: str) -> type[Any]:
     try:
         kind: type[Any] = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
-        if error.name in ("torch", "safetensors"):
-            extra = "agents" if error.name == "torch" else "cli"
-            raise ImportError(f"ranker {owner!r} needs {error.name}: {how_to_install(extra)}") from error
+        if error.name == "torch":
+            raise ImportError(f"ranker {owner!r} needs torch: {how_to_install('agents')}") from error
         raise
     except (AttributeError, SystemExit) as error:
         raise ImportError(f"ranker {owner!r}: {path} cannot be imported: {error}") from error

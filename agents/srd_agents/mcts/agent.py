@@ -15,7 +15,7 @@ from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
 from srd_agents.mcts.rollout import OrderedTopic, Planner, Played, play_episodes
-from srd_agents.networks.features import ORDER_FEATURES, order_features, side_by_side
+from srd_agents.networks.features import ORDER_FEATURES, order_features
 from srd_agents.networks.inputs import Inputs, inputs_of, log_policy
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
@@ -94,12 +94,9 @@ class Mcts(NetworkLearner[MctsConfig]):
 
     def _inputs(self, topics: Sequence[OrderedTopic]) -> Inputs:
         """The topics as the network reads them."""
-        like = self._network.standardizer.shift
-        inputs = inputs_of([each.topic for each in topics], like, [each.documents for each in topics])
-        if not self.config.retrieval_order:
-            return inputs
-        order = side_by_side([order_features(each.topic)[each.order] for each in topics])
-        return inputs._replace(features=torch.from_numpy(order).to(like.device, like.dtype))
+        given, documents = [each.topic for each in topics], [each.documents for each in topics]
+        order = [order_features(each.topic)[each.order] for each in topics] if self.config.retrieval_order else None
+        return inputs_of(given, self._network.standardizer.shift, documents, order)
 
     # Training.
 

@@ -58,8 +58,7 @@ class SearchNetwork(nn.Module):
         inputs = {"query_weight": 1, "input_weight": 1, "recurrent_weight": 1, "scoring_weight": 0, "value_weight": 0}
         for name, axis in inputs.items():
             parameter = getattr(self, name)
-            drawn = torch.empty(parameter.shape, dtype=parameter.dtype).uniform_(-1, 1, generator=generator)
-            parameter.copy_(drawn * parameter.shape[axis] ** -0.5)
+            parameter.uniform_(-1, 1, generator=generator).mul_(parameter.shape[axis] ** -0.5)
 
     @torch.no_grad()
     def initialise_by_similarity(self, generator: torch.Generator) -> None:
@@ -175,11 +174,6 @@ class NumpyEvaluator:
         self._scoring: FloatArray = np.ascontiguousarray(scoring.swapaxes(1, 2))
         self._inputs = side_by_side([inputs for _, inputs, _ in projections])
         self._initial = np.stack([initial for _, _, initial in projections])
-
-    @property
-    def state_width(self) -> int:
-        """2H."""
-        return 2 * self._hidden
 
     def initial(self, trees: IntArray) -> FloatArray:
         """[A, 2H], [c_0; h_0]."""

@@ -87,11 +87,6 @@ class Planner:
     rng: np.random.Generator | None = None
     """Explores: Gumbel roots belong to training alone; None: no exploring, as at ranking time."""
 
-    @property
-    def gumbel(self) -> bool:
-        """Whether roots are tried by Gumbel sampling with sequential halving."""
-        return self.rng is not None and self.config.root == "gumbel"
-
     def play(
         self, evaluator: Evaluator, n_candidates: IntArray, most_ranks: int, terminal: Terminal | None = None
     ) -> Played:
@@ -103,11 +98,11 @@ class Planner:
             most_ranks: stop after so many, or at the lists' ends.
             terminal: what finished lists are worth; None: V of the network, as at ranking time.
         """
-        trees = Trees(n_candidates, self.config.horizon, evaluator.state_width, self.simulations)
         every = np.arange(len(n_candidates))
-        empty = np.full((len(every), self.config.horizon), -1, np.int64)
+        states, empty = evaluator.initial(every), np.full((len(every), self.config.horizon), -1, np.int64)
+        trees = Trees(n_candidates, self.config.horizon, states.shape[1], self.simulations)
         search = Search(trees, evaluator, self.config, terminal)
-        instantiate(search, every, evaluator.initial(every), empty)
+        instantiate(search, every, states, empty)
         ranks = min(int(trees.length.max()), most_ranks)
         width = trees.document.shape[1]
         documents = np.zeros((len(every), ranks), np.int64)
@@ -122,8 +117,8 @@ class Planner:
             documents[on, rank] = chosen
             offered[on, chosen] = False
             if rank + 1 < ranks:
-                further = active[on, rank + 1]
-                move(search, on[further], chosen[further], keep=not self.gumbel)
+                further, keep = active[on, rank + 1], self.rng is None or self.config.root == "puct"
+                move(search, on[further], chosen[further], keep=keep)
         return Played(documents, policies, active, allowed)
 
     def _choose(self, search: Search, on: IntArray, offered: BoolArray) -> tuple[IntArray, ScoreArray]:

@@ -29,10 +29,6 @@ Terminal = Callable[[IntArray, IntArray], ScoreArray]
 class Evaluator(Protocol):
     """Interface of a network to a search. Rows must not depend on each other, bit for bit."""
 
-    @property
-    def state_width(self) -> int:
-        """D."""
-
     def initial(self, trees: IntArray) -> FloatArray:
         """[A, D], the state before the first rank."""
 

@@ -13,10 +13,10 @@ import torch
 from srd_agents.heuristic.stepwise import PartialRanking
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
 from srd_agents.mdp_div.network import RecurrentPolicy
-from srd_agents.mdp_div.step_updates import ascend, ascend_by_hand
+from srd_agents.mdp_div.step_updates import ascend
 from srd_agents.networks.features import ORDER_FEATURES, order_features, query_vectors
 from srd_agents.networks.inputs import Inputs, InputTensors
-from srd_agents.networks.policy import StatePolicy, Steps, TensorSteps, acting, in_numpy, to_numpy
+from srd_agents.networks.policy import StatePolicy, Steps, TensorSteps, acting, in_numpy
 from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.many import EpisodesTogether
 from srd_agents.reinforce.rollout import roll_out
@@ -33,15 +33,12 @@ C = TypeVar("C", bound=PolicyConfig)
 
 
 class PolicyLearner(PolicyGradient[C]):
-    """Base of both learners: the policy, the simulator, and ranking by argmax.
-
-    Another policy with a state takes the place of the paper's where `_policy` gives it.
-    """
+    """Base of both learners: the policy, the simulator, and ranking by argmax."""
 
     _network: StatePolicy
     _tensors: InputTensors
     _acting: StatePolicy | None = None
-    only_training: ClassVar[tuple[str, ...]] = (*PolicyGradient.only_training, "_tensors")
+    only_training: ClassVar[tuple[str, ...]] = (*PolicyGradient.only_training, "_tensors", "_acting")
 
     @cached_property
     def pruning(self) -> Pruning | None:
@@ -69,12 +66,7 @@ class PolicyLearner(PolicyGradient[C]):
         self._network.initialise(torch.Generator().manual_seed(seed))
         if self.config.standardize:
             self._network.fit(topics)
-        self._network.to(self.config.device)
         self._generator = np.random.default_rng([seed, 1])
-
-    def _release(self) -> None:
-        super()._release()
-        self._acting = None
 
     def _acts(self) -> StatePolicy:
         """The policy as it acts; on the CPU its arrays are the weights' own memory."""
@@ -141,25 +133,18 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     name: str = "mdp-div"
     config_class: ClassVar[type[Any]] = MdpDivConfig
 
-    def _begin_with(self, topics: TopicSet, seed: int) -> None:
-        super()._begin_with(topics, seed)
-        if self.config.update == "episode":
-            self._optimizer = torch.optim.SGD(self._network.parameters(), lr=self.config.learning_rate)
+    @property
+    def stays_on_device(self) -> bool:
+        """Never: its gradients are numpy's."""
+        return False
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        at_once = self.config.update == "episode"
-        by_hand = isinstance(self._network, RecurrentPolicy) and self.config.device == "cpu"
-        if at_once and not by_hand:
-            return super()._update(batch)
-        policy, inputs, rate = self._acts(), self._see(batch), self.config.learning_rate
+        policy, inputs, rate = self._acts(), in_numpy(self._see(batch)), self.config.learning_rate
         episodes = self._play(inputs, batch, 1)
-        parameters = list(self._network.parameters())
-        before = [to_numpy(parameter.detach()).copy() for parameter in parameters]
-        if isinstance(policy, RecurrentPolicy) and by_hand:
-            loss, entropy = ascend_by_hand(policy, in_numpy(inputs), episodes, rate, at_once=at_once)
-        else:
-            loss, entropy = ascend(self._network, inputs, episodes, rate)
-        moved = (to_numpy(now.detach()) - then for now, then in zip(parameters, before, strict=True))
+        weights = [parameter.detach().numpy() for parameter in self._network.parameters()]
+        before = [each.copy() for each in weights]
+        loss, entropy = ascend(policy, inputs, episodes, rate, at_once=self.config.update == "episode")
+        moved = (now - then for now, then in zip(weights, before, strict=True))
         return {
             "return": float(episodes.rewards.sum()),
             "entropy": entropy,
@@ -174,7 +159,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
 
 
 class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig], ManySeeds[MdpDivBatchedConfig]):
-    """MDP-DIV's policy trained in batches: many topics, several episodes of each, a baseline, and Adam.
+    """MDP-DIV's policy, or another with a state (`_policy`), trained in batches: many topics, a baseline, and Adam.
 
     The gradient is REINFORCE's with the leave-one-out baseline (`loss.leave_one_out_advantages`), which leaves its mean
     as it is and takes most of its noise away.
@@ -198,4 +183,5 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig], ManySeeds[MdpDivBatchedC
 
     def _begin_with(self, topics: TopicSet, seed: int) -> None:
         super()._begin_with(topics, seed)
+        self._network.to(self.config.device)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)

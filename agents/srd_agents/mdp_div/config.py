@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -44,9 +43,6 @@ class PolicyConfig(EpisodesConfig):
 class MdpDivConfig(PolicyConfig):
     """MDP-DIV as published: one topic, one episode, plain gradient ascent after each of its ranks."""
 
-    rollouts: ClassVar[int] = 1
-    entropy_coef: ClassVar[float] = 0.0
-    max_grad_norm: ClassVar[float] = math.inf
     hidden_size: Count = 5
     """Width of the user state."""
     learning_rate: Positive = 0.01

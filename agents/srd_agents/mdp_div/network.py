@@ -67,19 +67,17 @@ class RecurrentPolicy(ShiftAndScale, StatePolicy):
         """[D]; what a policy that looks at the retrieval order adds to x'U h is its product with these."""
 
     @torch.no_grad()
-    def initialise(self, generator: torch.Generator, bound: float = 1.0) -> None:
-        """Draw all weights uniformly from [-bound, bound], as in the paper, or such that they resemble MMR.
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw all weights uniformly from [-1, 1], as in the paper, or such that they resemble MMR.
 
         Args:
             generator: on the CPU, so that a seed gives the same start on every device.
-            bound: 1 in the paper.
         """
         if self.resembles_mmr:
             self._initialise_by_similarity(generator)
             return
         for parameter in self.parameters():
-            drawn = torch.empty(parameter.shape, dtype=parameter.dtype).uniform_(-1, 1, generator=generator)
-            parameter.copy_(drawn * bound)
+            parameter.uniform_(-1, 1, generator=generator)
 
     def _initialise_by_similarity(self, generator: torch.Generator) -> None:
         """Start as a rough MMR: prefer documents near the query and, more weakly, away from those ranked.

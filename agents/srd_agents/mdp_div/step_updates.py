@@ -1,8 +1,8 @@
 """The paper's algorithm: a step for each rank of an episode, its gradient at the weights that the one before left.
 
-Xia et al., "Adapting Markov Decision Process for Search Result Diversification", SIGIR 2017, Algorithm 1. `ascend` says
-it for any policy. `ascend_by_hand` is the same for the paper's policy with the gradient written out in numpy, as torch
-takes most of its time for bookkeeping where H is 5 and every rank has a gradient of its own.
+Xia et al., "Adapting Markov Decision Process for Search Result Diversification", SIGIR 2017, Algorithm 1. The gradient
+is written out in numpy, as torch takes most of its time for bookkeeping where H is 5 and every rank has a gradient of
+its own.
 
 Shapes: T ranks, N candidates, F vector width, H hidden width.
 """
@@ -12,56 +12,30 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from srd_agents.mdp_div.network import RecurrentPolicy
-from srd_agents.networks.inputs import MASKED_LOGIT, Inputs, log_policy
-from srd_agents.networks.policy import StatePolicy, given
+from srd_agents.networks.inputs import MASKED_LOGIT, Inputs
+from srd_agents.networks.policy import given
 from srd_agents.reinforce.rollout import SampledEpisodes
 
 Floats = NDArray[np.floating]
 
 
-def ascend(policy: StatePolicy, topics: Inputs, episodes: SampledEpisodes, rate: float) -> tuple[float, float]:
+def ascend(
+    policy: Any, topics: Inputs, episodes: SampledEpisodes, rate: float, *, at_once: bool = False
+) -> tuple[float, float]:
     """Change the weights by rate * G_t * grad log pi(a_t | s_t) for t = 0, 1, ..., one after the other.
 
     Args:
-        policy: what acted.
-        topics: the one topic.
+        policy: a `RecurrentPolicy` in arrays (`srd_agents.networks.policy.acting`), which acted; changed in place.
+        topics: the one topic, in arrays.
         episodes: its one episode; ranks from which on it earned nothing are passed over, as their gradient is 0.
         rate: the learning rate.
+        at_once: take all gradients at the weights that the episode was drawn with, and change these once, by the sum.
 
     Returns:
         - sum_t G_t log pi(a_t | s_t), each at the weights it was taken at, and the mean entropy of the policy at these
         ranks, in nats.
-    """
-    place, parameters, loss, entropies = topics.documents.device, list(policy.parameters()), 0.0, []
-    returns, allowed = _returns(episodes), torch.from_numpy(episodes.allowed[0, 0]).to(place)
-    for rank in np.flatnonzero(returns):
-        actions = torch.from_numpy(episodes.actions[..., : rank + 1]).to(place)
-        log_pi = log_policy(policy.logits(topics, actions)[0, 0, rank], allowed[rank])
-        value = float(returns[rank]) * log_pi[actions[0, 0, rank]]
-        entropies.append(-float((log_pi.detach().exp() * log_pi.detach()).sum()))
-        slopes = torch.autograd.grad(value, parameters, materialize_grads=True)
-        with torch.no_grad():
-            for parameter, slope in zip(parameters, slopes, strict=True):
-                parameter.add_(slope, alpha=rate)
-        loss -= float(value.detach())
-    return loss, float(np.mean(entropies or 0.0))
-
-
-def ascend_by_hand(
-    policy: RecurrentPolicy, topics: Inputs, episodes: SampledEpisodes, rate: float, *, at_once: bool = False
-) -> tuple[float, float]:
-    """`ascend` for the paper's policy and topics in arrays (`srd_agents.networks.policy.acting`), changed in place.
-
-    Args:
-        policy: as of `ascend`, and so are the others.
-        topics: likewise.
-        episodes: likewise.
-        rate: likewise.
-        at_once: take all gradients at the weights that the episode was drawn with, and change these once, by the sum.
     """
     weights: Any = (policy.query_weight, policy.input_weight, policy.state_weight, policy.scoring_weight)
     first, into, carry, scoring = weights

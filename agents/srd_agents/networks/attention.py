@@ -19,9 +19,8 @@ def dense(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
     """A linear layer of zeros: torch's own start would draw from the global generator. See `initialise`."""
     # On the meta device nothing is drawn; the values come from `initialise` or from a file.
     layer = nn.Linear(inputs, outputs, bias=bias, device="meta").to_empty(device="cpu")
-    with torch.no_grad():
-        for parameter in layer.parameters():
-            parameter.zero_()
+    for parameter in layer.parameters():
+        nn.init.zeros_(parameter)
     return layer
 
 
@@ -36,8 +35,7 @@ def initialise(module: nn.Module, generator: torch.Generator) -> None:
     for layer in module.modules():
         if isinstance(layer, nn.Linear):
             bound = 1.0 / math.sqrt(layer.in_features)
-            drawn = torch.empty(layer.weight.shape, dtype=layer.weight.dtype).uniform_(-1, 1, generator=generator)
-            layer.weight.copy_(drawn * bound)
+            layer.weight.uniform_(-1, 1, generator=generator).mul_(bound)
             if layer.bias is not None:
                 layer.bias.zero_()
 

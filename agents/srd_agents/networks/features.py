@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.core import TopicArrays
 from srd_gym.dtypes import BoolArray
 from srd_gym.topic import FloatArray, Topic
 
@@ -64,16 +63,12 @@ def _columns(ranks: NDArray[np.floating], last: Any, normalised: NDArray[np.floa
     return np.stack([1 - ranks / last, 1 / (1 + ranks), normalised], axis=-1).astype(np.float32)
 
 
-def padded_order_features(arrays: TopicArrays) -> FloatArray:
-    """[T, N, 3] float32, `order_features` of every topic; rows of padding are 0."""
-    return side_by_side([order_features(topic) for topic in arrays.topics])
-
-
 def side_by_side(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Arrays of one topic each as one array, padded with 0 to the largest."""
-    if all(row.shape == rows[0].shape for row in rows):
+    shapes = list(map(np.shape, rows))
+    if len(set(shapes)) == 1:
         return np.stack(rows)
-    out = np.zeros((len(rows), *np.max([row.shape for row in rows], axis=0)), rows[0].dtype)
+    out = np.zeros((len(rows), *np.max(shapes, axis=0)), rows[0].dtype)
     for place, row in zip(out, rows, strict=True):
         place[tuple(map(slice, row.shape))] = row
     return out

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.networks.features import padded_order_features, query_vectors, side_by_side
+from srd_agents.networks.features import order_features, query_vectors, side_by_side
 from srd_gym.core import TopicArrays
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import Topic, TopicSet
@@ -84,7 +84,8 @@ class InputTensors:
         self.n_candidates = arrays.n_candidates
         self._order: Tensor | None = None
         if order:
-            self._order = torch.from_numpy(padded_order_features(arrays)).to(like.device, like.dtype)
+            columns = side_by_side([order_features(topic) for topic in arrays.topics])
+            self._order = torch.from_numpy(columns).to(like.device, like.dtype)
         vectors = (shared_tensor(topic.require_vectors(_WHO)) for topic in arrays.topics)
         self._documents = [rows.to(like.device, like.dtype) for rows in vectors]
         self._queries = shared_tensor(arrays.queries).to(like.device, like.dtype)
@@ -110,13 +111,19 @@ class InputTensors:
         )
 
 
-def inputs_of(topics: Sequence[Topic], like: Tensor, vectors: Sequence[NDArray[np.float32]] | None = None) -> Inputs:
+def inputs_of(
+    topics: Sequence[Topic],
+    like: Tensor,
+    vectors: Sequence[NDArray[np.float32]] | None = None,
+    features: Sequence[NDArray[np.float32]] | None = None,
+) -> Inputs:
     """Inputs of a network for topics that have document vectors of one width, padded to the largest.
 
     Args:
         topics: at least one.
         like: whose device and dtype to take.
         vectors: the candidates of each in another order; None: as they are.
+        features: of each, [N, D]; None: nothing.
     """
     vectors = [topic.require_vectors(_WHO) for topic in topics] if vectors is None else vectors
     documents = vectors[0][None] if len(vectors) == 1 else side_by_side(vectors)
@@ -125,6 +132,7 @@ def inputs_of(topics: Sequence[Topic], like: Tensor, vectors: Sequence[NDArray[n
         torch.from_numpy(query_vectors(topics, documents.shape[2])).to(like.device, like.dtype),
         shared_tensor(documents).to(like.device, like.dtype),
         None if real.all() else torch.from_numpy(real).to(like.device),
+        None if features is None else torch.from_numpy(side_by_side(features)).to(like.device, like.dtype),
     )
 
 

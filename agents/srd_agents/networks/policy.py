@@ -136,7 +136,7 @@ def in_numpy(topics: Inputs) -> Inputs:
 def _in_arrays(network: Any) -> Any:
     """A module of arrays, or the array of a tensor."""
     if not isinstance(network, nn.Module):
-        return network if network is None else to_numpy(network.detach())
+        return network if network is None else network.detach().cpu().numpy()
     if isinstance(network, nn.Linear):
         return _Dense(network)
     twin: Any = object.__new__(type(network))
@@ -151,8 +151,7 @@ class _Dense:
     """A linear layer of arrays, ready to multiply with from the left."""
 
     def __init__(self, layer: nn.Linear) -> None:
-        self.weight, bias = to_numpy(layer.weight.detach()), layer.bias
-        self.bias = None if bias is None else to_numpy(bias.detach())
+        self.weight, self.bias = _in_arrays(layer.weight), _in_arrays(layer.bias)
         self._turned = np.ascontiguousarray(self.weight.T).T
 
     def __call__(self, values: NDArray[np.float32]) -> Any:

@@ -18,15 +18,7 @@ from torch.nn import functional
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, InputTensors, Standardizer, inputs_of
 from srd_agents.qmix.config import QmixConfig, ScoringConfig
-from srd_agents.qmix.loss import (
-    MixingWeights,
-    chosen_values,
-    epsilon_at,
-    independent_loss,
-    joint_loss,
-    mean_value,
-    mix,
-)
+from srd_agents.qmix.loss import MixingWeights, chosen_values, epsilon_at, independent_loss, mean_value, mix
 from srd_agents.qmix.many import ScoresTogether
 from srd_agents.qmix.network import FlatMixer, PooledMixer, ScoreNetwork
 from srd_agents.qmix.replay import Replay, Visits
@@ -79,7 +71,9 @@ class ScoringLearner(ManySeeds[C]):
 
     @abstractmethod
     def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
-        """Loss: distance of the values of played actions from the rewards.
+        """Loss: mean squared distance of the values of played actions from the rewards.
+
+        An episode has one step, so the reward is the whole target (no bootstrapping).
 
         Args:
             chosen: [V, R, N] values of the actions that were played.
@@ -114,8 +108,7 @@ class ScoringLearner(ManySeeds[C]):
     def _values_of(self, topics: Sequence[Topic]) -> NDArray[np.float32]:
         """Action values of some topics, [B, N, A]."""
         values: Tensor = self._network.agents(self._network.standardized(inputs_of(topics, self._network.inputs.shift)))
-        array: NDArray[np.float32] = values.cpu().numpy()
-        return array
+        return values.cpu().numpy()
 
     def _ranked(self, values: NDArray[np.float32], counts: IntArray) -> IntArray:
         """Candidates sorted by their best score, [B, N]; padding comes last.
@@ -315,7 +308,7 @@ class Qmix(ScoringLearner[QmixConfig]):
 
     def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
         weights = MixingWeights(*(part[visits] for part in self._network.mixer(inputs)))
-        return joint_loss(mix(chosen, weights), rewards)
+        return functional.mse_loss(mix(chosen, weights), rewards)
 
 
 class Vdn(ScoringLearner[ScoringConfig]):
@@ -326,7 +319,7 @@ class Vdn(ScoringLearner[ScoringConfig]):
 
     def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
         present = None if inputs.present is None else inputs.present[visits]
-        return joint_loss(mean_value(chosen, present), rewards)
+        return functional.mse_loss(mean_value(chosen, present), rewards)
 
 
 class Iql(ScoringLearner[ScoringConfig]):

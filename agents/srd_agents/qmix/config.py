@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from srd_agents.training.learner import LearnerConfig
 from srd_agents.training.options import Count, CountFromZero, MeasureOption, Positive, Share, at_least
-from srd_gym.checks import check_integer, check_number
+from srd_gym.checks import check_number
 from srd_gym.measures import Measure
 
 
@@ -80,14 +80,12 @@ class QmixConfig(ScoringConfig):
     state: Literal["documents", "flat"] = "documents"
     """Input of the mixing weights: "documents", one row per document from query, mean document and the document, or
     "flat", all vectors side by side, as published (the order of the documents matters)."""
-    max_candidates: int | None = None
+    max_candidates: Annotated[int | None, at_least(1)] = None
     """Number of documents of every training topic, for state="flat"."""
     mixing_width: Count = 8
     """Width of the mixing network."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.state == "flat":
-            if self.max_candidates is None:
-                raise ValueError("state='flat' needs max_candidates: the number of documents that every topic has")
-            check_integer("max_candidates", self.max_candidates, 1)
+        if self.state == "flat" and self.max_candidates is None:
+            raise ValueError("state='flat' needs max_candidates: the number of documents that every topic has")

@@ -77,19 +77,6 @@ def chosen_values(values: Tensor, actions: Tensor, visits: Tensor) -> Tensor:
     return values.reshape(-1)[place]
 
 
-def joint_loss(total: Tensor, rewards: Tensor) -> Tensor:
-    """Mean of (Q_tot - reward)^2: an episode has one step, so the reward is the whole target (no bootstrapping).
-
-    Args:
-        total: [V, R].
-        rewards: [V, R].
-
-    Returns:
-        [].
-    """
-    return functional.mse_loss(total, rewards)
-
-
 def independent_loss(chosen: Tensor, rewards: Tensor, present: Tensor | None) -> Tensor:
     """Independent Q-learning: each real agent's value is held against the shared reward on its own.
 

@@ -94,16 +94,8 @@ class Replay:
         }
 
     def load(self, tree: Tree) -> None:
-        """Take over what `tree` gave.
-
-        Raises:
-            ValueError: of another capacity or size.
-        """
-        shape = tree["actions"].shape
-        if len(shape) != 3 or shape[0] > self.capacity or shape[1:] != self._actions.shape[1:]:
-            mine = tuple(self._actions.shape)
-            raise ValueError(f"replay of shape {shape} does not fit into {mine}; it is of another run")
-        self._filled, self._next = shape[0], int(tree["next"])
+        """Take over what `tree` gave."""
+        self._filled, self._next = len(tree["actions"]), int(tree["next"])
         self._topics[: self._filled] = tree["topics"]
         self._actions[: self._filled] = torch.from_numpy(tree["actions"].astype(np.int64)).to(self._actions)
         self._rewards[: self._filled] = torch.from_numpy(tree["rewards"]).to(self._rewards)

@@ -12,16 +12,17 @@ import torch
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
+from srd_agents.networks.directions import Directions
 from srd_agents.networks.policy import acting
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.many import EpisodesTogether
-from srd_agents.reinforce.network import RelationsAndDirections, Standing, directions_of, standing, tensor_standing
+from srd_agents.reinforce.network import RelationsAndDirections, Standing, standing, tensor_standing
 from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs, TensorsOfSet, inputs_together
 from srd_agents.relational.decoding import Draft, rankings_of
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import DraftProgress, pretrained_weights
-from srd_agents.relational.relations import DYNAMIC, Array
+from srd_agents.relational.relations import DYNAMIC, STATIC
 from srd_agents.training.checkpoint import load_module, module_arrays, to_array
 from srd_agents.training.files import Tree, Weights
 from srd_agents.training.many import ManySeeds
@@ -77,7 +78,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         return rankings_of(topics, k, lambda block: self._standing(inputs_together(block)))
 
-    def _standing(self, inputs: PolicyInputs) -> Standing[Array]:
+    def _standing(self, inputs: PolicyInputs) -> Standing:
         """Empty rankings by the weights that are shown: both parts, or relations alone where validation chose so."""
         if self._policy is None:
             network = copy.deepcopy(self._network).cpu()
@@ -89,7 +90,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
         config = self.config
         sizes = pretrained_weights()["hidden"].shape if config.init == "pretrained" else config.hidden_sizes
         relations = None if config.parts == "directions" else RelationalNetwork(*sizes)
-        directions = None if config.parts == "relations" else directions_of(vector_width, config.hidden_size)
+        directions = Directions(vector_width, config.hidden_size, len(STATIC)) if config.parts != "relations" else None
         self._network = RelationsAndDirections(relations, directions)
         self._mean = self._policy = None
 
@@ -102,15 +103,12 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
 
     def validated(self, validation: Validation) -> float:
         """The measure of the better of both parts and relations alone, which from now on ranks."""
-        values = {}
-        for count in (1.0, 0.0)[: 2 if self.config.parts == "both" else 1]:
-            self._network.directions_count.fill_(count)
-            self._policy = None
-            values[count] = validation.mean(self)
-        best = max(values, key=lambda count: values[count])
-        self._network.directions_count.fill_(best)
+        return validation.choose(self, (1.0, 0.0) if self.config.parts == "both" else (1.0,), self._count_directions)
+
+    def _count_directions(self, count: float) -> None:
+        """Let rankings ask both parts (1), or relations alone (0)."""
+        self._network.directions_count.fill_(count)
         self._policy = None
-        return values[best]
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         self._begin_with(topics, seed)
@@ -172,7 +170,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
             self._acting = acting(self._network)
         return standing(self._acting, inputs, rollouts, alone=self._alone)
 
-    def _tensor_draft(self, inputs: PolicyInputs, rollouts: int, alone: bool | torch.Tensor) -> Standing[torch.Tensor]:
+    def _tensor_draft(self, inputs: PolicyInputs, rollouts: int, alone: bool | torch.Tensor) -> Standing:
         return tensor_standing(self._network, inputs, rollouts, alone=alone)
 
     def _logits(self, inputs: PolicyInputs, actions: IntArray) -> torch.Tensor:

@@ -43,8 +43,8 @@ class EpisodesConfig(LearnerConfig):
     your own (`srd_gym.pruning.parse_pruning`); None masks none."""
     device: str = "cpu"
     """Device for training, as torch names it ("cpu", "cuda"). On others than the CPU episodes, rewards and updates stay
-    there, but for rewards and pruning of your own and steps after each rank (`mdp-div`); batches of hundreds of topics
-    keep it busy. Ranking always runs on the CPU."""
+    there, but for rewards and pruning of your own and for `mdp-div`; batches of hundreds of topics keep it busy.
+    Ranking always runs on the CPU."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

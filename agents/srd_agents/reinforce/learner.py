@@ -12,19 +12,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from srd_agents.networks.inputs import chosen_log_policy, log_policy
-from srd_agents.reinforce.config import EpisodesConfig
 from srd_agents.reinforce.loss import entropy, policy_loss, worths_of
-from srd_agents.reinforce.one_pass import OnePass, TensorDraft, one_pass
+from srd_agents.reinforce.one_pass import OnePass, by_levels, one_pass
 from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.relational.decoding import Draft
 from srd_agents.simulators import NoTensorFormError, SelectionSimulator
+from srd_agents.training.many import mapped
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
 from srd_gym.core.users import drawn_users
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import TopicSet
 
-C = TypeVar("C", bound=EpisodesConfig)
+C = TypeVar("C", bound=Any)
+"""The options, of which each learner has its own."""
 
 
 class Played(NamedTuple):
@@ -76,7 +77,7 @@ class PolicyGradient(NetworkLearner[C]):
         """The policy's logits at all ranks of rankings [B, R, T] of them, with gradients: [B, R, T, N]."""
 
     @abstractmethod
-    def _tensor_draft(self, inputs: Any, rollouts: int, alone: bool | Tensor) -> TensorDraft:
+    def _tensor_draft(self, inputs: Any, rollouts: int, alone: bool | Tensor) -> Draft:
         """Empty rankings of them as tensors on the device, whose scores have gradients; `alone` as `_alone`."""
 
     def _simulate(self, topics: TopicSet, **options: Any) -> None:
@@ -95,11 +96,6 @@ class PolicyGradient(NetworkLearner[C]):
         except NoTensorFormError:
             if self._many:
                 raise
-
-    @property
-    def _rollouts(self) -> int:
-        rollouts: int = getattr(self.config, "rollouts")  # noqa: B009 - of each learner's own options
-        return rollouts
 
     @property
     def stays_on_device(self) -> bool:
@@ -122,16 +118,16 @@ class PolicyGradient(NetworkLearner[C]):
             batch: the topics.
             whole: whether it is the batch as a whole, so that what learning takes of all episodes has room.
         """
-        inputs, rollouts = self._see(batch), self._rollouts
+        inputs, rollouts = self._see(batch), self.config.rollouts
         if self._simulator is not None:
             return self._played_on_device(self._simulator, inputs, batch, rollouts, whole=whole)
         played = self._play(inputs, batch, rollouts)
 
         def learned() -> tuple[Tensor, Tensor]:
             logits = self._logits(inputs, played.actions)
-            allowed, actions = (torch.from_numpy(part).to(logits.device) for part in (played.allowed, played.actions))
-            log_pi = log_policy(logits, allowed)
-            return self._weighed(chosen_log_policy(log_pi, actions), played), entropy(log_pi)
+            log_pi = log_policy(logits, torch.from_numpy(played.allowed).to(logits.device))
+            chosen = chosen_log_policy(log_pi, torch.from_numpy(played.actions).to(logits.device))
+            return self._weighed(chosen, played), entropy(log_pi)
 
         rewards, active = torch.from_numpy(played.rewards), torch.from_numpy(played.active)
         return Played(rewards, active, int(np.count_nonzero(played.allowed)), learned)
@@ -141,16 +137,13 @@ class PolicyGradient(NetworkLearner[C]):
     ) -> Played:
         """`_played` in one pass, or in two where graphs of several parts would have to be kept."""
         width = int(simulator.topics.arrays.n_candidates[batch].max())
-        levels, users = self._draws(batch)
-
-        def moved(array: NDArray[Any]) -> Tensor:
-            return torch.from_numpy(array).to(simulator.device, non_blocking=True)
-
-        topic, drawn, user = moved(batch), moved(levels), None if users is None else moved(users)
+        arrays, place = (batch, *self._draws(batch)), simulator.device
+        topic, levels, users = mapped(arrays, lambda part: torch.from_numpy(part).to(place, non_blocking=True))
 
         def play(actions: Tensor | None = None) -> OnePass:
             draft = self._tensor_draft(inputs, rollouts, self._alone)
-            return one_pass(draft, simulator, topic, drawn, user, actions, width=width)
+            choose = by_levels(levels) if actions is None else lambda _, rank: actions[..., rank]
+            return one_pass(draft, simulator, topic, choose, users, rollouts=rollouts, width=width)
 
         with torch.set_grad_enabled(whole):
             first = play()
@@ -165,15 +158,16 @@ class PolicyGradient(NetworkLearner[C]):
         """Random numbers of episodes of these topics, in the order in which episodes in numpy draw them.
 
         Returns:
-            ([T, B, R] of `one_pass`, [B, R] users where they pay).
+            ([T, B, R] of `by_levels`, [B, R] users where they pay).
         """
-        core, shape = self._core, (len(batch), self._rollouts)
+        core, shape = self._core, (len(batch), self.config.rollouts)
         users = None if core.users is None else drawn_users(self._generator, len(batch) * shape[1]).reshape(shape)
         return self._generator.random((min(core.horizon, int(core.arrays.n_candidates[batch].max())), *shape)), users
 
     def _filled(self, batch: IntArray) -> int:
         """Ranks that episodes of these topics fill."""
-        return self._rollouts * int(np.minimum(self._core.arrays.n_candidates[batch], self._core.horizon).sum())
+        ranks = np.minimum(self._core.arrays.n_candidates[batch], self._core.horizon)
+        return int(self.config.rollouts * ranks.sum())
 
     def _begin_update(self) -> None:
         """Set what the update goes by, such as the learning rate; nothing, unless a learner does."""
@@ -183,32 +177,33 @@ class PolicyGradient(NetworkLearner[C]):
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         self._begin_update()
-        how: Any = self.config
-        parts = self._parts(batch)
+        how, parts = self.config, self._parts(batch)
         played = [self._played(part, whole=len(parts) == 1) for part in parts]
         filled = self._filled(batch)
         worths = worths_of(played, how.rollouts, filled)
         self._optimizer.zero_grad()
-        totals = []
+        losses, spreads, paid = [], [], []
+        evaluations: Tensor | int = 0
         for each, worth in zip(played, worths, strict=True):
             log_pi, entropies = each.learned()
             loss, spread = policy_loss(log_pi, entropies, each.active, worth, how.entropy_coef / filled)
             loss.backward()  # type: ignore[no-untyped-call]
-            totals.append((loss.detach(), spread))
+            losses.append(loss.detach())
+            spreads.append(spread)
+            paid.append(each.rewards.sum().double())
+            evaluations = evaluations + each.evaluations
         norm = torch.nn.utils.clip_grad_norm_(self._network.parameters(), how.max_grad_norm)
         self._optimizer.step()
         self._end_update()
-        loss, spread = (torch.stack(values).double().sum() for values in zip(*totals, strict=True))
-        paid = torch.stack([each.rewards.sum().double() for each in played]).sum()
         return self._told({
-            "return": paid / (len(batch) * how.rollouts),
-            "entropy": spread / filled,
-            "loss": loss,
+            "return": torch.stack(paid).sum() / (len(batch) * how.rollouts),
+            "entropy": torch.stack(spreads).double().sum() / filled,
+            "loss": torch.stack(losses).double().sum(),
             "learning_rate": self._optimizer.param_groups[0]["lr"],
             "grad_norm": norm,
             "episodes": how.rollouts,
             "steps": filled / len(batch),
-            "evaluations": sum(each.evaluations for each in played) / len(batch),
+            "evaluations": evaluations / len(batch),
         })  # fmt: skip
 
     def _told(self, figures: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ Shapes: B topics of a batch, R lists of each, K ranks, N candidates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +13,7 @@ import numpy as np
 from torch import Tensor
 from torch import from_numpy as tensor_from
 
+from srd_agents.heuristic.stepwise import OneByOne
 from srd_agents.reinforce.agent import Reinforce
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.rollout import SampledEpisodes
@@ -137,11 +138,8 @@ class ReinforceLogs(LearnsFromLog, Reinforce):
         return weights.clamp(max=self.config.clip) * log_pi
 
 
-class _AsGiven:
+class _AsGiven(OneByOne):
     """Candidates in their order."""
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         return np.arange(min(k, topic.n_candidates))
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        return [self.rank(topic, k) for topic in topics]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from srd_agents.reinforce.loss import policy_loss, worths_of
-from srd_agents.reinforce.one_pass import one_pass
+from srd_agents.reinforce.one_pass import by_levels, one_pass
 from srd_agents.training.many import Together, mapped
 from srd_gym.dtypes import IntArray
 
@@ -28,7 +28,8 @@ class EpisodesTogether(Together):
         """The loss of one seed's episodes, which it plays, and its figures."""
         learner, how = self.learners[0], self.learners[0].config
         draft = learner._tensor_draft(inputs, how.rollouts, alone)
-        played = one_pass(draft, learner._simulator, topic, levels, users, width=self._most)
+        choose, most = by_levels(levels), self._most
+        played = one_pass(draft, learner._simulator, topic, choose, users, rollouts=how.rollouts, width=most)
         (worth,) = worths_of([played], how.rollouts, filled)
         loss, spread = policy_loss(
             played.log_pi, played.entropy, played.active, worth.detach(), how.entropy_coef / filled.to(worth.dtype)
@@ -54,9 +55,8 @@ class EpisodesTogether(Together):
                     users[index, start : start + len(part)] = user
                 start += len(part)
         filled = np.array([first._filled(batch) for batch in batches], np.float64)
-        arrays = (batches, levels, users, filled, np.array([each._alone for each in learners]))
-        given = [None if part is None else torch.from_numpy(part).to(simulator.device, non_blocking=True)
-                 for part in arrays]  # fmt: skip
+        arrays, place = (batches, levels, users, filled, np.array([each._alone for each in learners])), simulator.device
+        given = mapped(arrays, lambda part: torch.from_numpy(part).to(place, non_blocking=True))
         apart = mapped(inputs, lambda part: part.view(count, width, *part.shape[1:]))
         gradients, (_, (losses, spreads, paid, offered)) = self.each(self._loss, (apart, *given), slopes=True)
         norms = self.descend(gradients, running)

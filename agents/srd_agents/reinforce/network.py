@@ -6,7 +6,7 @@ Shapes: B topics, R rankings of each, T ranks, N candidates, F vector width.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,13 +15,9 @@ from srd_agents.networks.directions import Directions
 from srd_agents.networks.inputs import Inputs
 from srd_agents.networks.policy import Steps, TensorSteps, on
 from srd_agents.reinforce.topic_inputs import PolicyInputs
-from srd_agents.relational.decoding import Draft
 from srd_agents.relational.network import RelationalNetwork, TensorRelated
 from srd_agents.relational.ranker import Related
-from srd_agents.relational.relations import STATIC, Array
 from srd_gym.dtypes import IntArray
-
-Numbers = TypeVar("Numbers", Array, Tensor)
 
 
 class RelationsAndDirections(nn.Module):
@@ -29,7 +25,7 @@ class RelationsAndDirections(nn.Module):
 
     Args:
         relations: the part that knows relations alone; None: there is none.
-        directions: the part that knows the space of the vectors; None: there is none.
+        directions: the part that knows the space of the vectors, and reads the columns `STATIC`; None: there is none.
     """
 
     directions_count: Tensor
@@ -64,7 +60,7 @@ class RelationsAndDirections(nn.Module):
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
-class Standing(Generic[Numbers]):
+class Standing:
     """R rankings of each of B topics, as far as they have come (a `srd_agents.relational.decoding.Draft`).
 
     Args:
@@ -75,12 +71,12 @@ class Standing(Generic[Numbers]):
     def __init__(self, parts: Sequence[Any], alone: Tensor | None = None) -> None:
         self._parts, self._alone = parts, alone
 
-    def scores(self) -> Numbers:
+    def scores(self) -> Any:
         """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
-        first, *others = (part.scores() for part in self._parts)
-        if self._alone is not None:
-            others = [other.masked_fill(self._alone, 0.0) for other in others]
-        scores: Numbers = sum(others, start=first)
+        scores = self._parts[0].scores()
+        for part in self._parts[1:]:
+            more = part.scores()
+            scores = scores + (more if self._alone is None else more.masked_fill(self._alone, 0.0))
         return scores
 
     def add(self, chosen: Any) -> None:
@@ -91,7 +87,7 @@ class Standing(Generic[Numbers]):
 
 def standing(
     policy: RelationsAndDirections, inputs: PolicyInputs, rankings: int = 1, *, alone: bool = False
-) -> Standing[Array]:
+) -> Standing:
     """Empty rankings, in numpy.
 
     Args:
@@ -100,7 +96,7 @@ def standing(
         rankings: R.
         alone: whether directions are left out.
     """
-    parts: list[Draft] = []
+    parts: list[Any] = []
     if policy.relations is not None:
         parts.append(Related(policy.relations.weights(), inputs.relations, rankings, inputs.present))
     if policy.directions is not None and not alone:
@@ -110,12 +106,12 @@ def standing(
 
 def tensor_standing(
     policy: RelationsAndDirections, inputs: PolicyInputs, rankings: int = 1, *, alone: bool | Tensor = False
-) -> Standing[Tensor]:
+) -> Standing:
     """Empty rankings, in torch, whose scores have gradients.
 
     Arguments are those of `standing`, the inputs being tensors; `alone` may be one too.
     """
-    parts: list[TensorRelated | TensorSteps] = []
+    parts: list[Any] = []
     present: Any = inputs.present
     if policy.relations is not None:
         share = present / present.sum(1, keepdim=True)
@@ -124,8 +120,3 @@ def tensor_standing(
         arrays: Any = (inputs.queries, inputs.documents, present.float(), inputs.relations.static)
         parts.append(TensorSteps(policy.directions, Inputs(*arrays), rankings))
     return Standing(parts, alone if isinstance(alone, Tensor) else None)
-
-
-def directions_of(width: int, hidden: int) -> Directions:
-    """The part for directions of a policy: it reads the columns `STATIC`."""
-    return Directions(width, hidden, len(STATIC))

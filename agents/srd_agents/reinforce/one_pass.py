@@ -7,24 +7,16 @@ Shapes: B topics, R episodes of each, T ranks, N candidates.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from srd_agents.networks.inputs import MASKED_LOGIT, chosen_log_policy
 from srd_agents.reinforce.loss import entropy
+from srd_agents.relational.decoding import Draft
 from srd_agents.simulators import SelectionSimulator
-
-
-class TensorDraft(Protocol):
-    """`srd_agents.relational.decoding.Draft` of tensors."""
-
-    def scores(self) -> Tensor:
-        """[B, R, N]."""
-
-    def add(self, chosen: Tensor) -> None:
-        """Put these candidates, [B, R] int64, at the next rank."""
 
 
 class OnePass(NamedTuple):
@@ -43,15 +35,19 @@ class OnePass(NamedTuple):
     """Number of candidates that were not masked."""
 
 
+Choice = Callable[[Tensor, int], Tensor]
+"""[B, R] int64, the candidates of a rank, given the policy's log-probabilities [B, R, N] and the rank."""
+
+
 def one_pass(
-    draft: TensorDraft,
+    draft: Draft,
     simulator: SelectionSimulator,
     topic: Tensor,
-    levels: Tensor,
-    users: Tensor | None = None,
-    actions: Tensor | None = None,
+    choose: Choice,
+    users: Tensor | None,
     *,
-    width: int | None = None,
+    rollouts: int,
+    width: int,
 ) -> OnePass:
     """Act until all episodes end.
 
@@ -59,19 +55,18 @@ def one_pass(
         draft: empty rankings of these topics, R of each.
         simulator: the task.
         topic: [B] int64.
-        levels: [T, B, R] float64, uniform numbers that actions are drawn by from the softmax of the scores; as many
-            ranks are played.
+        choose: how.
         users: [B, R] int64, where users pay.
-        actions: [B, R, T] int64, to play what was played before; None draws.
+        rollouts: R.
         width: N.
     """
-    ranks, count, rollouts = levels.shape
+    count, ranks = len(topic), min(simulator.horizon, width)
     state = simulator.reset(topic.repeat_interleave(rollouts), None if users is None else users.flatten(), width=width)
     kept: list[tuple[Tensor, ...]] = []
     for rank in range(ranks):
         allowed = state.allowed.view(count, rollouts, -1)
         log_pi = draft.scores().masked_fill(~allowed, MASKED_LOGIT).log_softmax(-1)
-        chosen = drawn(log_pi.detach(), levels[rank]) if actions is None else actions[..., rank]
+        chosen = choose(log_pi.detach(), rank)
         active = ~simulator.done(state)
         state, result = simulator.step(state, chosen.flatten())
         kept.append((
@@ -81,6 +76,11 @@ def one_pass(
         if rank + 1 < ranks:
             draft.add(chosen)
     return OnePass(*(torch.stack(parts, -1) for parts in zip(*kept, strict=True)))
+
+
+def by_levels(levels: Tensor) -> Choice:
+    """Draw from the policy by uniform numbers, [T, B, R] float64."""
+    return lambda log_pi, rank: drawn(log_pi, levels[rank])
 
 
 def drawn(log_pi: Tensor, levels: Tensor) -> Tensor:

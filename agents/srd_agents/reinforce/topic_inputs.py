@@ -5,7 +5,7 @@ Shapes: B topics, N candidates, F vector width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from srd_agents.networks.features import query_vectors, side_by_side
 from srd_agents.networks.inputs import Inputs, shared_tensor
 from srd_agents.relational.ranker import relations_of
 from srd_agents.relational.relations import ANCHORS, STATIC, Array, Relations
+from srd_agents.training.many import mapped
 from srd_gym.dtypes import BoolArray, IntArray
 from srd_gym.topic import Topic
 
@@ -72,16 +73,12 @@ class TensorsOfSet:
             return self._moved(self._inputs.of(batch))
         most, n = int(self._inputs.n_candidates[batch].max()), int(self._inputs.n_candidates.max())
         chosen = torch.from_numpy(batch).to(self._device, non_blocking=True)
-        return _each(self._all, lambda part: (part[:, :most] if part.shape[1:2] == (n,) else part)[chosen])
+        taken = mapped(self._all, lambda part: (part[:, :most] if part.shape[1:2] == (n,) else part)[chosen])
+        return PolicyInputs(*taken)
 
     def _moved(self, inputs: PolicyInputs) -> PolicyInputs:
-        return _each(inputs, lambda part: shared_tensor(part).to(self._device, non_blocking=True))
-
-
-def _each(inputs: PolicyInputs, change: Callable[[Any], Any]) -> PolicyInputs:
-    """All parts, each changed."""
-    relations, *others = inputs
-    return PolicyInputs(Relations(*map(change, relations)), *map(change, others))
+        moved = mapped(inputs, lambda part: shared_tensor(part).to(self._device, non_blocking=True))
+        return PolicyInputs(*moved)
 
 
 class InputsOfSet:
@@ -92,7 +89,9 @@ class InputsOfSet:
     """
 
     def __init__(self, topics: Sequence[Topic]) -> None:
-        self._topics = topics
+        self._topics = list(topics)
+        self._width: int = topics[0].require_vectors("a learned ranker").shape[1]
+        self._queries = query_vectors(topics, self._width)
         self.n_candidates = np.array([topic.n_candidates for topic in topics])
         self._anchors = min(int(self.n_candidates.max()), ANCHORS)
         self._kept: dict[int, list[Array]] = {}
@@ -101,7 +100,7 @@ class InputsOfSet:
     @property
     def padded_bytes(self) -> int:
         """Bytes of the whole set, padded to its largest topic."""
-        columns = 2 * int(self._topics[0].vector_width or 0) + len(STATIC) + 2 * self._anchors
+        columns = 2 * self._width + len(STATIC) + 2 * self._anchors
         return 4 * columns * len(self.n_candidates) * int(self.n_candidates.max())
 
     def by_size(self, batch: IntArray, count: int) -> list[IntArray]:
@@ -116,17 +115,17 @@ class InputsOfSet:
         more = self._anchors - found.ramps.shape[3]
         if more:
             found = found._replace(ramps=np.pad(found.ramps, [(0, 0), (0, 0), (0, 0), (0, more)]))
-        topics = [self._topics[index] for index in batch]
-        documents = side_by_side([topic.require_vectors("a learned ranker") for topic in topics])
+        documents = side_by_side([self._topics[index].require_vectors("a learned ranker") for index in batch])
         present = np.arange(documents.shape[1]) < self.n_candidates[batch][:, None]
-        return PolicyInputs(found, documents, query_vectors(topics, documents.shape[2]), present)
+        return PolicyInputs(found, documents, self._queries[batch], present)
 
     def _of_each(self, batch: IntArray) -> list[list[Array]]:
         """The relations of each topic, without padding."""
-        new = [index for index in batch.tolist() if index not in self._kept]
-        computed = in_blocks(new, [(int(self.n_candidates[index]),) for index in new], 4096, self._computed)
-        found = dict(zip(new, computed, strict=True))
-        return [self._kept.get(index) or found[index] for index in batch.tolist()]
+        found, new = self._kept, [index for index in batch.tolist() if index not in self._kept]
+        if new:
+            computed = in_blocks(new, [(int(self.n_candidates[index]),) for index in new], 4096, self._computed)
+            found = found | dict(zip(new, computed, strict=True))
+        return [found[index] for index in batch.tolist()]
 
     def _computed(self, block: Sequence[int]) -> list[list[Array]]:
         """The relations of topics of one size; kept, where there is room."""

@@ -6,10 +6,9 @@ Shapes: B topics, R rankings of each, N candidates, K ranks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import in_blocks
 from srd_agents.heuristic.stepwise import EXACT, Tied, least_tied
@@ -21,12 +20,12 @@ _BLOCK = 1 << 19
 
 
 class Draft(Protocol):
-    """R rankings of each of B topics in progress, as a policy sees them."""
+    """R rankings of each of B topics in progress, as a policy sees them: in arrays, or on a device in tensors."""
 
-    def scores(self) -> NDArray[np.float32]:
-        """[B, R, N], logits of every candidate as the next document; those of ranked ones mean nothing."""
+    def scores(self) -> Any:
+        """[B, R, N] float32, logits of every candidate as the next document; those of ranked ones mean nothing."""
 
-    def add(self, chosen: IntArray) -> None:
+    def add(self, chosen: Any) -> None:
         """Put these candidates, [B, R] int64, at the next rank."""
 
 

@@ -27,12 +27,14 @@ class RelationalNetwork(nn.Module):
 
     def __init__(self, first: int, second: int) -> None:
         super().__init__()
-        for name, shape in weight_shapes(first, second).items():
+        shapes = weight_shapes(first, second)
+        self.names = tuple(shapes)
+        for name, shape in shapes.items():
             self.register_parameter(name, nn.Parameter(torch.zeros(shape)))
 
     def weights(self) -> dict[str, Any]:
         """By name, as the formula takes them."""
-        return {name: getattr(self, name) for name in weight_shapes(0, 0)}
+        return {name: getattr(self, name) for name in self.names}
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:

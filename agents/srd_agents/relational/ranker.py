@@ -43,7 +43,7 @@ from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import open_npz
-from srd_gym.topic import FloatArray, Topic
+from srd_gym.topic import Topic
 
 CHECKPOINT = "pretrained.npz"
 """The weights that come with the package; docs/relational.md says how they were made."""
@@ -81,9 +81,6 @@ def checked_weights(arrays: Mapping[str, NDArray[Any]], source: str = "weights")
     hidden = arrays.get("hidden", np.empty(0))
     first, second = hidden.shape if hidden.ndim == 2 else (0, 0)
     check_like(arrays, weight_shapes(first, second), source)
-    for name, array in arrays.items():
-        if not (np.issubdtype(array.dtype, np.floating) and np.isfinite(array).all()):
-            raise ValueError(f"{source}: {name} has values that are not finite numbers; train again")
     return {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
 
 
@@ -205,7 +202,8 @@ class Pretrained(Stepwise):
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics of equal size are ranked side by side."""
         check_integer("k", k, 1)
-        return rank_topics(self.weights, topics, k, self.config.novelty)
+        weights, novelty = self.weights, self.config.novelty
+        return rankings_of(topics, k, lambda block: Related(weights, relations_of(block), novelty=novelty), STRETCHED)
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic."""
@@ -235,22 +233,6 @@ def read_weights(path: PathLike) -> Weights:
         return checked_weights(dict(arrays), str(path))
 
 
-def rank_topics(weights: Weights, topics: Sequence[Topic], k: int, novelty: float = 0.0) -> list[IntArray]:
-    """Rankings by the highest score each time, [min(k, N)] int64; independent of which topics are ranked together.
-
-    Args:
-        weights: of the network.
-        topics: the topics.
-        k: ranks wanted.
-        novelty: of `Related`.
-
-    Raises:
-        ValueError: a topic without document vectors.
-    """
-    begin = lambda block: Related(weights, relations_of(block), novelty=novelty)  # noqa: E731
-    return rankings_of(topics, k, begin, STRETCHED)
-
-
 class DraftProgress(PartialRanking):
     """A draft of one ranking of one topic, step by step."""
 
@@ -275,16 +257,11 @@ def relations_of(topics: Sequence[Topic]) -> Relations:
     """
     vectors = [topic.require_vectors(f"ranker {NAME!r}") for topic in topics]
     n, width = vectors[0].shape
-    unit = unit_vectors(vectors[0][None] if len(topics) == 1 else np.stack(vectors))
+    unit = rows_of(vectors[0][None] if len(topics) == 1 else np.stack(vectors)).unit(...)
     scores_given = np.zeros((len(topics), n), np.float32)
     queries = query_vectors(topics, width)
     has_order = np.zeros(len(topics), np.bool_)
     for row, topic in enumerate(topics):
         if topic.retrieval_scores is not None:
             scores_given[row], has_order[row] = topic.retrieval_scores, True
-    return relate(unit, scores_given, has_order, unit_vectors(queries) if queries.any() else queries)
-
-
-def unit_vectors(vectors: FloatArray) -> Array:
-    """Vectors of length 1 along the last axis; zero vectors stay zero. Lengths may be anything that float32 holds."""
-    return rows_of(vectors).unit(...)
+    return relate(unit, scores_given, has_order, rows_of(queries).unit(...) if queries.any() else queries)

@@ -19,6 +19,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
+from srd_agents.heuristic.stepwise import SideBySide
 from srd_agents.sb3.policies import policy_for
 from srd_agents.sb3.ranker import ALGORITHMS, SB3Ranker
 from srd_agents.sb3.vec_env import RolloutVecEnv
@@ -53,7 +54,7 @@ class Sb3AlgorithmConfig(Config):
     """Arguments of the algorithm (n_steps, learning_rate, ...)."""
 
 
-class Sb3Algorithm:
+class Sb3Algorithm(SideBySide):
     """Trains as Stable-Baselines3 does by itself, one environment after the other, and ranks with what it learned.
 
     Args:
@@ -109,10 +110,6 @@ class Sb3Algorithm:
     def _ranking_with(self, model: Any) -> Ranker:
         """The model as a ranker."""
         return SB3Ranker(model)
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k documents of the topic, best first: [min(k, N)] int64."""
-        return self.rank_batch([topic], k)[0]
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic, in their order.

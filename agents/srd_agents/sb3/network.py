@@ -19,6 +19,7 @@ from srd_agents.networks.attention import dense
 from srd_agents.networks.directions import Directions, ranked_so_far
 from srd_agents.networks.features import ORDER_FEATURES, order_columns
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
+from srd_agents.networks.policy import gather_rows
 from srd_gym.dtypes import IntArray
 from srd_gym.reading import shown
 from srd_gym.topic import Topic
@@ -74,8 +75,7 @@ class CandidateNetwork(nn.Module):
         if which is not None:
             # index_select: its gradient is several times faster than that of plain indexing.
             rows, context, prior = (part.index_select(0, which) for part in (rows, context, prior))
-        chosen = rows.gather(1, ranking.clamp(min=0)[..., None].expand(-1, -1, rows.shape[2]))
-        ranked = ranked_so_far(chosen, ranking >= 0)[:, -1]
+        ranked = ranked_so_far(gather_rows(rows, ranking.clamp(min=0)), ranking >= 0)[:, -1]
         summary = self.directions.summaries(context, ranked)
         pointer, weights = self.directions.pointers(summary)
         scores = (rows * pointer[:, None]).sum(2) + prior + (relations * weights[:, None]).sum(2)
@@ -93,8 +93,7 @@ def _cosines(topics: Inputs, ranking: Tensor, which: Tensor | None) -> Tensor:
         if which is not None:
             units, query = units.index_select(0, which), query.index_select(0, which)
         taken = ranking >= 0
-        ranked = units.gather(1, ranking.clamp(min=0)[..., None].expand(-1, -1, units.shape[2]))
-        near = torch.bmm(units, ranked.transpose(1, 2))
+        near = torch.bmm(units, gather_rows(units, ranking.clamp(min=0)).transpose(1, 2))
         nearest = near.masked_fill(~taken[:, None], -math.inf).amax(2).masked_fill(~taken.any(1, keepdim=True), 0.0)
         count = taken.sum(1, keepdim=True).clamp(min=1).to(near.dtype)
         mean = (near * taken[:, None]).sum(2) / count
@@ -117,9 +116,8 @@ def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
         )
     n, count = topic.n_candidates, min(k, topic.n_candidates)
     given = np.zeros(n, np.float32) if topic.retrieval_scores is None else topic.retrieval_scores
-    order = torch.from_numpy(order_columns(given[None], np.ones((1, n), np.bool_)))
-    inputs, place = inputs_of([topic], network.inputs.shift), network.inputs.shift.device
-    inputs = inputs._replace(features=order.to(place))
+    order = order_columns(given[None], np.ones((1, n), np.bool_))
+    inputs, place = inputs_of([topic], network.inputs.shift, features=[*order]), network.inputs.shift.device
     ranking = torch.full((1, count), -1, dtype=torch.int64, device=place)
     allowed = torch.ones((1, n), dtype=torch.bool, device=place)
     for rank in range(count):
@@ -127,5 +125,4 @@ def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
         best = int(scores.masked_fill(~allowed, -torch.inf).argmax())
         ranking[0, rank] = best
         allowed[0, best] = False
-    chosen: IntArray = ranking[0].cpu().numpy().copy()
-    return chosen
+    return ranking[0].cpu().numpy().copy()

@@ -7,7 +7,6 @@ Shapes: B episodes, D numbers of each.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from srd_gym.core.users import SPLITMIX
@@ -31,25 +30,10 @@ def uniform(seeds: Tensor, places: Tensor) -> Tensor:
     z = seeds + (places + 1) * _GOLDEN
     z = (z ^ _shifted(z, 30)) * _FIRST
     z = (z ^ _shifted(z, 27)) * _SECOND
-    drawn: Tensor = _shifted(z ^ _shifted(z, 31), 11).double() * 2.0**-53
-    return drawn
+    return _shifted(z ^ _shifted(z, 31), 11).double() * 2.0**-53
 
 
 def _shifted(values: Tensor, bits: int) -> Tensor:
     """Values shifted to the right as unsigned numbers are."""
     shifted: Tensor = (values >> bits) & (2 ** (64 - bits) - 1)
     return shifted
-
-
-def exponential(seed: int, update: int, shape: tuple[int, ...], device: torch.device) -> Tensor:
-    """Exponential numbers of an update of training, float32, above 0: for softmax samples by exponential races.
-
-    Args:
-        seed: from 0.
-        update: from 0; each has 2**31 numbers of its own.
-        shape: of the result.
-        device: where.
-    """
-    places = torch.arange(torch.Size(shape).numel(), device=device) + update * 2**31
-    drawn = uniform(torch.tensor(seed, device=device) * _SECOND, places)
-    return (-torch.log1p(-drawn)).float().clamp(min=1e-30).view(shape)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from srd_agents.simulators.measures import MeasureTensors
-from srd_agents.simulators.pruning import PruningTensors, pruning_on
+from srd_agents.simulators.pruning import pruning_on
 from srd_agents.simulators.topics import NoTensorFormError, TopicTensors
 from srd_agents.simulators.users import ClickTensors
 from srd_gym.checks import check_option
@@ -123,9 +123,7 @@ class SelectionSimulator:
                 "srd_gym.core.SelectionCore"
             )
         self._covered = self.topics.covered(1 if core.bound is None else core.bound.rel)
-        self._pruning: PruningTensors | None = None
-        if pruning is not None:
-            self._pruning = pruning_on(self.topics, pruning, self.length)
+        self._pruning = None if pruning is None else pruning_on(self.topics, pruning, self.length)
 
     def reset(self, topic: Tensor, users: Tensor | None = None, *, width: int | None = None) -> SelectionState:
         """Empty rankings.

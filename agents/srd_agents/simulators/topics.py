@@ -5,6 +5,7 @@ Shapes: T topics, B episodes, N candidates, S subtopics, C subtopics of a docume
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -52,21 +53,20 @@ class TopicTensors:
         device: as torch names it.
 
     Raises:
-        ValueError: an empty set, or less memory on the device than the tensors take.
+        ValueError: an empty set.
     """
 
     def __init__(self, topics: Topics, device: str | torch.device = "cpu") -> None:
         self.arrays = TopicArrays.of(topics)
         self.device = torch.device(device)
         self.max_candidates, self.max_subtopics = self.arrays.max_candidates, self.arrays.max_subtopics
-        self.n_candidates = self._on_device(self.arrays.n_candidates, "the numbers of candidates")
+        self.n_candidates = self._on_device(self.arrays.n_candidates)
         """[T] int64."""
-        self.present = self._on_device(self.arrays.present, "the masks")
+        self.present = self._on_device(self.arrays.present)
         """[T, N] bool, the real candidates."""
-        self.labelled = self._on_device(self.arrays.labelled, "the marks")
+        self.labelled = self._on_device(self.arrays.labelled)
         """[T] bool."""
         self._covered: dict[int, Covered] = {}
-        self._kept: dict[str, Tensor] = {}
 
     def __len__(self) -> int:
         return len(self.arrays)
@@ -74,50 +74,36 @@ class TopicTensors:
     def __repr__(self) -> str:
         return f"TopicTensors({self.arrays.topics!r}, device={str(self.device)!r})"
 
-    @property
+    @cached_property
     def judgments(self) -> Tensor:
         """[T, N, S] int8."""
-        return self._of("judgments")
+        return self._on_device(self.arrays.judgments)
 
-    @property
+    @cached_property
     def documents(self) -> Tensor:
         """[T, N, F] float32; rows of padding are 0."""
-        return self._of("documents")
+        return self._on_device(self.arrays.documents)
 
-    @property
+    @cached_property
     def queries(self) -> Tensor:
         """[T, F] float32; 0 where a topic has none."""
-        return self._of("queries")
+        return self._on_device(self.arrays.queries)
 
-    @property
+    @cached_property
     def retrieval_scores(self) -> Tensor:
         """[T, N] float32; 0 where there are none."""
-        return self._of("retrieval_scores")
+        return self._on_device(self.arrays.retrieval_scores)
 
     def covered(self, rel: int) -> Covered:
         """Subtopics that documents cover, where the judgment is at least `rel`."""
         if rel not in self._covered:
             subtopics = _lists(self.arrays.covers(rel))
-            lists = self._on_device(subtopics, "the subtopics of documents")
+            lists = self._on_device(subtopics)
             self._covered[rel] = Covered(lists, (lists < self.max_subtopics).int(), subtopics)
         return self._covered[rel]
 
-    def _of(self, name: str) -> Tensor:
-        """An array of the topics on the device."""
-        if name not in self._kept:
-            self._kept[name] = self._on_device(getattr(self.arrays, name), name.replace("_", " "))
-        return self._kept[name]
-
-    def _on_device(self, array: NDArray[np.generic], what: str) -> Tensor:
+    def _on_device(self, array: NDArray[np.generic]) -> Tensor:
         """The array on the device; on the CPU its own memory."""
-        if self.device.type == "cuda":
-            free, _ = torch.cuda.mem_get_info(self.device)
-            if array.nbytes > free:
-                raise ValueError(
-                    f"{what} of {len(self):,} topics take {array.nbytes:,} bytes on {self.device}, padded to "
-                    f"{self.max_candidates:,} candidates, and {free:,} are free; take fewer topics at a time, or leave "
-                    "the largest out"
-                )
         return shared_tensor(array).to(self.device)
 
 

@@ -7,7 +7,7 @@ import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -18,13 +18,13 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from srd_agents.heuristic.greedy import in_blocks
 from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise, least_tied
 from srd_agents.networks.features import query_vectors, side_by_side
-from srd_agents.networks.inputs import MASKED_LOGIT
-from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, returns_from
+from srd_agents.reinforce.loss import leave_one_out_advantages, returns_from
+from srd_agents.reinforce.one_pass import OnePass, one_pass
 from srd_agents.simulators import SelectionSimulator
 from srd_agents.subtopics.config import ClassifierConfig, SubtopicsConfig
 from srd_agents.subtopics.features import judged_as, list_features, recurring_subtopics, unit_rows
 from srd_agents.subtopics.network import Predicted, Seen, SubtopicNetwork
-from srd_agents.training.files import Tree, Weights
+from srd_agents.training.files import Tree
 from srd_agents.training.torch_learner import NetworkLearner, told
 from srd_agents.training.validation import Validation
 from srd_gym.dtypes import IntArray, ScoreArray
@@ -71,11 +71,8 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
         """One update, when this part of the decay of the learning rate is gone."""
 
     def _build(self, vector_width: int) -> None:
+        self._count = len(self.metadata.get("subtopics", ()))
         self._network = SubtopicNetwork(vector_width, self._count, self._hidden_size)
-
-    def _build_for(self, weights: Weights, vector_width: int) -> None:
-        self._count = len(weights.get("subtopics.bias", ()))
-        super()._build_for(weights, vector_width)
 
     # Ranking.
 
@@ -90,26 +87,21 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
         return in_blocks(topics, shapes, _BLOCK, lambda block: self._ranked(block, k))
 
     def _ranked(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """The first k of topics of one size, [min(k, N)] each."""
-        return list(self._decoded(self._inputs(topics), k))
-
-    def _inputs(self, topics: Sequence[Topic]) -> Seen:
-        return _seen(topics, device=self._network.shift.device)
-
-    def _decoded(self, seen: Seen, k: int) -> IntArray:
-        """The first k of topics of one size: [B, min(k, N)]; ties, up to rounding, go to the earlier document."""
-        predicted = self._network.predict(seen)
-        ranked, left = self._network.begin(predicted, 1), seen.present.clone()
+        """The first k of topics of one size, [min(k, N)] each; ties, up to rounding, go to the earlier document."""
+        seen = self._inputs(topics)
+        draft, left = _Draft(self._network, self._network.predict(seen)), seen.present.clone()
         chosen = []
         for _ in range(min(k, left.shape[1])):
-            logits = self._network.logits(predicted, ranked)[:, 0].masked_fill(~left, -math.inf)
+            logits = draft.scores()[:, 0].masked_fill(~left, -math.inf)
             top = logits.amax(1, keepdim=True)
             best = (logits >= least_tied(top, TIED)).int().argmax(1, keepdim=True)
             left = left.scatter(1, best, False)
-            ranked = self._network.add(predicted, ranked, best)
+            draft.add(best)
             chosen.append(best)
-        rankings: IntArray = torch.cat(chosen, dim=1).cpu().numpy()
-        return rankings
+        return list(torch.cat(chosen, dim=1).cpu().numpy())
+
+    def _inputs(self, topics: Sequence[Topic]) -> Seen:
+        return _seen(topics, device=self._network.shift.device)
 
     # Training.
 
@@ -126,7 +118,7 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
                 "relevance alone",
                 stacklevel=4,
             )
-        self._count, self.metadata["subtopics"] = len(names), names
+        self.metadata["subtopics"] = names
         self._build(self.vector_width or 0)
         self._topics, self._updates = list(topics), 0
         self._labels = [judged_as(topic, names) for topic in topics]
@@ -304,7 +296,7 @@ class ReinforceSubtopics(PredictedSubtopics[SubtopicsConfig]):
         filled, counts = played.active.sum(), self._simulator.topics.arrays.n_candidates[batch]
         worth = worth * (filled / worth.square().sum().clamp(min=_LEAST_SQUARE)).sqrt()
         spread = (played.entropy * played.active).sum() / filled
-        loss = -(worth * played.log_policy).sum() / filled - how.entropy_coef * spread
+        loss = -(worth * played.log_pi).sum() / filled - how.entropy_coef * spread
         if how.judgments_coef:
             loss = loss + how.judgments_coef * self._cross_entropy(predicted, seen, batch)
         return {
@@ -315,49 +307,32 @@ class ReinforceSubtopics(PredictedSubtopics[SubtopicsConfig]):
             "steps": how.rollouts * float(np.minimum(counts, self._simulator.horizon).mean()),
         }
 
-    def _play(self, predicted: Predicted, batch: IntArray) -> _Played:
+    def _play(self, predicted: Predicted, batch: IntArray) -> OnePass:
         """Sampled episodes of these topics, with gradients."""
-        how, network, simulator = self.config, self._network, self._simulator
-        episodes, n = (len(batch), how.rollouts), predicted.relevance.shape[1]
-        topics = self._moved(torch.from_numpy(batch)).repeat_interleave(how.rollouts)
-        state, ranked = simulator.reset(topics, self._users(len(topics))), network.begin(predicted, how.rollouts)
-        ranks, steps = min(simulator.horizon, n), []
-        for rank in range(ranks):
-            active, allowed = ~simulator.done(state), state.allowed[:, :n]
-            logits = network.logits(predicted, ranked).masked_fill(~allowed.view(*episodes, n), MASKED_LOGIT)
-            log_policy = logits.log_softmax(2)
-            drawn = self._moved(torch.rand(logits.shape, generator=self._generator)).clamp_(*_INSIDE)
-            chosen = (log_policy.detach() - (-drawn.log()).log()).argmax(2)
-            state, result = simulator.step(state, chosen.flatten())
-            steps.append(
-                _Played(
-                    result.reward.view(episodes).float(),
-                    active.view(episodes),
-                    log_policy.gather(2, chosen[..., None])[..., 0],
-                    entropy(log_policy),
-                )
-            )
-            if rank + 1 < ranks:
-                ranked = network.add(predicted, ranked, chosen)
-        return _Played(*(torch.stack(parts, 2) for parts in zip(*steps, strict=True)))
+        rollouts, width, users = self.config.rollouts, predicted.relevance.shape[1], None
+        if self._simulator.users is not None:
+            users = self._moved(torch.randint(2**62, (len(batch) * rollouts,), generator=self._generator))
+        draft, topics = _Draft(self._network, predicted, rollouts), self._moved(torch.from_numpy(batch))
+        return one_pass(draft, self._simulator, topics, self._draw, users, rollouts=rollouts, width=width)
 
-    def _users(self, count: int) -> Tensor | None:
-        """Users of the episodes, where they pay."""
-        if self._simulator.users is None:
-            return None
-        return self._moved(torch.randint(2**62, (count,), generator=self._generator))
+    def _draw(self, log_pi: Tensor, rank: int) -> Tensor:
+        """Candidates by the policy's probabilities: the largest of log-probability and Gumbel noise."""
+        drawn = self._moved(torch.rand(log_pi.shape, generator=self._generator)).clamp_(*_INSIDE)
+        return (log_pi - (-drawn.log()).log()).argmax(2)
 
 
-class _Played(NamedTuple):
-    """Episodes: [B, R, T], or [B, R] of one rank."""
+class _Draft:
+    """Rankings in the making, R of each of B topics (a `srd_agents.relational.decoding.Draft`)."""
 
-    rewards: Tensor
-    active: Tensor
-    """Whether the rank was filled."""
-    log_policy: Tensor
-    """Logarithm of the probability of what was chosen, with gradients."""
-    entropy: Tensor
-    """The entropy of the policy, likewise."""
+    def __init__(self, network: SubtopicNetwork, predicted: Predicted, rollouts: int = 1) -> None:
+        self._network, self._predicted = network, predicted
+        self._ranked = network.begin(predicted, rollouts)
+
+    def scores(self) -> Tensor:
+        return self._network.logits(self._predicted, self._ranked)
+
+    def add(self, chosen: Tensor) -> None:
+        self._ranked = self._network.add(self._predicted, self._ranked, chosen)
 
 
 class _Progress(PartialRanking):
@@ -365,22 +340,17 @@ class _Progress(PartialRanking):
 
     tied = TIED
 
+    @torch.inference_mode()
     def __init__(self, network: SubtopicNetwork, seen: Seen) -> None:
-        self._network = network
-        with torch.inference_mode():
-            self._predicted = network.predict(seen)
-            self._ranked = network.begin(self._predicted, 1)
+        self._draft, self._device = _Draft(network, network.predict(seen)), network.shift.device
 
     @torch.inference_mode()
     def scores(self) -> ScoreArray:
-        scores: ScoreArray = self._network.logits(self._predicted, self._ranked)[0, 0].double().cpu().numpy()
-        return scores
+        return self._draft.scores()[0, 0].double().cpu().numpy()
 
     @torch.inference_mode()
     def add(self, document: int) -> None:
-        self._ranked = self._network.add(
-            self._predicted, self._ranked, torch.tensor([[document]], device=self._predicted.covers.device)
-        )
+        self._draft.add(torch.tensor([[document]], device=self._device))
 
 
 def _cosine(done: float) -> float:

@@ -34,14 +34,7 @@ class DiversifiedRelevance(SubtopicClassifier):
 
     def validated(self, validation: Validation) -> float:
         """The measure, with the weight of diversity that is best."""
-        values = {weight: self._valued(weight, validation) for weight in _WEIGHTS}
-        best = max(values, key=lambda weight: values[weight])
-        self._cover(best)
-        return values[best]
-
-    def _valued(self, weight: float, validation: Validation) -> float:
-        self._cover(weight)
-        return validation.mean(self)
+        return validation.choose(self, _WEIGHTS, self._cover)
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic; scores are the heuristic's."""

@@ -29,8 +29,7 @@ _LEAST_SPREAD = 1e-6
 
 def unit_rows(vectors: FloatArray) -> FloatArray:
     """Rows of length 1 (zeros stay): [..., F] float32."""
-    units: FloatArray = rows_of(vectors).unit(slice(None))
-    return units
+    return rows_of(vectors).unit(slice(None))
 
 
 def list_features(topic: Topic, units: FloatArray) -> FloatArray:

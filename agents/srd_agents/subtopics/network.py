@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from srd_agents.networks.attention import dense, initialise
 from srd_agents.networks.inputs import ShiftAndScale
+from srd_agents.networks.policy import gather_rows
 from srd_agents.subtopics.features import FEATURES
 
 _HIDDEN = 32
@@ -156,12 +157,7 @@ class SubtopicNetwork(ShiftAndScale):
 
     def add(self, predicted: Predicted, ranked: Ranked, documents: Tensor) -> Ranked:
         """The rankings with one more document each, [B, R] int64."""
-        covered = _taken(predicted.covers, documents)
+        covered = gather_rows(predicted.covers, documents)
         uncovered = ranked.uncovered * (1 - self.fading.sigmoid() * covered)
-        rows = ranked.rows if predicted.rows is None else ranked.rows + _taken(predicted.rows, documents)
+        rows = ranked.rows if predicted.rows is None else ranked.rows + gather_rows(predicted.rows, documents)
         return Ranked(uncovered, rows, ranked.length + 1)
-
-
-def _taken(rows: Tensor, documents: Tensor) -> Tensor:
-    """Rows [B, N, X] of documents [B, R]: [B, R, X]."""
-    return rows.gather(1, documents[..., None].expand(-1, -1, rows.shape[2]))

@@ -88,17 +88,13 @@ class SubtopicCount(Learner[SubtopicCountConfig], Stepwise):
 
     def validated(self, validation: Validation) -> float:
         """The measure, with the ridge and then the penalty that are best."""
-        self._penalty = _USUAL[1]
-        found = {}
-        for strength in STRENGTHS:
-            self._solve(strength)
-            found[strength] = validation.mean(self)
-        self._solve(max(found, key=lambda strength: found[strength]))
-        values = {}
-        for self._penalty in PENALTIES:
-            values[self._penalty] = validation.mean(self)
-        self._penalty = max(values, key=lambda penalty: values[penalty])
-        return values[self._penalty]
+        self._penalise(_USUAL[1])
+        validation.choose(self, STRENGTHS, self._solve)
+        return validation.choose(self, PENALTIES, self._penalise)
+
+    def _penalise(self, penalty: float) -> None:
+        """Let likeness cost this much."""
+        self._penalty = penalty
 
     def _training_state(self) -> Tree:
         return {"products": self._products}

@@ -34,9 +34,6 @@ def load_module(module: nn.Module, arrays: Mapping[str, NDArray[Any]], what: str
     """
     own = module.state_dict()
     check_like(arrays, {name: tuple(tensor.shape) for name, tensor in own.items()}, what)
-    for name, array in arrays.items():
-        if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
-            raise ValueError(f"{what}: {name} holds NaN or infinity; train again, or go back to an earlier checkpoint")
     with torch.no_grad():
         for name, tensor in own.items():
             tensor.copy_(torch.from_numpy(np.array(arrays[name])))

@@ -217,7 +217,7 @@ class ModelInfo:
 
 
 def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, tuple[int, ...]], what: str) -> None:
-    """Refuse arrays whose names or shapes are not the expected ones.
+    """Refuse arrays whose names or shapes are not the expected ones, or whose numbers are not finite.
 
     Args:
         arrays: what came.
@@ -225,7 +225,7 @@ def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, tuple[
         what: where they came from, for the error.
 
     Raises:
-        ValueError: missing, surplus or differently shaped arrays; the message names the first.
+        ValueError: missing, surplus or differently shaped arrays, NaN or infinity; the message names the first.
     """
     came = {name: array.shape for name, array in arrays.items()}
     for name in (*sorted(came.keys() ^ expected.keys()), *expected):
@@ -234,6 +234,9 @@ def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, tuple[
                 f"{what}: {name} has shape {came.get(name)}, expected {expected.get(name)} (None: no such array); the "
                 "file belongs to another ranker, another version, another vector width or another size of network"
             )
+    for name, array in arrays.items():
+        if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
+            raise ValueError(f"{what}: {name} holds NaN or infinity; train again, or go back to an earlier checkpoint")
 
 
 def _split(tree: Mapping[str, Any], prefix: str, arrays: Arrays) -> dict[str, Any]:

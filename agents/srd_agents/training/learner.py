@@ -68,6 +68,8 @@ class Learner(ABC, Generic[C]):
     where it has none."""
     config_class: ClassVar[type[Any]] = LearnerConfig
     """The dataclass of its options."""
+    only_training: ClassVar[tuple[str, ...]] = ()
+    """Attributes that are let go of when training ends."""
 
     def __init__(self, config: C | None = None) -> None:
         self.name = self._class_name()
@@ -154,16 +156,10 @@ class Learner(ABC, Generic[C]):
             ValueError: the options name a device that is not here.
         """
 
-    def _build_for(self, weights: Weights, vector_width: int) -> None:
-        """`_build` for the weights of a file, whose config could ask for a network of any size.
-
-        Raises:
-            ValueError: it asks for a larger one than the weights are of.
-        """
-        self._build(vector_width)
-
     def _release(self) -> None:
         """Let go of what only training needed (topics, optimizer); called when `fit` ends."""
+        for name in self.only_training:
+            self.__dict__.pop(name, None)
 
     # What every learner then has.
 
@@ -276,7 +272,7 @@ class Learner(ABC, Generic[C]):
                 if resume:
                     run.resume()
                 self.history = run.history
-                with enough_memory(self.name, self.config, out):
+                with enough_memory(self.name, out):
                     run.run()
                 return run.history
             finally:
@@ -293,7 +289,7 @@ class Learner(ABC, Generic[C]):
             ValueError: topics without vectors.
         """
         self.vector_width, self.seed = topics.require_vectors(f"ranker {self.name!r}"), seed
-        with enough_memory(self.name, self.config):
+        with enough_memory(self.name):
             self._build(self.vector_width)
             self._prepare(topics, seed)
 
@@ -328,8 +324,6 @@ class Learner(ABC, Generic[C]):
                     f"{where} holds a trained {info.ranker!r}, not {name!r}; "
                     "srd_agents.registry.load_ranker finds the right class"
                 )
-            if info.vector_width is None or info.vector_width < 1:
-                raise ValueError(f"{where / CONFIG_FILE}: vector_width must be at least 1, got {info.vector_width}")
             learner = cls(config_from(cls.config_class, info.config, f"ranker {name!r} in {where}"))
             learner.name, learner.metadata = name, info.metadata
             learner.vector_width, learner.seed = info.vector_width, info.seed
@@ -340,8 +334,8 @@ class Learner(ABC, Generic[C]):
                 raise ValueError(
                     f"{where}: {MODEL_FILE} and {CONFIG_FILE} come from different trainings; train again, or resume"
                 )
-            with enough_memory(name, learner.config):
-                learner._build_for(weights, info.vector_width)
+            with enough_memory(name):
+                learner._build(info.vector_width or 0)  # a width of 0 fits no weights
             learner.check_weights(weights, str(where / MODEL_FILE))
             learner._set_weights(weights)
             return learner

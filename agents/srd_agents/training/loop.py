@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.training.files import STATE_FILE, Arrays, Tree, Weights, read_tree, sources_of, write_tree
+from srd_agents.training.files import STATE_FILE, Tree, read_tree, sources_of, write_tree
 from srd_agents.training.options import Config, Count, CountFromZero, MeasureOption, Positive, as_values
 from srd_agents.training.progress import History, OnProgress, Progress
 from srd_agents.training.validation import Validation
@@ -22,7 +22,6 @@ from srd_gym.dtypes import IntArray
 from srd_gym.files import PathLike
 from srd_gym.interrupts import held_back
 from srd_gym.measures import Measure, parse_measure
-from srd_gym.protocols import Ranker
 from srd_gym.reading import reading, shown
 from srd_gym.topic import TopicSet
 
@@ -53,28 +52,6 @@ HOW_LONG = ("epochs", "patience", "checkpoint_seconds")
 """Options that a resumed run may change: how long it trains and how often it saves, not what it computes."""
 
 
-class Trainable(Ranker, Protocol):
-    """Methods that the loop asks of the ranker that it trains; `Learner` says what each method does."""
-
-    name: str
-    seed: int | None
-    pretraining_seconds: float
-    pretraining_cpu_seconds: float
-
-    @property
-    def config(self) -> LearnerConfig: ...  # noqa: D102 - as `Learner` documents them
-
-    def validated(self, validation: Validation) -> float: ...  # noqa: D102
-    def validation_on(self, topics: TopicSet) -> Validation: ...  # noqa: D102
-    def check_weights(self, weights: Weights, what: str) -> None: ...  # noqa: D102
-    def _update(self, batch: IntArray) -> Mapping[str, float]: ...
-    def _weights(self) -> Arrays: ...
-    def _set_weights(self, weights: Weights) -> None: ...
-    def _training_state(self) -> Tree: ...
-    def _restore_training(self, state: Tree) -> None: ...
-    def _write_model(self, folder: PathLike, weights: Weights) -> None: ...
-
-
 @dataclass(kw_only=True)
 class _Place:
     """Place of a training run in its epochs; kept with its checkpoint."""
@@ -99,7 +76,7 @@ class TrainingLoop:
     """One training run of one ranker: shuffled epochs of updates, validation, early stopping, checkpoints.
 
     Args:
-        learner: built and prepared on `topics`.
+        learner: a `srd_agents.training.learner.Learner`, built and prepared on `topics`.
         topics: what it trains on.
         validation: what its weights are chosen on; None keeps the last weights.
         out: folder for checkpoints and the model, or None.
@@ -110,17 +87,18 @@ class TrainingLoop:
 
     def __init__(
         self,
-        learner: Trainable,
+        learner: Any,
         topics: TopicSet,
         validation: TopicSet | None,
         *,
-        out: PathLike | None,
-        time_budget: float | None,
-        callback: OnProgress | None,
+        out: PathLike | None = None,
+        time_budget: float | None = None,
+        callback: OnProgress | None = None,
         measures: Sequence[str | Measure] = (),
     ) -> None:
-        self._learner, self._topics, self._config = learner, topics, learner.config
-        self._validation = None if validation is None else learner.validation_on(validation)
+        self._learner, self._topics = learner, topics
+        self._config: LearnerConfig = learner.config
+        self._validation: Validation | None = None if validation is None else learner.validation_on(validation)
         others = [] if validation is None else [Validation(validation, each) for each in measures]
         self._others = [each for each in others if each.name != str(parse_measure(self._config.validation_measure))]
         self._out = None if out is None else Path(out)
@@ -208,8 +186,14 @@ class TrainingLoop:
             self._take_over(read_tree(path, what), path)
 
     def _take_over(self, state: Tree, path: Path) -> None:
-        """Go on from a checkpoint."""
-        self._check_same_run(state["identity"], path)
+        """Go on from a checkpoint; refuse that of another run, saying in what it differs."""
+        for name, mine in self._identity.items():
+            if (theirs := state["identity"].get(name)) != mine:
+                part = {"topics": "training topics' fingerprint", "validation": "validation topics' fingerprint"}
+                raise ValueError(
+                    f"{path} belongs to another run: {part.get(name, name)} was {shown(theirs)}, now {shown(mine)}. "
+                    "Resume with what it began with, or start anew"
+                )
         self._learner.check_weights(state["weights"], str(path))
         self._learner._set_weights(state["weights"])
         self._learner._restore_training(state["learner"])
@@ -221,30 +205,15 @@ class TrainingLoop:
         self._place = _Place(**loop)
         self.history.stopped_by = None
 
-    def _check_same_run(self, identity: Mapping[str, Any], path: Path) -> None:
-        """Refuse the checkpoint of another run, saying in what it differs."""
-        for name, mine in self._identity.items():
-            if (theirs := identity.get(name)) != mine:
-                part = {"topics": "training topics' fingerprint", "validation": "validation topics' fingerprint"}
-                raise ValueError(
-                    f"{path} belongs to another run: {part.get(name, name)} was {shown(theirs)}, now {shown(mine)}. "
-                    "Resume with what it began with, or start anew"
-                )
-
     def goes_on(self) -> bool:
         """Whether there is more to learn; else the history says why not."""
-        self.history.stopped_by = self._reason_to_stop()
-        return self.history.stopped_by is None
-
-    def _reason_to_stop(self) -> str | None:
-        """Why training is over, or None."""
         if self._place.epoch >= self._config.epochs:
-            return "epochs"
-        if self._config.patience and self._place.stale >= self._config.patience:
-            return "patience"
-        if self._time_budget is not None and self.seconds >= self._time_budget:
-            return "time_budget"
-        return None
+            self.history.stopped_by = "epochs"
+        elif self._config.patience and self._place.stale >= self._config.patience:
+            self.history.stopped_by = "patience"
+        elif self._time_budget is not None and self.seconds >= self._time_budget:
+            self.history.stopped_by = "time_budget"
+        return self.history.stopped_by is None
 
     def next_batch(self) -> IntArray:
         """[b] topics of the next update; ask once an update."""
@@ -270,7 +239,11 @@ class TrainingLoop:
                 self._place.played[name] += round(value * len(batch))
         self._place.position += len(batch)
         if self._place.position >= len(self._topics):
-            self._end_epoch()
+            means = self._means()
+            self._place.epoch += 1
+            self._place.position, self._place.sums = 0, {}
+            due = self._place.epoch % self._config.validate_every == 0 or self._place.epoch == self._config.epochs
+            self._record(means, validate=due)
 
     def _check_finite(self, name: str, value: float) -> None:
         """Stop where a figure is NaN or infinite."""
@@ -279,14 +252,6 @@ class TrainingLoop:
                 f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._place.epoch + 1}; "
                 "lower the learning rate or clip gradients"
             )
-
-    def _end_epoch(self) -> None:
-        """Record the epoch, and validate where due."""
-        means = self._means()
-        self._place.epoch += 1
-        self._place.position, self._place.sums = 0, {}
-        due = self._place.epoch % self._config.validate_every == 0 or self._place.epoch == self._config.epochs
-        self._record(means, validate=due)
 
     def _means(self) -> dict[str, float]:
         """The learner's figures, averaged over the topics seen in the running epoch."""

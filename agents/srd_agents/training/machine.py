@@ -8,27 +8,19 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 
-_TAKE_MEMORY = (
-    "batch_topics", "batch_size", "rollouts", "replay_capacity", "hidden_size", "hidden_sizes", "width", "slices",
-)  # fmt: skip
-"""Options that memory grows with."""
-
 
 @contextlib.contextmanager
-def enough_memory(name: str, config: object = None, out: PathLike | None = None, few: str = "topics") -> Iterator[None]:
-    """Say what was asked, what is free and what to do where memory does not suffice.
+def enough_memory(name: str, out: PathLike | None = None) -> Iterator[None]:
+    """Say what was asked and what to do where memory does not suffice.
 
     Args:
         name: of the ranker.
-        config: its options.
         out: folder of a run whose checkpoint lies there; None: there is none.
-        few: what else to take fewer of.
 
     Raises:
         ValueError: memory did not suffice: numpy has an error of its own for it, torch a text.
@@ -39,22 +31,11 @@ def enough_memory(name: str, config: object = None, out: PathLike | None = None,
         reason = str(error).strip().split("\n")[0]
         if not isinstance(error, MemoryError) and not re.search("memory|overflow", reason):
             raise
-        free = "" if "free" in reason else _free()
-        options = ", ".join(option for option in _TAKE_MEMORY if hasattr(config, option))
-        smaller = f"make {options} smaller, or " if options else ""
         resume = "" if out is None else f"; once memory is free, resume goes on from the checkpoint in {out}"
         raise ValueError(
-            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}{free}); {smaller}take fewer "
-            f"{few} or shorter vectors{resume}"
+            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); make batches and the "
+            f"network smaller, or take fewer topics and seeds or shorter vectors{resume}"
         ) from error
-
-
-def _free() -> str:
-    """Free memory in words, where the system says it."""
-    with contextlib.suppress(OSError):
-        found = re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"))
-        return "" if found is None else f"; {int(found[1]) / 2**20:.1f} GiB are free"
-    return ""
 
 
 @contextlib.contextmanager

@@ -142,11 +142,10 @@ class ManySeeds(NetworkLearner[C]):
         self.check_device()
         judge = None if validation is None else topics_from(validation)
         trainable, excluded = self.learnable(topics_from(topics), judge)
-        with torch_threads(threads), enough_memory(self.name, self.config, few="seeds, topics"):
+        with torch_threads(threads), enough_memory(self.name):
             learners = self._seeded(trainable, every)
             try:
-                loops = [TrainingLoop(each, trainable, judge, out=None, time_budget=None, callback=None,
-                                      measures=measures) for each in learners]  # fmt: skip
+                loops = [TrainingLoop(each, trainable, judge, measures=measures) for each in learners]
                 for each, loop in zip(learners, loops, strict=True):
                     loop.history.excluded, each.history = excluded, loop.history
                 _run(self.together_class(learners), loops)
@@ -193,10 +192,9 @@ class _Called(nn.Module):
 
 def _run(together: Together, loops: Sequence[TrainingLoop]) -> None:
     """Train to the end; a seed that stopped early keeps its weights, and idles along."""
-    running = []
-    for index, loop in enumerate(loops):
+    for loop in loops:
         loop.begin()
-        running.append(index)
+    running = list(range(len(loops)))
     batches = [np.zeros(0, np.int64)] * len(loops)
     while True:
         for index in [index for index in running if not loops[index].goes_on()]:
@@ -218,9 +216,9 @@ def _run(together: Together, loops: Sequence[TrainingLoop]) -> None:
         loop.finish()
 
 
-def mapped(inputs: Any, change: Callable[[Tensor], Any]) -> Any:
-    """All tensors of a tuple of tensors, None and such tuples, each changed."""
-    if isinstance(inputs, Tensor):
+def mapped(inputs: Any, change: Callable[[Any], Any]) -> Any:
+    """All tensors or arrays of a tuple of these, None and such tuples, each changed."""
+    if isinstance(inputs, Tensor | np.ndarray):
         return change(inputs)
     changed = [mapped(part, change) for part in inputs or ()]
     return None if inputs is None else type(inputs)(*changed) if hasattr(inputs, "_fields") else tuple(changed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -35,7 +34,6 @@ class NetworkLearner(Learner[C]):
     _optimizer: torch.optim.Optimizer
     _generator: torch.Generator | np.random.Generator
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer",)
-    """Attributes that are let go of when training ends."""
 
     def check_device(self) -> None:
         """Refuse a device that torch does not have here."""
@@ -47,25 +45,6 @@ class NetworkLearner(Learner[C]):
             raise ValueError(
                 f'device must be one that torch has on this machine, got {name!r} ({reason}); "cpu" is always there'
             ) from error
-
-    def _build_for(self, weights: Weights, vector_width: int) -> None:
-        # On torch's device "meta" tensors have sizes but no memory.
-        room = sum(array.size for array in weights.values())
-
-        def count(_module: nn.Module, _name: str, tensor: Tensor | None) -> None:
-            nonlocal room
-            if tensor is not None and tensor.is_meta:  # others belong to other threads
-                room -= tensor.numel()
-                if room < 0:
-                    raise ValueError(f"the config of ranker {self.name!r} asks for a larger network than its weights")
-
-        hook = nn.modules.module.register_module_parameter_registration_hook(count)
-        try:
-            with torch.device("meta"):
-                copy.copy(self)._build(vector_width)
-        finally:
-            hook.remove()
-        super()._build_for(weights, vector_width)
 
     def _descend(self, loss: Tensor, max_grad_norm: float) -> dict[str, Any]:
         """Take one step of the optimizer; the figures (`told`) hold the gradient's length before it is cut."""
@@ -98,8 +77,7 @@ class NetworkLearner(Learner[C]):
 
     def _release(self) -> None:
         self._network.to("cpu")
-        for name in self.only_training:
-            self.__dict__.pop(name, None)
+        super()._release()
 
 
 def told(figure: Tensor | float) -> Any:

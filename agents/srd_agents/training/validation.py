@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -69,6 +69,22 @@ class Validation:
     def mean(self, ranker: Ranker) -> float:
         """The mean measure of the ranker's rankings."""
         return float(self.score(ranker.rank_batch(list(self.topics), self.depth)).mean())
+
+    def choose(self, ranker: Ranker, choices: Iterable[float], take: Callable[[float], object]) -> float:
+        """Let the ranker keep the choice that ranks best, the first of equals; its mean measure.
+
+        Args:
+            ranker: what is chosen for.
+            choices: at least one.
+            take: makes the ranker's next rankings follow a choice.
+        """
+        values = {}
+        for choice in choices:
+            take(choice)
+            values[choice] = self.mean(ranker)
+        best = max(values, key=lambda choice: values[choice])
+        take(best)
+        return values[best]
 
 
 def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> tuple[TopicSet, list[str]]:

@@ -31,7 +31,7 @@ class Table:
     With `flat`, V is constant and the policy uniform. It counts how often states are advanced.
     """
 
-    state_width, calls = 1, 0
+    calls = 0
 
     def __init__(self, width: int, keys: NDArray[Any], flat: bool = False) -> None:
         self._width, self._keys, self._flat = width, np.asarray(keys, dtype=np.float64), flat

@@ -7,20 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_topics import alone, bare_topic, judged_topic, ragged
+from small_topics import bare_topic, ragged
 
-from srd_agents.mdp_div.agent import MdpDiv
-from srd_agents.mdp_div.config import MdpDivConfig
 from srd_agents.mdp_div.network import RecurrentPolicy
 from srd_agents.mdp_div.step_updates import ascend
-from srd_agents.networks.features import order_features, padded_order_features
+from srd_agents.networks.features import order_features, side_by_side
 from srd_agents.networks.inputs import Inputs, InputTensors, mean_and_deviation
 from srd_agents.networks.policy import Steps, acting, in_numpy
 from srd_agents.registry import make_ranker
-from srd_agents.reinforce.learner import PolicyGradient
 from srd_agents.reinforce.rollout import SampledEpisodes, roll_out
 from srd_agents.training.validation import Validation
-from srd_gym.core import SelectionCore, TopicArrays
+from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 
@@ -57,7 +54,7 @@ def test_order_features_mean_and_deviation_by_hand() -> None:
     assert not order_features(replace(topic, retrieval_scores=None)).any()
     equal = replace(topic, retrieval_scores=np.ones(3))
     assert order_features(equal)[:, 2].tolist() == [0, 0, 0]
-    padded = padded_order_features(TopicArrays(TopicSet([topic, lone], name="two")))
+    padded = side_by_side([order_features(each) for each in (topic, lone)])
     np.testing.assert_array_equal(padded[1], [[1, 1, 0], [0, 0, 0], [0, 0, 0]])
     one, other = bare_topic(2, doc_vectors=[[0, 1], [2, 1]]), bare_topic(1, "2", doc_vectors=[[4, 1]])
     topics = TopicSet([one, other], name="hand")
@@ -109,47 +106,27 @@ def test_first_weights_are_uniform_in_the_papers_range() -> None:
     assert values.mean().abs() < 0.15
 
 
-@pytest.mark.parametrize("query", [True, False])
-def test_the_gradients_by_hand_are_those_of_automatic_differentiation(query: bool) -> None:
-    """Algorithm 1, lines 5 to 8: the gradient of each rank is taken anew."""
-    # Each document covers a subtopic of its own, so that rank t earns the discount of t.
-    lacks: dict[str, Any] = {} if query else {"query_vector": None}
-    ranker = MdpDiv(MdpDivConfig(hidden_size=3, horizon=4, standardize=True, epochs=1, learning_rate=0.5))
-    ranker.prepare(alone(judged_topic(5, width=3, subtopics=5, judgments=np.eye(5), **lacks)), 3)
-    twin, played = copy.deepcopy(ranker._network), copy.deepcopy(ranker)
-    figures = ranker._update(np.array([0]))
-    seen = played._see(np.array([0]))
-    episodes = played._play(seen, np.array([0]), 1)
-    assert ascend(twin, seen, episodes, 0.5) == pytest.approx((figures["loss"], figures["entropy"]), abs=1e-5)
-    assert not all(map(torch.equal, twin.parameters(), played._network.parameters()))
-    for name, parameter in twin.named_parameters():
-        np.testing.assert_allclose(ranker._weights()[name], parameter.detach(), rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("options", [{}, {"return_only": True}])
-def test_one_update_per_episode_is_the_gradient_of_automatic_differentiation(options: dict[str, Any]) -> None:
-    ranker = MdpDiv(MdpDivConfig(hidden_size=3, horizon=4, learning_rate=0.5, update="episode", **options))
-    ranker.prepare(alone(judged_topic(5, width=3, subtopics=5, judgments=np.eye(5))), 3)
-    twin, first = copy.deepcopy(ranker), ranker._weights()
-    figures, expected = ranker._update(np.array([0])), PolicyGradient._update(twin, np.array([0]))
-    assert {**figures, "entropy": 0} == pytest.approx({**expected, "entropy": 0}, rel=1e-4)
-    for name, weights in twin._weights().items():
-        np.testing.assert_allclose(ranker._weights()[name], weights, rtol=0, atol=1e-6)
-    assert not np.allclose(ranker._weights()["scoring_weight"], first["scoring_weight"])
-
-
-def test_each_rank_is_learned_at_the_weights_that_the_one_before_left() -> None:
-    policy, topics = RecurrentPolicy(3, 2), Inputs(torch.rand(1, 3), torch.rand(1, 4, 3))
+@pytest.mark.parametrize("query", [1.0, 0.0])
+@pytest.mark.parametrize("at_once", [False, True])
+def test_gradients_by_hand_are_those_of_automatic_differentiation(query: float, at_once: bool) -> None:
+    """Algorithm 1, lines 5 to 8: each at the weights that the one before left, or all at those of the episode."""
+    policy, topics = RecurrentPolicy(3, 2), Inputs(torch.rand(1, 3) * query, torch.rand(1, 4, 3))
     policy.initialise(torch.Generator().manual_seed(0))
     twin, actions = copy.deepcopy(policy), np.array([[[2, 0, 3]]])
+    acted = copy.deepcopy(policy) if at_once else twin
     allowed = np.array([[1, 1, 1, 1], [1, 1, 0, 1], [0, 1, 0, 1]], np.bool_)[None, None]
     rewards = np.array([[[1.0, 0.0, 2.0]]], np.float32)
-    ascend(policy, topics, SampledEpisodes(actions, allowed, rewards, np.ones((1, 1, 3), np.bool_)), 0.5)
+    episodes = SampledEpisodes(actions, allowed, rewards, np.ones((1, 1, 3), np.bool_))
+    told, loss, entropies = ascend(acting(policy), in_numpy(topics), episodes, 0.5, at_once=at_once), 0.0, []
     for rank, earned in enumerate((3.0, 2.0, 2.0)):
-        logits = twin.logits(topics, torch.from_numpy(actions))[0, 0, rank]
-        log_pi = logits[actions[0, 0, rank]] - logits[torch.from_numpy(allowed[0, 0, rank])].logsumexp(0)
-        slopes = torch.autograd.grad(earned * log_pi, list(twin.parameters()), materialize_grads=True)
+        logits = acted.logits(topics, torch.from_numpy(actions))[0, 0, rank]
+        offered = logits[torch.from_numpy(allowed[0, 0, rank])]
+        log_pi = logits[actions[0, 0, rank]] - offered.logsumexp(0)
+        loss -= earned * log_pi.item()
+        entropies.append(-(offered.softmax(0) * offered.log_softmax(0)).sum().item())
+        slopes = torch.autograd.grad(earned * log_pi, list(acted.parameters()), materialize_grads=True)
         for parameter, slope in zip(twin.parameters(), slopes, strict=True):
             parameter.data += 0.5 * slope
     for one, other in zip(policy.parameters(), twin.parameters(), strict=True):
         torch.testing.assert_close(one, other)
+    assert told == pytest.approx((loss, np.mean(entropies)), abs=1e-5)

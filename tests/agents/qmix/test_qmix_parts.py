@@ -7,12 +7,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_topics import refused
 
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, Standardizer
 from srd_agents.qmix.config import ScoringConfig
-from srd_agents.qmix.loss import MixingWeights, chosen_values, epsilon_at, independent_loss, joint_loss, mean_value, mix
+from srd_agents.qmix.loss import MixingWeights, chosen_values, epsilon_at, independent_loss, mean_value, mix
 from srd_agents.qmix.network import FlatMixer, PooledMixer, ScoreNetwork, mean_document
 from srd_agents.qmix.replay import Replay
 
@@ -122,7 +121,6 @@ def test_losses_and_epsilon_by_hand() -> None:
     present = torch.tensor([[True, True, False]] * 3)
     assert mean_value(chosen, present).tolist() == [[1.5], [8], [1]]
     rewards = torch.tensor([[1.0], [8.0], [1.0]])
-    assert float(joint_loss(mean_value(chosen, present), rewards)) == pytest.approx(0.25 / 3)
     # (0-1)^2 + (3-1)^2, (7-8)^2 + (9-8)^2, (0-1)^2 + (2-1)^2 over six agents.
     assert float(independent_loss(chosen, rewards, present)) == pytest.approx((5 + 2 + 2) / 6)
     assert [epsilon_at(e, 1.0, 0.2, 100) for e in (0, 50, 100, 10**9)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
@@ -170,4 +168,3 @@ def test_the_replay_gives_back_the_last_visits(sizes: list[int], capacity: int, 
     one, two = (r.sample(5, np.random.default_rng(3)) for r in (replay, other))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert set(one.topics) <= set(topics)
-    refused(lambda: other.load(Replay(capacity, 2, 7, 5).tree()), "of another run")

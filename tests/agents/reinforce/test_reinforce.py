@@ -7,13 +7,13 @@ import pytest
 import torch
 from small_topics import partial_topic, refused, small_topic
 
-from srd_agents.networks.directions import ranked_so_far
+from srd_agents.networks.directions import Directions, ranked_so_far
 from srd_agents.networks.policy import acting
 from srd_agents.registry import make_ranker
-from srd_agents.reinforce.network import RelationsAndDirections, directions_of, standing
+from srd_agents.reinforce.network import RelationsAndDirections, standing
 from srd_agents.reinforce.topic_inputs import InputsOfSet, PolicyInputs, inputs_together
 from srd_agents.relational.network import RelationalNetwork
-from srd_agents.relational.relations import ANCHORS
+from srd_agents.relational.relations import ANCHORS, STATIC
 from srd_agents.training.validation import Validation
 from srd_gym.dtypes import IntArray
 from srd_gym.topic import TopicSet
@@ -23,7 +23,7 @@ WIDTH = 6
 
 
 def a_policy(seed: int = 0) -> RelationsAndDirections:
-    network = RelationsAndDirections(RelationalNetwork(8, 6), directions_of(WIDTH, 8))
+    network = RelationsAndDirections(RelationalNetwork(8, 6), Directions(WIDTH, 8, len(STATIC)))
     generator = torch.Generator().manual_seed(seed)
     network.initialise(generator)
     for parameter in network.parameters():  # biases too

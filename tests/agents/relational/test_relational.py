@@ -10,19 +10,26 @@ import torch
 from hypothesis import given, settings
 from small_topics import bare_topic, partial_topic, refused, seeds
 
+from srd_agents.heuristic.greedy import rows_of
 from srd_agents.registry import make_ranker
 from srd_agents.relational import ranker as module
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import (
     Related,
     checked_weights,
-    rank_topics,
     relations_of,
-    unit_vectors,
     weight_shapes,
 )
 from srd_agents.relational.relations import ANCHORS, CONTEXT, STATIC, Ranked, midranks, relate, standardised
 from srd_gym.testing import check_ranker
+from srd_gym.topic import Topic
+
+
+def ranked_by(weights: Any, topic: Topic, k: int = 10) -> list[int]:
+    """A ranking by these weights."""
+    ranker = module.Pretrained()
+    ranker.weights = weights
+    return ranker.rank(topic, k).tolist()
 
 
 def some_weights(seed: int = 0, *, all_at_work: bool = False) -> Any:
@@ -41,15 +48,15 @@ def test_reordered_candidates_give_the_same_documents(seed: int) -> None:
     order = np.random.default_rng(seed).permutation(topic.n_candidates)
     shuffled = topic.take(order)
     weights = some_weights(all_at_work=True)
-    ranked = [topic.doc_ids[i] for i in rank_topics(weights, [topic], 10)[0]]
-    assert ranked == [shuffled.doc_ids[i] for i in rank_topics(weights, [shuffled], 10)[0]]
+    ranked = [topic.doc_ids[i] for i in ranked_by(weights, topic)]
+    assert ranked == [shuffled.doc_ids[i] for i in ranked_by(weights, shuffled)]
 
 
 @settings(max_examples=40)
 @given(seeds)
 def test_relations_move_with_scores_given_in_any_order(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    unit, query = unit_vectors(rng.normal(size=(1, 20, 6))), unit_vectors(rng.normal(size=(1, 6)))
+    unit, query = (rows_of(rng.normal(size=size)).unit(...) for size in ((1, 20, 6), (1, 6)))
     given_scores = rng.integers(0, 8, (1, 20)).astype(np.float32)
     order = rng.permutation(20)
     one = relate(unit, given_scores, np.ones(1, np.bool_), query)
@@ -71,7 +78,7 @@ def test_lengths_shifts_scales_and_empty_dimensions_change_nothing(seed: int) ->
     )
     np.testing.assert_allclose(relations_of([topic]).static, relations_of([wider]).static, atol=2e-3)
     weights = some_weights(all_at_work=True)
-    same = [rank_topics(weights, [given], 10)[0].tolist() for given in (topic, wider)]
+    same = [ranked_by(weights, given) for given in (topic, wider)]
     assert same[0] == same[1]
 
 
@@ -114,7 +121,7 @@ def test_odd_vectors_still_give_a_ranking(vectors: np.ndarray[Any, Any], extras:
     assert all(np.isfinite(part).all() for part in relations)
     assert relations.static.shape[-1] == len(STATIC)
     assert relations.context.shape[-1] == CONTEXT
-    assert sorted(rank_topics(some_weights(), [topic], n)[0].tolist()) == list(range(n))
+    assert sorted(ranked_by(some_weights(), topic, n)) == list(range(n))
     assert np.isfinite(Related(some_weights(), relations).scores()).all()
 
 
@@ -124,7 +131,8 @@ def test_novelty_prefers_what_is_unlike_all_chosen(seed: int) -> None:
     vectors = rng.normal(size=(2, 12, 24)).astype(np.float32)
     topics = [bare_topic(12, str(i), doc_vectors=each) for i, each in enumerate(vectors)]
     ranker = module.Pretrained(module.PretrainedConfig(novelty=0.5))
-    cosines = unit_vectors(vectors) @ unit_vectors(vectors).swapaxes(1, 2)
+    unit = rows_of(vectors).unit(...)
+    cosines = unit @ unit.swapaxes(1, 2)
     for topic, alike, ranking in zip(topics, cosines, ranker.rank_batch(topics, 6), strict=True):
         related = Related(ranker.weights, relations_of([topic]))
         chosen: list[int] = []
@@ -154,6 +162,6 @@ def test_weights_and_files_of_weights_are_checked(tmp_path: Path) -> None:
     for given_, message in (
         ({"bias": arrays["bias"]}, r"context has shape None, expected"),
         ({**arrays, "static": np.zeros((3, 4), np.float32)}, r"static has shape \(3, 4\), expected"),
-        ({**arrays, "out": np.full_like(arrays["out"], np.nan)}, "out has values that are not finite"),
+        ({**arrays, "out": np.full_like(arrays["out"], np.nan)}, "out holds NaN or infinity"),
     ):
         refused(lambda given=given_: checked_weights(given), message)

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from srd_agents.simulators import ScoringSimulator, SelectionSimulator, TopicTensors
-from srd_agents.simulators.draws import exponential, uniform
+from srd_agents.simulators.draws import uniform
 from srd_gym.core import Clicks, ScoringCore, SelectionCore
 from srd_gym.core.users import drawn_users
 from srd_gym.pruning import KNN, ByRanker, Chain
@@ -216,14 +216,6 @@ def test_random_numbers_are_those_of_users_and_uniform() -> None:
 
     ours = uniform(tensor(users)[:, None], torch.arange(1000))
     np.testing.assert_array_equal(ours, _uniform(users, np.arange(1000)))
-    place = torch.device("cpu")
-    drawn = exponential(3, 7, (200, 50), place)
-    assert torch.equal(drawn, exponential(3, 7, (200, 50), place))
-    assert not torch.equal(drawn, exponential(3, 8, (200, 50), place))
-    assert not torch.equal(drawn, exponential(4, 7, (200, 50), place))
-    assert drawn.min() > 0
-    assert drawn.mean() == pytest.approx(1, abs=0.03)
-    assert drawn.std() == pytest.approx(1, abs=0.05)
 
 
 def test_topics_are_laid_out_once_and_say_what_they_are() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,7 @@ import pytest
 import torch
 from small_topics import refused
 
-from srd_agents.registry import RANKERS, load_ranker, make_ranker
-from srd_agents.training.files import ModelInfo, read_arrays, write_arrays
+from srd_agents.registry import RANKERS, make_ranker
 from srd_agents.training.learner import Learner
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.data.synthetic import generate
@@ -44,10 +42,7 @@ def test_a_model_trained_elsewhere_ranks_here(tmp_path: Path, name: str) -> None
 
 def test_replays_larger_than_memory_are_refused() -> None:
     ranker: Any = make_ranker("qmix", replay_capacity=10**15)
-    refused(lambda: ranker.fit(TOPICS), "ranker 'qmix' needs more memory")
-    refused(lambda: ranker.fit(TOPICS), "make batch_topics, .* smaller")
-    if Path("/proc/meminfo").is_file():
-        refused(lambda: ranker.fit(TOPICS), "GiB are free")
+    refused(lambda: ranker.fit(TOPICS), "ranker 'qmix' needs more memory.*make batches and the network smaller")
 
 
 def test_seeds_that_do_not_fit_together_are_refused() -> None:
@@ -84,7 +79,6 @@ def test_training_goes_on_from_its_checkpoint_when_there_is_memory_again(name: s
     stopped._update = full
     with pytest.raises(ValueError, match=r"Tried to allocate 2.00 GiB.*1.00 GiB is free.*smaller.*resume") as told:
         stopped.fit(TOPICS, seed=1, out=tmp_path)
-    assert "batch_topics" in str(told.value)
     assert str(tmp_path) in str(told.value)
     assert "More." not in str(told.value)
     resumed: Any = make_ranker(name, **options)
@@ -129,24 +123,6 @@ HUGE = 2**40
 def test_networks_larger_than_memory_are_refused(name: str, option: str) -> None:
     options: dict[str, Any] = {"init": "random", option: (32, HUGE)} if name == "relational" else {option: HUGE}
     refused(lambda: make_ranker(name, **options).fit(TOPICS), f"ranker '{name}' needs more memory")  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(("name", "option", "size"), [
-    ("reinforce", "hidden_size", 10**6), ("reinforce-subtopics", "hidden_size", 10**6), ("mcts", "hidden_size", HUGE),
-    ("mo4srd", "blocks", 10**9),
-])  # fmt: skip
-def test_a_config_that_was_changed_is_refused_before_its_network_is_built(
-    tmp_path: Path, name: str, option: str, size: int
-) -> None:
-    made: Any = make_ranker(name, epochs=1)
-    made.fit(TOPICS[:3], out=tmp_path)
-    content = json.loads((tmp_path / "config.json").read_text())
-    content["config"][option] = size
-    (tmp_path / "config.json").write_text(json.dumps(content))
-    weights, _ = read_arrays(tmp_path / "model.safetensors", "model")
-    write_arrays(tmp_path / "model.safetensors", weights, {"fingerprint": ModelInfo.read(tmp_path).fingerprint})
-    message = f"'{name}' asks for a larger network"
-    refused(lambda: load_ranker(tmp_path), message)
 
 
 class Elsewhere(torch.Tensor):

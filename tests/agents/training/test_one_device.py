@@ -37,11 +37,11 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "click-classifier-logs": {"lists": 200},
     "reinforce-clicks": {"first_epochs": 1, "lists": 200},
     "relevance-mmr": {},
-    "mdp-div": {"update": "episode"},  # a step after each rank is taken one episode at a time, with numpy's gradients
 }
 LEFT_OUT = {
     "mcts": "its search asks for one node at a time, which numpy answers sooner; the device learns from what it found",
-    "mdp-div-ntn-d": "it is ntn-div and then mdp-div, which are both held to it above",
+    "mdp-div": "its gradients are numpy's, of one episode at a time",
+    "mdp-div-ntn-d": "it is ntn-div, which is held to it above, and then mdp-div",
     "maskable-ppo": "Stable-Baselines3 keeps its episodes in numpy",
 }
 

@@ -61,8 +61,7 @@ class Words:
     @property
     def shares(self) -> NDArray[np.float64]:
         """[V] share of the documents that use a word, above 0 to 1."""
-        shares: NDArray[np.float64] = np.bincount(self.word, minlength=len(self.words)) / self.n_documents
-        return shares
+        return np.bincount(self.word, minlength=len(self.words)) / self.n_documents
 
 
 class WordDirections:

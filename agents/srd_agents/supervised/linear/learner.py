@@ -53,10 +53,6 @@ class ColumnsConfig(LinearConfig):
     columns: tuple[str, ...] = ()
     """Further columns of the topics to read (names of `feature_names`)."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "columns", tuple(self.columns))  # files make lists of it
-
 
 C = TypeVar("C", bound=LinearConfig)
 K = TypeVar("K", bound=ColumnsConfig)
@@ -73,6 +69,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
     _adam: dict[str, Any]
     """State of Adam: running means of the gradient ("first") and of its square ("second"), [W], and "steps"."""
     _topics: list[P]
+    only_training: ClassVar[tuple[str, ...]] = ("_topics", "_adam")
 
     # What a linear learner implements.
 
@@ -107,10 +104,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
         return {"weights": self._values.copy()}
 
     def _set_weights(self, weights: Weights) -> None:
-        values = np.array(weights["weights"], np.float64)
-        if not np.isfinite(values).all():
-            raise ValueError(f"weights of ranker {self.name!r} hold NaN or infinity; train again")
-        self._values = values
+        self._values = np.array(weights["weights"], np.float64)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         self._values = np.random.default_rng([seed, 0x11E4]).random(len(self._values))
@@ -147,10 +141,6 @@ class LinearLearner(Learner[C], Generic[C, P]):
 
     def _restore_training(self, state: Tree) -> None:
         self._adam = dict(state["adam"])
-
-    def _release(self) -> None:
-        for name in ("_topics", "_adam"):
-            self.__dict__.pop(name, None)
 
 
 class LikelihoodProblem(NamedTuple):
@@ -224,8 +214,7 @@ def _left(rankings: IntArray, n: int) -> BoolArray:
     count, ranks = rankings.shape
     rank_of = np.full((count, n), ranks)
     np.put_along_axis(rank_of, rankings, np.arange(ranks), axis=1)
-    left: BoolArray = rank_of[:, None] >= np.arange(ranks)[:, None]
-    return left
+    return rank_of[:, None] >= np.arange(ranks)[:, None]
 
 
 class _ByRelations(PartialRanking):
@@ -272,8 +261,7 @@ class PlackettLuceLearner(LinearLearner[K, LikelihoodProblem], Stepwise):
     @property
     def _pooling(self) -> Pooling:
         """Name of the sum of relations, where there are any."""
-        pooling: Pooling = getattr(self.config, "pooling", "min")
-        return pooling
+        return getattr(self.config, "pooling", "min")
 
     def progress(self, topic: Topic) -> PartialRanking:
         """An empty ranking of the topic; scores are f.

@@ -118,8 +118,7 @@ class StructSvm(LinearLearner[StructSvmConfig, RankingProblem]):
 
 def joint_features(relevance: FloatArray, ranking: IntArray) -> ScoreArray:
     """Psi of a ranking: the sum over ranks of x / log2(1 + r), [R]."""
-    features: ScoreArray = _discounts(len(ranking)) @ relevance[ranking].astype(np.float64)
-    return features
+    return _discounts(len(ranking)) @ relevance[ranking].astype(np.float64)
 
 
 def most_violating(problem: RankingProblem, weights: ScoreArray) -> tuple[IntArray, float]:

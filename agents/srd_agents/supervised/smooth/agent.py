@@ -90,8 +90,7 @@ class SmoothLearner(NetworkLearner[C]):
 
     def _inputs(self, topics: Sequence[Topic], features: Sequence[NDArray[np.float32]]) -> Inputs:
         """Some topics, padded to the largest."""
-        inputs = inputs_of(topics, self._network.inputs.shift)
-        return inputs._replace(features=torch.from_numpy(side_by_side(features)).to(inputs.documents.device))
+        return inputs_of(topics, self._network.inputs.shift, features=features)
 
     def _build(self, vector_width: int) -> None:
         scorer = SmoothNetwork(vector_width, self.config, self.outputs)

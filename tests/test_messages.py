@@ -22,9 +22,9 @@ QUERY, DOCUMENTS = [1.0, 0.0, 0.0], np.eye(3)
 
 MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "an unknown ranker": (
-        lambda: make_ranker("mmrr"),
+        lambda: make_ranker("facility_location"),
         ValueError,
-        "unknown ranker 'mmrr'. Did you mean mmr or pamm?",
+        "unknown ranker 'facility_location'. Did you mean facility-location?",
     ),
     "vectors of another shape": (
         lambda: diversify(QUERY, DOCUMENTS[:, :2], 2),

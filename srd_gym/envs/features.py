@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.episodes import Where
 from srd_gym.core.selection import SelectionCore
 from srd_gym.pruning.knn import Distances
 from srd_gym.topic import FloatArray, Topic
@@ -57,26 +58,8 @@ class Features:
         self._sum = np.zeros((core.n_episodes, arrays.max_candidates), np.float32)
         self._values = np.zeros((core.n_episodes, *self._initial.shape[1:]), np.float32)
 
-    def observe(self, episode: int) -> dict[str, FloatArray]:
-        """The observation of one episode: `features` [N C] and `progress` [1], both float32."""
-        self._follow()
-        filled, length = self._core.rank.item(episode), self._core.length.item(episode)
-        return {
-            "features": self._values[episode].reshape(-1).copy(),
-            "progress": np.array([filled / max(length, 1)], np.float32),
-        }
-
-    def observe_all(self) -> dict[str, FloatArray]:
-        """The observations of all episodes: `features` [B, N C] and `progress` [B, 1], both float32."""
-        self._follow()
-        progress = self._core.rank / np.maximum(self._core.length, 1)
-        return {
-            "features": self._values.reshape(len(self._values), -1).copy(),
-            "progress": progress.astype(np.float32)[:, None],
-        }
-
-    def _follow(self) -> None:
-        """Bring the values to where the episodes are."""
+    def __call__(self, where: Where) -> FloatArray:
+        """The features of one episode [N C], or of all [B, N C], float32, brought to where the episodes are."""
         ranking, topics = self._core.ranking, self._core.topic_index
         fresh = ranking != self._ranking
         anew = (topics != self._topics) | (fresh & (self._ranking >= 0)).any(axis=1)
@@ -88,6 +71,7 @@ class Features:
         for episode, rank in zip(*(index.tolist() for index in fresh.nonzero()), strict=True):
             self._add(episode, ranking.item(episode, rank))
         self._ranking[:] = ranking
+        return self._values.reshape(len(ranking), -1)[where].copy()
 
     def _add(self, episode: int, document: int) -> None:
         """A document more in an episode's ranking."""

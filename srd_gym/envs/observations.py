@@ -5,8 +5,7 @@ Shapes: T topics, B episodes, N candidates, F vector width, K horizon.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from srd_gym.checks import check_option
 from srd_gym.core.arrays import DocumentsOnDemand, TopicArrays
+from srd_gym.core.episodes import Where
 from srd_gym.core.selection import SelectionCore
 from srd_gym.dtypes import IntArray
 from srd_gym.envs.features import FEATURES, Features
@@ -37,46 +37,51 @@ class Part(NamedTuple):
     space: Callable[[TopicArrays, int], spaces.Box]
     """Its space, by topics and horizon."""
     table: Callable[[TopicArrays], NDArray[Any] | DocumentsOnDemand] | None = None
-    """Its values for all topics, [T, ...], where it depends on the topic alone; None: a state of the episode."""
+    """Its values for all topics, [T, ...], where it depends on the topic alone."""
+    state: Callable[[SelectionCore], Callable[[Where], NDArray[Any]]] | None = None
+    """Else a function that makes one of a core: its value [...] for one episode, [B, ...] for all, a new array."""
+
+
+def _numbers(table: Callable[[TopicArrays], FloatArray | DocumentsOnDemand]) -> Part:
+    """A key whose values are rows of a table, any numbers."""
+    return Part(lambda arrays, _: spaces.Box(-np.inf, np.inf, table(arrays).shape[1:], np.float32), table)
 
 
 PARTS: dict[str, Part] = {
     "ranking": Part(lambda arrays, horizon: spaces.Box(-1, arrays.max_candidates - 1, (horizon,), np.int64)),
     "action_mask": Part(lambda arrays, _: spaces.Box(0, 1, (arrays.max_candidates,), np.int8)),
-    "documents": Part(
-        lambda arrays, _: _unbounded(arrays.documents_by_topic), lambda arrays: arrays.documents_by_topic
-    ),
-    "query": Part(lambda arrays, _: _unbounded(arrays.queries), lambda arrays: arrays.queries),
-    "retrieval_scores": Part(
-        lambda arrays, _: _unbounded(arrays.retrieval_scores), lambda arrays: arrays.retrieval_scores
-    ),
+    "documents": _numbers(lambda arrays: arrays.documents_by_topic),
+    "query": _numbers(lambda arrays: arrays.queries),
+    "retrieval_scores": _numbers(lambda arrays: arrays.retrieval_scores),
     # A Box, not a Discrete: libraries turn a Discrete into one-hot vectors as wide as the topic set.
     "topic": Part(
         lambda arrays, _: spaces.Box(0, max(1, len(arrays) - 1), (1,), np.int64),
         lambda arrays: np.arange(len(arrays))[:, None],
     ),
     # One axis, as stock networks (and their checkers) want it.
-    "features": Part(lambda arrays, _: spaces.Box(-1, 1, (arrays.max_candidates * len(FEATURES),), np.float32)),
-    "progress": Part(lambda *_: spaces.Box(0, 1, (1,), np.float32)),
+    "features": Part(
+        lambda arrays, _: spaces.Box(-1, 1, (arrays.max_candidates * len(FEATURES),), np.float32), state=Features
+    ),
+    "progress": Part(
+        lambda *_: spaces.Box(0, 1, (1,), np.float32),
+        state=lambda core: lambda where: np.array(core.rank[where] / core.length[where], np.float32)[..., None],
+    ),
 }
-"""The keys of all kinds, in the order that observations have."""
+"""All keys, in the order that observations have; `Observer` itself makes `ranking` and `action_mask`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservationOptions:
-    """Options of an environment's observations, under the names that `SelectionEnv` describes.
+def keys_of(observation: ObservationKind | Sequence[str]) -> set[str]:
+    """Keys of a kind of observation, or of a kind and further keys.
 
     Raises:
-        ValueError: an unknown name; near ones are suggested.
+        ValueError: an unknown word; near ones are suggested.
     """
-
-    observation: ObservationKind = "full"
-    mask_dtype: DTypeLike = "int8"
-    share_documents: bool = False
-
-    def __post_init__(self) -> None:
-        check_option("observation", self.observation, KINDS)
-        check_option("mask_dtype", getattr(self.mask_dtype, "__name__", self.mask_dtype), ("int8", "bool"))
+    words: Any = observation if isinstance(observation, list | tuple) and observation else [observation]
+    kind, *further = words
+    check_option("observation", kind, KINDS)
+    for key in further:
+        check_option("key of observations", key, PARTS)
+    return {*KINDS[kind], *further}
 
 
 class Observer:
@@ -86,7 +91,7 @@ class Observer:
 
     Args:
         core: the simulator.
-        options: the observations to make.
+        observation, mask_dtype, share_documents: as of `SelectionEnv`.
 
     Attributes:
         space: of the observation of one episode.
@@ -94,20 +99,29 @@ class Observer:
         shared: [T, N, F], the documents that observations share; None where they are copied or not observed.
 
     Raises:
-        ValueError: "full" or "features" without document vectors.
+        ValueError: an unknown name (near ones are suggested), or "full" or "features" without document vectors.
     """
 
-    def __init__(self, core: SelectionCore, options: ObservationOptions) -> None:
-        self.core, self.options = core, options
-        parts = {key: part for key, part in PARTS.items() if key in KINDS[options.observation]}
+    def __init__(
+        self,
+        core: SelectionCore,
+        observation: ObservationKind | Sequence[str] = "full",
+        mask_dtype: DTypeLike = "int8",
+        share_documents: bool = False,
+    ) -> None:
+        self.core, self._options = core, (observation, mask_dtype, share_documents)
+        keys = keys_of(observation)
+        check_option("mask_dtype", getattr(mask_dtype, "__name__", mask_dtype), ("int8", "bool"))
+        parts = {key: part for key, part in PARTS.items() if key in keys}
         made = {key: part.space(core.arrays, core.horizon) for key, part in parts.items()}
-        self._int8 = np.dtype(options.mask_dtype) == np.int8
+        self._int8 = np.dtype(mask_dtype) == np.int8
         if not self._int8:
             made["action_mask"] = spaces.Box(0, 1, made["action_mask"].shape, np.bool_)  # type: ignore[arg-type]
         self.space = spaces.Dict(made)  # type: ignore[arg-type]
         self.copied = {key: part.table(core.arrays) for key, part in parts.items() if part.table is not None}
-        self.shared = self.copied.pop("documents", None) if options.share_documents else None
-        self._features = Features(core) if "features" in parts else None
+        self.shared = self.copied.pop("documents", None) if share_documents else None
+        self._states = [(key, part.state(core)) for key, part in parts.items() if part.state is not None]
+        self._ranks = "ranking" in parts
         self._laid_out: FloatArray | None = None
         self._topic = -1
         self._rows: list[tuple[str, NDArray[Any]]] = []
@@ -117,7 +131,7 @@ class Observer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies have the topics' arrays of their cores.
-        return type(self), (self.core, self.options)
+        return type(self), (self.core, *self._options)
 
     def observe(self, episode: int) -> Observation:
         """The observation of one episode."""
@@ -125,9 +139,8 @@ class Observer:
         topic = core.topic_index.item(episode)
         ranking, mask, allowed, _ = core.only or core.rows(episode)
         offered = mask.copy() if self._int8 else allowed.copy()
-        if self._features is not None:
-            return {"action_mask": offered} | self._features.observe(episode)
-        observation: Observation = {"ranking": ranking.copy(), "action_mask": offered}
+        observation: Observation = {"ranking": ranking.copy()} if self._ranks else {}
+        observation["action_mask"] = offered
         if topic != self._topic:  # finding the rows takes as long as copying them, and a topic stays for an episode
             self._topic = topic
             self._rows = [(key, table[topic]) for key, table in self.copied.items()]
@@ -136,15 +149,16 @@ class Observer:
             observation["documents"] = self._documents
         for key, row in self._rows:
             observation[key] = row.copy()
+        for key, value in self._states:
+            observation[key] = value(episode)
         return observation
 
     def observe_all(self) -> Observation:
         """The observations of all episodes, stacked."""
         core = self.core
         offered = core.mask.copy() if self._int8 else core.allowed.copy()
-        if self._features is not None:
-            return {"action_mask": offered} | self._features.observe_all()
-        observation: Observation = {"ranking": core.ranking.copy(), "action_mask": offered}
+        observation: Observation = {"ranking": core.ranking.copy()} if self._ranks else {}
+        observation["action_mask"] = offered
         if self.shared is not None:
             if self._laid_out is None:
                 self.began(core.every)
@@ -152,6 +166,8 @@ class Observer:
             view.flags.writeable = False
         for key, table in self.copied.items():
             observation[key] = table.take(core.topic_index, axis=0)
+        for key, value in self._states:
+            observation[key] = value(slice(None))
         return observation
 
     def began(self, episodes: IntArray) -> None:
@@ -165,8 +181,3 @@ class Observer:
         else:
             for episode in episodes.tolist():
                 self._laid_out[episode] = self.shared[self.core.topic_index.item(episode)]
-
-
-def _unbounded(table: FloatArray | DocumentsOnDemand) -> spaces.Box:
-    """The space of a row of any numbers."""
-    return spaces.Box(-np.inf, np.inf, table.shape[1:], np.float32)

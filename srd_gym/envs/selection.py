@@ -20,7 +20,7 @@ from srd_gym.core.episodes import Snapshot
 from srd_gym.core.protocols import Pruning, Reward
 from srd_gym.core.selection import OnInvalid, RewardType, SelectionCore
 from srd_gym.dtypes import BoolArray
-from srd_gym.envs.observations import Observation, ObservationKind, ObservationOptions, Observer
+from srd_gym.envs.observations import Observation, ObservationKind, Observer
 from srd_gym.measures import Measure, Normalizer
 from srd_gym.pruning import pruning_from
 from srd_gym.reading import shown
@@ -107,7 +107,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         pruning: a strategy that masks candidates (`srd_gym.protocols.Pruning`).
         on_invalid: "skip", "next" or "raise".
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.
-        observation: "full", "compact" or "features".
+        observation: "full", "compact" or "features"; or one of them and further keys: ["compact", "retrieval_scores"].
         mask_dtype: of the observed `action_mask`: int8 or bool, as type or name (names survive JSON).
         share_documents: hand out `documents` as one read-only array, uncopied. Gymnasium's checker demands copies since
             1.4, so pass `disable_env_checker=True` to `gym.make`, or make "srd_gym:SRD-shared-v0",
@@ -146,7 +146,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         pruning: Pruning | None = None,
         on_invalid: OnInvalid = "skip",
         normalizer: Normalizer | None = None,
-        observation: ObservationKind = "full",
+        observation: ObservationKind | Sequence[str] = "full",
         mask_dtype: DTypeLike = "int8",
         share_documents: bool = False,
         numeric_infos: bool = False,
@@ -164,7 +164,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
                 normalizer=normalizer,
                 episodes=1,
             )
-            self._observer = Observer(self.core, ObservationOptions(observation, mask_dtype, share_documents))
+            self._observer = Observer(self.core, observation, mask_dtype, share_documents)
         self.observation_space = self._observer.space  # type: ignore[assignment]
         self.action_space = spaces.Discrete(self.core.arrays.max_candidates)
         self.share_documents, self.numeric_infos = share_documents, numeric_infos

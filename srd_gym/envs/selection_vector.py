@@ -17,7 +17,7 @@ from srd_gym.core.protocols import Pruning, Reward
 from srd_gym.core.selection import OnInvalid, RewardType, SelectionCore
 from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
 from srd_gym.envs.batching import BatchInfos
-from srd_gym.envs.observations import Observation, ObservationKind, ObservationOptions, Observer
+from srd_gym.envs.observations import Observation, ObservationKind, Observer
 from srd_gym.envs.selection import Info, drawn
 from srd_gym.envs.vector import Seeds, TopicVectorEnv
 from srd_gym.measures import Measure, Normalizer
@@ -74,7 +74,7 @@ class SelectionVectorEnv(TopicVectorEnv):
         pruning: Pruning | None = None,
         on_invalid: OnInvalid = "skip",
         normalizer: Normalizer | None = None,
-        observation: ObservationKind = "full",
+        observation: ObservationKind | Sequence[str] = "full",
         mask_dtype: DTypeLike = "int8",
         share_documents: bool = False,
         numeric_infos: bool = False,
@@ -92,7 +92,7 @@ class SelectionVectorEnv(TopicVectorEnv):
             episodes=num_envs,
         )
         super().__init__(self.core.arrays, self.core.users, num_envs, autoreset_mode)
-        self._observer = Observer(self.core, ObservationOptions(observation, mask_dtype, share_documents))
+        self._observer = Observer(self.core, observation, mask_dtype, share_documents)
         self._infos = BatchInfos(self.core, self._observer, numeric_infos)
         self.single_observation_space = self._observer.space
         self.single_action_space = spaces.Discrete(self.core.arrays.max_candidates)

@@ -15,7 +15,7 @@ import numpy as np
 from srd_gym.checks import check_integer, check_option, name_of, refuse_class
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import BoolArray, IntArray
-from srd_gym.envs.observations import ObservationOptions, Observer
+from srd_gym.envs.observations import KINDS, PARTS, Observer
 from srd_gym.envs.scoring_vector import ScoringVectorEnv
 from srd_gym.reading import shown
 from srd_gym.topic import Topic, TopicSet, one_topic
@@ -70,6 +70,7 @@ class PolicyRanker(_Batches):
             `action_masks=` too, where it takes them.
         observation: "full" or "features", as it was trained on; None: by its `observation_space`, else "full". Or a
             function that makes the policy's observations of full ones, stacked, such as a wrapper's `observation`.
+            Further keys of its `observation_space` are added.
         horizon: K of the observations it knows; None: of its `observation_space`, else 10.
         max_candidates: N; None: of its `observation_space`, else each topic's own.
         mask_dtype: of its `action_mask`.
@@ -110,11 +111,13 @@ class PolicyRanker(_Batches):
             )
         self.name, self.policy = name, policy
         self.observation: Literal["full", "features"] = kind or ("features" if "features" in space else "full")
+        further = [key for key in PARTS if key in space and key not in KINDS[self.observation]]
+        self._seen = [self.observation, *further], mask_dtype
         self.horizon = horizon or (space["ranking"].shape[0] if "ranking" in space else 10)
         check_integer("horizon", self.horizon, 1)
         self.max_candidates = max_candidates or (space["action_mask"].shape[0] if "action_mask" in space else None)
         self._width = space["documents"].shape[1] if "documents" in space else None
-        self._form, self._mask_dtype = observation if callable(observation) else None, mask_dtype
+        self._form = observation if callable(observation) else None
         self._masks = isinstance(policy, Predicts) and _takes_masks(policy.predict)
 
     def _side_by_side(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
@@ -131,7 +134,7 @@ class PolicyRanker(_Batches):
             on_invalid="next",
             episodes=len(topics),
         )
-        observer = Observer(core, ObservationOptions(self.observation, self._mask_dtype))
+        observer = Observer(core, *self._seen)
         core.reset(np.arange(len(topics)))
         state, start = None, np.ones(len(topics), np.bool_)
         while not core.done.all():

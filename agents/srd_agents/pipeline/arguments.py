@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from sys import float_info
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from srd_agents.heuristic.config import KINDS
 from srd_agents.pipeline.limits import COPIES
+from srd_gym.checks import check_number
+from srd_gym.reading import shown
 
 
 class Argument(NamedTuple):
@@ -109,6 +114,21 @@ class Knobs:
     def knobs(self) -> dict[str, Any]:
         """Their values by name."""
         return {name: getattr(self, name) for name in KNOBS}
+
+
+def check_knobs(knobs: Mapping[str, Any]) -> None:
+    """Refuse what the schemas of `Knobs` refuse of numbers and switches; None is neither.
+
+    Raises:
+        TypeError: a number that is none, or a switch that is neither True nor False.
+        ValueError: a number out of range.
+    """
+    for name, value in knobs.items():
+        schema, most = ARGUMENTS[name].schema, float_info.max
+        if value is not None and schema.get("type") == "number":
+            check_number(name, value, schema.get("minimum", -most), schema.get("maximum", most))
+        if schema is _SWITCH and not isinstance(value, bool | np.bool_ | None):
+            raise TypeError(f"{name} must be True or False, got {shown(value)}")
 
 
 KNOBS: tuple[str, ...] = tuple(each.name for each in fields(Knobs))

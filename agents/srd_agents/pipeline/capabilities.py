@@ -15,9 +15,9 @@ Limits of a ranker that has none of these filter its whole ranking.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeGuard, cast, runtime_checkable
+from typing import Protocol, TypeGuard
 
-from srd_agents.heuristic.config import KINDS, Metric, Relevance
+from srd_agents.heuristic.config import KINDS
 from srd_agents.registry import RANKERS
 from srd_gym.checks import check_number, check_option, name_of
 from srd_gym.protocols import Ranker
@@ -42,23 +42,6 @@ def _takers(ability: str) -> str:
     return ", ".join(rankers_with(ability))
 
 
-@runtime_checkable
-class TakesDiversity(Protocol):
-    """A ranker that weighs relevance against difference."""
-
-    def with_diversity(self, diversity: float) -> Ranker:
-        """The ranker at a point from 0 (exactly the order of relevance) to 1 (difference only)."""
-
-
-@runtime_checkable
-class TakesRelevance(Protocol):
-    """A ranker that can be told what relevance is."""
-
-    def with_relevance(self, relevance: Relevance) -> Ranker:
-        """The ranker with this kind of relevance."""
-
-
-@runtime_checkable
 class PutsCopiesLast(Protocol):
     """A ranker that puts near-duplicates last itself."""
 
@@ -84,7 +67,7 @@ def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diver
     where that is the order of the scores.
 
     Args:
-        ranker: a `TakesDiversity`; its other options stay.
+        ranker: one with `with_diversity`; its other options stay.
         diversity: from 0 to 1; None leaves the ranker as it is.
         option: what the caller calls it, for errors.
 
@@ -95,19 +78,17 @@ def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diver
     if diversity is None:
         return ranker
     check_number(option, diversity, 0.0, 1.0)
-    if not isinstance(ranker, TakesDiversity):
-        raise ValueError(
-            f"{option} weighs relevance against difference, which ranker {shown(name_of(ranker))} does not: leave "
-            f"{option} out, or take one that does: {_takers('with_diversity')} (your own: give it with_diversity)"
-        )
-    return ranker.with_diversity(diversity)
+    lack = (
+        f"{option} weighs relevance against difference, which ranker {shown(name_of(ranker))} does not: leave {option}"
+    )
+    return _made(ranker, "with_diversity", diversity, lack)
 
 
 def with_relevance(ranker: Ranker, relevance: str | None) -> Ranker:
     """The ranker with this kind of relevance.
 
     Args:
-        ranker: a `TakesRelevance`; its other options stay.
+        ranker: one with `with_relevance`; its other options stay.
         relevance: one of `srd_agents.heuristic.config.Relevance`; None leaves the ranker as it is.
 
     Raises:
@@ -116,12 +97,7 @@ def with_relevance(ranker: Ranker, relevance: str | None) -> Ranker:
     if relevance is None:
         return ranker
     check_option("relevance", relevance, KINDS)
-    if not isinstance(ranker, TakesRelevance):
-        raise ValueError(
-            f"ranker {shown(name_of(ranker))} takes no relevance=: leave it out, or take one that does: "
-            f"{_takers('with_relevance')} (your own: give it with_relevance)"
-        )
-    return ranker.with_relevance(cast(Relevance, relevance))
+    return _made(ranker, "with_relevance", relevance, f"ranker {shown(name_of(ranker))} takes no relevance=: leave it")
 
 
 def with_metric(ranker: Ranker, metric: str, option: str = "metric") -> Ranker:
@@ -139,12 +115,18 @@ def with_metric(ranker: Ranker, metric: str, option: str = "metric") -> Ranker:
         check_option("metric", metric, ("cosine", "dot"))
     if metric == "cosine" and not hasattr(ranker, "with_metric"):
         return ranker
-    if not hasattr(ranker, "with_metric"):
-        raise ValueError(
-            f"ranker {shown(name_of(ranker))} takes no {option}=: leave it out, or take one that does: "
-            f"{_takers('with_metric')} (your own: give it with_metric)"
-        )
-    made: Ranker = ranker.with_metric(cast(Metric, metric))
+    return _made(ranker, "with_metric", metric, f"ranker {shown(name_of(ranker))} takes no {option}=: leave it")
+
+
+def _made(ranker: Ranker, ability: str, value: float | str, lack: str) -> Ranker:
+    """The ranker that an ability of the table above makes of a ranker.
+
+    Raises:
+        ValueError: it has no such ability, which `lack` says; the message names rankers that have it.
+    """
+    if not hasattr(ranker, ability):
+        raise ValueError(f"{lack} out, or take one that does: {_takers(ability)} (your own: give it {ability})")
+    made: Ranker = getattr(ranker, ability)(value)
     return made
 
 

@@ -39,7 +39,10 @@ _ROUNDED = 1 + 1e-7
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits of all topics, as a `srd_agents.pipeline.request.RankingRequest` has them, then, `of` one topic."""
+    """Limits of all topics, as a `srd_agents.pipeline.request.RankingRequest` has them, then, `of` one topic.
+
+    Fields with the name of a knob (`srd_agents.pipeline.arguments.Knobs`) have its value.
+    """
 
     __repr__ = short_repr
 
@@ -120,6 +123,12 @@ class Limits:
     def pins(self) -> list[int]:
         """Pinned candidates."""
         return [each for each in self.pinned if each is not None]
+
+    def free(self, count: int) -> BoolArray:
+        """[N] whether each of `count` candidates may be chosen: it is neither shown before nor pinned."""
+        free = np.ones(count, np.bool_)
+        free[[*self.already_shown, *self.pins]] = False
+        return free
 
     @property
     def affordable(self) -> float:

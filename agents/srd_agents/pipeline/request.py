@@ -9,14 +9,14 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from srd_agents.heuristic.stepwise import Scored
-from srd_agents.pipeline.arguments import Knobs
+from srd_agents.pipeline.arguments import Knobs, check_knobs
 from srd_agents.pipeline.capabilities import (
     check_uses_subtopics,
     puts_copies_last,
@@ -34,7 +34,7 @@ from srd_agents.pipeline.naming import Named
 from srd_agents.pipeline.per_cost import PerCost
 from srd_agents.pipeline.safe import SafeConfig
 from srd_agents.registry import RANKERS, load_ranker
-from srd_gym.checks import check_number, name_of, refuse_class
+from srd_gym.checks import name_of, refuse_class
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import kind_of
@@ -76,19 +76,16 @@ class RankingRequest(Knobs):
     """Those that do not depend on a topic; at diversity 0, the order of relevance, near-duplicates stay."""
 
     def __post_init__(self) -> None:
+        knobs = self.knobs()
+        check_knobs(knobs)
         self._check_limits()
         self.made = self._ready()
         copies = None if self.diversity == 0 else self.near_duplicates
         if copies is COPIES and puts_copies_last(self.made) and not self.similarity:
             copies = self.made.copies
-        self.limits = Limits(
-            near_duplicates=copies,
-            metric="given" if self.similarity else "cosine",
-            budget=float(self.budget or 0.0),
-            max_per_group=self.max_per_group,
-            min_per_group=self.min_per_group,
-            fill=bool(self.fill),
-        )
+        knobs |= {"near_duplicates": copies, "budget": float(self.budget or 0.0)}
+        knobs["metric"] = "given" if self.similarity else "cosine"
+        self.limits = Limits(**{each.name: knobs[each.name] for each in fields(Limits) if each.name in knobs})
         self._unnamed: RankingRequest | None = None
         if self.subtopics and self.ranker is not None:  # which may rank no topic without subtopics
             self._unnamed = replace(self, ranker=None, subtopics=False)
@@ -125,8 +122,6 @@ class RankingRequest(Knobs):
             )
         if self.costs == (self.budget is None):
             raise ValueError(f"{costs} and budget belong together, got only one of them; give both or neither")
-        if not isinstance(self.fill, bool | np.bool_):
-            raise TypeError(f"fill must be True or False, got {as_text(self.fill)}")
         if self.fill and self.max_per_group is None:
             raise ValueError(
                 f"fill=True fills up with documents above max_per_group, got none: give {groups} and "
@@ -135,12 +130,8 @@ class RankingRequest(Knobs):
         for option, counts in told.items():
             if counts is not None:
                 check_counts(option, counts)
-        if self.budget is not None:
-            check_number("budget", self.budget, 0.0)
         if self.near_duplicates is not COPIES:
             SafeConfig(near_duplicates=self.near_duplicates)
-        if not isinstance(self.per_cost, bool | None):
-            raise TypeError(f"per_cost must be True or False, got {as_text(self.per_cost)}")
 
     def diversified(
         self, given: Sequence[Given], k: int, *, alone: bool = False, near: float | None = None

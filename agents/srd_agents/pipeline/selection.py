@@ -31,7 +31,8 @@ class Selection:
         self._limits, self._progress, self._most = limits, progress, most
         self._costs = np.zeros(n) if limits.costs is None else limits.costs
         self._money = limits.affordable if limits.costs is not None else 0.0
-        self._left, self._near = np.ones(n, np.bool_), np.zeros(n, np.bool_)
+        self._left: BoolArray = limits.free(n)
+        self._near = np.zeros(n, np.bool_)
         self._rooms = [kind.most.copy() for kind in limits.groups]
         self.scores = dict[int, float]()
         """Score of each document when it was chosen."""

@@ -14,7 +14,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvO
 
 from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray
-from srd_gym.envs.observations import ObservationOptions, Observer
+from srd_gym.envs.observations import Observer
 
 
 class RolloutVecEnv(VecEnv):
@@ -32,7 +32,7 @@ class RolloutVecEnv(VecEnv):
     def __init__(self, core: SelectionCore, episodes: int, users: np.random.Generator | None = None) -> None:
         self.core = core
         self._users = users
-        self._observer = Observer(core, ObservationOptions("compact"))
+        self._observer = Observer(core, "compact")
         self._topics: IntArray = np.zeros(episodes, np.int64)
         self._actions: IntArray = np.zeros(episodes, np.int64)
         self._first = np.ones(episodes, np.bool_)

@@ -410,6 +410,17 @@ def test_topics_that_differ_in_their_scores_alone_are_two_episodes() -> None:
         np.testing.assert_array_equal(seen_scores, ranker.progress(topic).scores())
 
 
+def test_a_policy_sees_the_further_keys_of_its_space() -> None:
+    class Looks:
+        observation_space = gym.make("srd_gym:SRD-v0", topics=SERP, observation=["full", "progress"]).observation_space
+
+        def predict(self, observation: Any, **_: Any) -> tuple[Any, None]:
+            assert observation.keys() == self.observation_space.keys()
+            return observation["action_mask"].argmax(axis=-1), None
+
+    assert as_ranker(Looks()).rank(SERP[0], 3).tolist() == [0, 1, 2]
+
+
 def test_rankers_refuse_to_act_on_features() -> None:
     env = gym.make("srd_gym:SRD-v0", topics=SERP, observation="features")
     observation, _ = env.reset(seed=0)

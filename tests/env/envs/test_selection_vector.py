@@ -18,6 +18,7 @@ from small_topics import COUNTED_MODES, FirstRankOnly, random_topics, refused, s
 
 from srd_gym import Clicks
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
+from srd_gym.envs.observations import KINDS
 from srd_gym.measures import MEASURES
 from srd_gym.testing import _require_equal, check_vector_env
 
@@ -27,7 +28,7 @@ USERS = [Clicks(boredom=0.5, reveal_intent=True), Clicks(model="dbn"), Clicks(mo
 arguments = st.fixed_dictionaries(
     {
         "horizon": st.sampled_from([1, 3, None]),
-        "observation": st.sampled_from(["full", "compact", "features"]),
+        "observation": st.sampled_from([*KINDS, ["features", "ranking", "topic"]]),
         "mask_dtype": st.sampled_from(["int8", "bool"]),
         "reward_type": st.sampled_from(["dense", "sparse"]),
         "on_invalid": st.sampled_from(["skip", "next"]),

@@ -19,6 +19,7 @@ from small_topics import refused
 
 from srd_agents import diversify
 from srd_agents.integrations.sklearn import DiverseNeighbors
+from srd_agents.pipeline.arguments import Knobs
 
 DOCUMENTS = np.random.default_rng(0).normal(size=(30, 5)).astype(np.float32)
 QUERIES = np.random.default_rng(1).normal(size=(4, 5)).astype(np.float32)
@@ -34,9 +35,7 @@ def test_scikit_learns_checks_pass(options: Any) -> None:
 def test_parameters_are_read_set_and_cloned() -> None:
     made = DiverseNeighbors(3, n_candidates=20, diversity=0.0, ranker="dpp")
     given = {"n_neighbors": 3, "n_candidates": 20, "diversity": 0.0, "ranker": "dpp"}
-    unset = {"max_per_group": None, "budget": None, "relevance": None, "fill": False, "per_cost": False}
-    unset |= {"near_duplicates": 0.9999, "strict": False, "metric": None, "min_per_group": None}
-    assert made.get_params() == {**given, **unset}
+    assert made.get_params() == {**given, **Knobs().knobs()}
     assert clone(made).get_params() == made.get_params()
     fitted = made.fit(DOCUMENTS)
     expected = fitted.predict(QUERIES)

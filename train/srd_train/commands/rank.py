@@ -23,11 +23,13 @@ from srd_train.commands.console import Output
 from srd_train.commands.help import overview
 from srd_train.commands.options import SomeFile, parsed, parsed_with_ranker
 from srd_train.experiment.provenance import commit
-from srd_train.serving.json_lines import OnError, rank_lines
+from srd_train.serving.json_lines import OPTIONAL, OnError, rank_lines
 from srd_train.serving.models import Model, load_model, ranking_options
 from srd_train.serving.ranking import TopicStream, rank_on_processes, rank_on_ray, rank_stream, topic_stream
 
-_MORE = """Ranker options: srd rank mmr --help. Trained rankers may have options of ranking: srd rank DIR --help
+_MORE = """Optional keys of JSON lines: {}.
+
+Ranker options: srd rank mmr --help. Trained rankers may have options of ranking: srd rank DIR --help
 (mcts: --rank-by). Trained policies of the package: {}."""
 
 
@@ -42,10 +44,10 @@ class Rank:
       {"query_id": "7", "doc_ids": ["a", "b"], "doc_vectors": [[1, 0], [0, 1]]}
       {"query_id": "7", "ranking": ["b", "a"]}
 
-    Optional keys: k, query_vector, retrieval_scores, query_text and doc_texts (in place of vectors: a ranker by name
-    compares their words), subtopics, subtopic_weights, subtopic_scores, groups with max_per_group or min_per_group (and
-    fill), costs with budget (and per_cost), already_shown and pinned (ids), diversity, relevance, metric, similarity,
-    near_duplicates. Vectors may be base64 of float32.
+    Optional keys are the arguments of `srd_agents.diversify` (srd rank --help lists them). Its scores are
+    retrieval_scores here; its texts are doc_texts, in place of vectors, and a ranker by name compares their words;
+    already_shown and pinned hold ids. groups need max_per_group or min_per_group, costs a budget. Vectors may be base64
+    of float32.
 
     Examples:
       srd rank model --topics topics.parquet --k 10 --out model.run
@@ -106,7 +108,7 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        last = _MORE.format(", ".join(pretrained_names()))
+        last = _MORE.format(", ".join(OPTIONAL), ", ".join(pretrained_names()))
         overview("srd rank DIR|RANKER [OPTIONS]", Rank.__doc__, "Without training:", first_words(), last)
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")

@@ -159,10 +159,8 @@ class _LineRanker:
             request = self._request(limits, subtopics=topic.n_subtopics > 0, similarity=alike)
         if nothing:
             return {"ranking": [], "filled": []} if request.limits.fill else {"ranking": []}
-        shown_before = _positions(given["doc_ids"], limits["already_shown"], "already_shown")
-        pinned = _positions(given["doc_ids"], limits["pinned"], "pinned")
-        told = Given(topic.query_id, groups=limits["groups"], costs=limits["costs"])
-        told = told._replace(already_shown=shown_before, pinned=pinned)
+        places: Any = {key: _positions(given["doc_ids"], limits[key], key) for key in ("already_shown", "pinned")}
+        told = Given(topic.query_id, groups=limits["groups"], costs=limits["costs"], **places)
         limit = request.limits.of(topic, order, told)
         ((ranking, _),) = request.show([topic], k, [limit])
         ids = given["doc_ids"]

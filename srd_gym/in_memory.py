@@ -218,6 +218,7 @@ def _ranked(given: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
     """Records of {query: {document: score}} or {query: [documents, best first]}."""
     rows: list[tuple[Any, ...]] = []
     for query, ranking in given.items():
+        ranking = ranking.to_dict() if hasattr(ranking, "to_dict") else ranking  # a series of scores by document
         if isinstance(ranking, Mapping):
             rows += [(query, document, score) for document, score in ranking.items()]
         elif isinstance(ranking, Iterable) and not isinstance(ranking, str | bytes | set | frozenset):

@@ -7,19 +7,31 @@ this package skip them; trec_eval, ndeval, ir_measures, ranx and PyTerrier do no
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from srd_gym.files import PathLike
-from srd_gym.reading import numbered_lines
+from srd_gym.reading import numbered_lines, shown
 
 START, END = "# ir_metadata.start", "# ir_metadata.end"
 
 
 def metadata_lines(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a header, without their ends: a key each, its value as JSON, which is YAML, too."""
+    """The lines of a header, without their ends: a key each, its value as JSON, which is YAML, too.
+
+    Raises:
+        ValueError: a key that would be read as something else.
+    """
     yield START
     for key, value in metadata.items():
+        if not (
+            isinstance(key, str) and re.fullmatch(r"[^\s:#-][^:]*", key) and key.isprintable() and key == key.strip()
+        ):
+            raise ValueError(
+                f"metadata: key {shown(key)} cannot be read again; expected text without ':' and line ends that does "
+                "not begin with '#' or '-'"
+            )
         text = json.dumps(value, ensure_ascii=False)
         # YAML takes no control characters as they are, and no pairs of surrogates as JSON writes others.
         yield f"# {key}: {''.join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)}"

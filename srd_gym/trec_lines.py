@@ -118,14 +118,14 @@ def finite(text: str, what: str, path: PathLike, number: int, part: str) -> floa
 
 
 def check_query_id(what: str, value: str) -> None:
-    """Refuse a query id that TREC files cannot carry: `check_word`, and no "#" at its beginning.
+    """Refuse a query id that TREC files cannot carry: `check_word`, and no "#" or byte order mark at its beginning.
 
     Raises:
         ValueError: such an id.
     """
     check_word(what, "query id", value)
-    if value.startswith("#"):
-        raise ValueError(f"{what}: query id {shown(value)} begins with '#', as lines that readers skip: rename it")
+    if value.startswith(("#", "\ufeff")):
+        raise ValueError(f"{what}: query id {shown(value)} begins with {value[0]!r}, which readers skip: rename it")
 
 
 def check_word(what: str, name: str, value: str) -> None:

@@ -116,14 +116,14 @@ def load_topics(source: TopicSet | Iterable[Topic] | PathLike, *, vectors: bool 
             "rl4srd|du-div DIR --out FILE`, or load it in Python with srd_gym.data.load_ambient and its like"
         )
     state = path.stat()
-    key = (str(path.resolve()), state.st_mtime_ns, state.st_size, vectors)
+    key = (str(path.resolve()), state.st_mtime_ns, state.st_ctime_ns, state.st_size, vectors)
     topics = _FILES.get(key)
     if topics is None:
         topics = _FILES[key] = read_topics(path, vectors=vectors)
     return topics
 
 
-_FILES: WeakValueDictionary[tuple[str, int, int, bool], TopicSet] = WeakValueDictionary()
+_FILES: WeakValueDictionary[tuple[str, int, int, int, bool], TopicSet] = WeakValueDictionary()
 
 
 @lru_cache(maxsize=4)

@@ -10,7 +10,7 @@ import numpy as np
 
 from srd_gym.checks import check_option
 from srd_gym.data.notices import notice
-from srd_gym.data.vectors import VectorTable, by_point, parts_of, read_vectors
+from srd_gym.data.vectors import VectorTable, parts_of, read_vectors
 from srd_gym.files import PathLike
 from srd_gym.reading import few, shown
 from srd_gym.topic import FloatArray, Topic, TopicSet, as_topic_set
@@ -166,7 +166,7 @@ def _query_and_subtopics(
 def _subtopic_keys(topic: Topic) -> Iterator[list[str]]:
     """Names under which each subtopic's vector may stand."""
     for i, subtopic_id in enumerate(topic.subtopic_ids):
-        keys = [f"{topic.query_id}.{subtopic_id}"]
+        keys = [f"{topic.query_id}\t{subtopic_id}", f"{topic.query_id}.{subtopic_id}"]
         if subtopic_id.startswith(f"{topic.query_id}."):
             keys.append(subtopic_id)
         if topic.subtopic_texts is not None:
@@ -236,10 +236,10 @@ def attach_files(topics: TopicSet, documents: PathLike | None, queries: PathLike
 
 
 def _named_only(path: PathLike, topics: TopicSet) -> VectorTable:
-    """Vectors of subtopics by "query id.subtopic id", zeros for those without a text."""
-    table = by_point(read_vectors(path, part="subtopic"))
+    """Vectors of subtopics by "query id<TAB>subtopic id", zeros for those without a text."""
+    table = read_vectors(path, part="subtopic")
     texts = ((topic.query_id, zip(topic.subtopic_ids, topic.subtopic_texts or (), strict=False)) for topic in topics)
-    blank = [f"{query_id}.{name}" for query_id, own in texts for name, text in own if not text]
+    blank = [f"{query_id}\t{name}" for query_id, own in texts for name, text in own if not text]
     blank = [name for name in blank if name not in table]
     zeros = np.zeros((len(blank), table.width), dtype=np.float32)
     vectors = np.concatenate([table.vectors, zeros])

@@ -23,7 +23,7 @@ from srd_gym.data.label_files import label_free_order
 from srd_gym.data.lsa import LsaVectorizer, unit_rows
 from srd_gym.data.notices import tell
 from srd_gym.data.trec import judged_fields
-from srd_gym.data.vectors import Part, VectorTable, by_point, read_vector_parts
+from srd_gym.data.vectors import Part, VectorTable, read_vector_parts
 from srd_gym.files import PathLike
 from srd_gym.installing import how_to_install
 from srd_gym.reading import few, shown
@@ -176,15 +176,12 @@ Tables = dict[Part, VectorTable]
 def _tables(collection: Collection, vectors: PathLike | LsaVectorizer | Embedding, doc_ids: Iterable[str]) -> Tables:
     """Vectors of queries, subtopics and at least these documents, as far as they are known."""
     if not isinstance(vectors, LsaVectorizer) and not callable(vectors):
-        tables = read_vector_parts(vectors, number_twice=True)
-        if "subtopic" in tables:
-            tables["subtopic"] = by_point(tables["subtopic"])
-        return tables
+        return read_vector_parts(vectors, number_twice=True)
     if isinstance(vectors, LsaVectorizer) and not vectors.fitted:
         vectors.fit(collection.documents.values())
     embed = vectors.transform if isinstance(vectors, LsaVectorizer) else vectors
     encoder = getattr(vectors, "encoder", None)
-    subtopics = {f"{q}.{s}": text for q, texts in collection.subtopics.items() for s, text in texts.items() if text}
+    subtopics = {f"{q}\t{s}": text for q, texts in collection.subtopics.items() for s, text in texts.items() if text}
     texts: dict[Part, dict[str, str]] = {"document": {name: collection.documents[name] for name in doc_ids}}
     texts["query"] = collection.queries
     if all(text for of_query in collection.subtopics.values() for text in of_query.values()) and subtopics:

@@ -121,5 +121,6 @@ def _by_rank(scores: ScoreArray) -> ScoreArray:
 
 def _min_max(scores: ScoreArray) -> ScoreArray:
     """[N] scores scaled to [0, 1]."""
+    scores = scores / 2  # so that no difference leaves the range of floats
     low, high = scores.min(), scores.max()
     return (scores - low) / (high - low) if high > low else np.ones(len(scores))

@@ -116,7 +116,7 @@ def _read(folder: Path) -> Collection:
         documents={name: text for name, text in texts.items() if text},
         queries=queries,
         subtopics=subtopics,
-        judged={query_id: _for_each(rows, several) for query_id, rows in judged.items()},
+        judged={query_id: _for_each(rows, same_id) for query_id, rows in judged.items()},
     )
 
 

@@ -215,12 +215,6 @@ def parts_of(path: PathLike) -> list[Part]:
     return parts
 
 
-def by_point(table: VectorTable) -> VectorTable:
-    """The vectors of subtopics by "query.subtopic", as topics look them up; files name them "query<TAB>subtopic"."""
-    ids = [name.replace("\t", ".", 1) for name in table.ids]
-    return VectorTable(ids, table.vectors, source=table.source, encoder=table.encoder)
-
-
 def embed_texts(model: PathLike, texts: Sequence[str]) -> FloatArray:
     """Vectors of texts from a sentence-transformers model.
 
@@ -333,7 +327,8 @@ def _from_npy(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
         raise ValueError(f"{_WHAT}: {path} needs its ids, one per line, in {Path(path).with_suffix('.ids')}")
     names = [line for _, line in numbered_lines(beside, "ids of vectors")]
     with reading(path, _WHAT, "a whole .npy file of plain numbers", _ADVICE):
-        return _kept(names, np.load(path, mmap_mode="r", allow_pickle=False), wanted, str(path))
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        return _kept(names, np.array(mapped) if wanted is None else mapped, wanted, str(path))
 
 
 def _npz_names(arrays: Any, path: PathLike, part: Part) -> tuple[str, str]:

@@ -121,7 +121,8 @@ def estimate(
         asked = (counts * np.exp(-_FOREIGN * alien) / len(counts)).astype(np.float32)
         told, scored = _standardised(known + np.float32(_WIDE) * (asked @ near))[0][0], 0.0
         if scores is not None and _more_than_ranks(scores):
-            given_scores = _standardised(np.asarray(scores, dtype=np.float32)[None])[0][0]
+            size = int(np.frexp(np.abs(scores).max())[1])  # their squares may leave float32's range
+            given_scores = _standardised(np.ldexp(np.asarray(scores, dtype=np.float32), -size)[None])[0][0]
             scored = _trust(given_scores, ranks)[0]
             told = (trust * told + scored * given_scores) / ((trust + scored) or 1.0)
         doubt = (_DOUBT * (1.0 - idle) + _FOREIGN * alien) * np.maximum(gaps, 0.0) + _UNASKED * scored * alien

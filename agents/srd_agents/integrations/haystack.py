@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
@@ -86,6 +87,7 @@ class DiverseRanker(Adapter):
         """
         options = {each.name: getattr(self, each.name) for each in fields(self)}
         options |= {name: _written(name, options[name]) for name in _PARTS}
+        options |= {name: _with_text_keys(options[name]) for name in ("max_per_group", "min_per_group")}
         if self.ranker is not None:
             options["ranker"] = os.fspath(self.ranker)
         written: dict[str, Any] = default_to_dict(self, **options)
@@ -203,3 +205,10 @@ def _written(name: str, part: Any) -> Any:
             f"{name} must be a component, a function or a key to be written down, got {type(part).__name__}"
         )
     return {_FUNCTION: serialize_callable(part)}
+
+
+def _with_text_keys(counts: Any) -> Any:
+    """Numbers of documents by group, groups as text, which counts for whole numbers too."""
+    if not isinstance(counts, Mapping):
+        return counts
+    return {str(group): _with_text_keys(count) for group, count in counts.items()}

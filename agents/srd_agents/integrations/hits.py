@@ -30,8 +30,10 @@ _PLACES = (
 """Where hits stand in an answer; "*" is the only key."""
 _INSIDE = ("_source", "fields", "payload", "properties", "_additional", "metadata")
 """Parts of a hit whose fields may be named without the part."""
-_OF_ENGINES = {"hits": ("",), "data": ("_additional.",), "objects": ("_additional.", "metadata.", "")}
+_OF_ENGINES = {"data": ("_additional.",), "objects": ("_additional.", "metadata.", "")}
 """First key of an answer -> the parts of a hit in which the engine, not the document, has fields."""
+_ONE_SCORE = {"hits": "_score", "result": "score", "points": "score", "response": "score", "root": "relevance"}
+"""First key of an answer -> the one field of scores that its engine has."""
 _SCORES = ("_score", "score", "relevance", "certainty")
 _DISTANCES = ("distance", "_additional.distance", "metadata.distance")
 _SORTED_BY = "sort"
@@ -111,12 +113,17 @@ def diversify_hits(
     texts = None if text is None else [each.get(text) or "" for each in fields]
     if texts is None:
         _check_vectors(fields, vectors, vector, all_of_them=embed is not None)
-    parts = _OF_ENGINES.get(path[0] if path else "", ("_additional.", ""))
+    engine = path[0] if path else ""
+    parts = ("",) if engine in _ONE_SCORE else _OF_ENGINES.get(engine, ("_additional.", ""))
     known = [f"{part}{name}" for part in parts for name in (*_SCORES, "distance")]
+    if engine in _ONE_SCORE:
+        known = [_ONE_SCORE[engine]]
     scores = _scores(own, known) if score is None else _scores(fields, [score])
     if score is not None and scores is None:
         raise ValueError(f"no hit has a score in {score!r} (the first has {few(fields[0])})")
-    named = [f"{part}{name}" for part in parts for name in (("_id", "id") if path == _PLACES[0] else ("id", "_id"))]
+    if score is None and engine in ("result", "points") and scores is not None and _rise(scores):
+        scores = [None if value is None else -value for value in scores]  # Qdrant's, where they are distances
+    named = [f"{part}{name}" for part in parts for name in (("_id", "id") if engine == "hits" else ("id", "_id"))]
     ids = tuple([_id(each, named) for each in own])
     given = Given("of this answer", ids, query_vector, vectors, scores, query_text=query_text, doc_texts=texts)
     held = adapter.each_once("hit", hits, given, fields)
@@ -268,6 +275,12 @@ def _scores(fields: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[f
         return None
     sign = -1.0 if found in _DISTANCES else 1.0
     return [None if (value := hit.get(found)) is None else sign * _number(found, value) for hit in fields]
+
+
+def _rise(scores: Sequence[float | None]) -> bool:
+    """Whether the best hits have the lowest scores."""
+    known = [value for value in scores if value is not None]
+    return known == sorted(known) and known[:1] < known[-1:]
 
 
 def _number(name: str, value: Any) -> float:

@@ -280,6 +280,7 @@ class Subtopics:
                 warnings.warn(
                     f"no document has an embedding, so they are compared by their words; {of.remedy}", stacklevel=2
                 )
+            query_vector = None  # of the library's model, which no document's vector is of
             if given.scores is not None and not self.given:
                 query = None  # as of `srd_agents.pipeline.words.with_vectors`
             model = Model(embed_by_words([*contents, *filter(None, [query])]))

@@ -142,7 +142,7 @@ class DiverseNeighbors(Knobs, BaseEstimator):
             request = self._request(*limited, named=True)
         told = _of_each(queries, "subtopics", subtopics)
         seen = [self._rows(row, each) for row, each in enumerate(_of_each(queries, "already_shown", already_shown))]
-        fixed = [list(each or ()) for each in _of_each(queries, "pinned", pinned)]
+        fixed = [[] if each is None else list(each) for each in _of_each(queries, "pinned", pinned)]
         named = [[each for each in places if each is not None] or None for places in fixed]
         pins = [self._rows(row, each, "pinned") for row, each in enumerate(named)]
         for row, (one, other) in enumerate(zip(seen, pins, strict=True)):

@@ -15,7 +15,7 @@ from srd_agents.pipeline.diversified import Diversified, nothing, stacked
 from srd_agents.pipeline.given import has_documents, plainly, ready_to_rank, taken_apart
 from srd_agents.pipeline.limits import COPIES
 from srd_agents.pipeline.naming import Names
-from srd_agents.pipeline.request import requested
+from srd_agents.pipeline.request import is_ours, requested
 from srd_agents.pipeline.subtopics import Lookup, check_embed
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
@@ -184,6 +184,7 @@ def diversify(
     )
     names = subtopics if callable(subtopics) else None
     every, alone = taken_apart(
+        thin=is_ours(ranker),
         query_vector=query_vector,
         doc_vectors=doc_vectors,
         similarity=similarity,

@@ -60,7 +60,8 @@ def each_once(given: Any) -> tuple[Any, list[int] | None]:
         return given, None
 
     def score(place: int) -> float:
-        value = None if scores is None else scores[place]
+        value: Any = None if scores is None else scores[place]
+        value = value.item() if hasattr(value, "item") else value
         return float(value) if isinstance(value, Real) and not is_missing(value) else -inf
 
     members = [sorted(of_one, key=score, reverse=True) for of_one in places.values()]

@@ -143,7 +143,10 @@ class FrameRanker(Knobs):
         documents = _cells(frame, self._of_documents)
         if "score" in frame.columns:
             documents["scores"] = frame["score"].tolist()
-        queries = _cells(frame.iloc[[rows[0] for rows in groups]], self._of_queries)
+        of_queries = self._of_queries
+        if isinstance(self.subtopics, str) and self.embed is not None and self.query_texts in frame.columns:
+            of_queries = of_queries | {"query_text": self.query_texts}  # for texts of subtopics that do not name it
+        queries = _cells(frame.iloc[[rows[0] for rows in groups]], of_queries)
         docnos, given = frame["docno"].tolist(), list[Given]()
         for number, (query_id, rows) in enumerate(zip(places, groups, strict=True)):
             parts = {part: values[number] for part, values in queries.items()}

@@ -66,10 +66,11 @@ class Given(NamedTuple):
     """[R] positions, None for places that are not pinned."""
 
 
-def taken_apart(**parts: Any) -> tuple[list[Given], bool]:
+def taken_apart(*, thin: bool, **parts: Any) -> tuple[list[Given], bool]:
     """The topics of a call: one, or those of a batch.
 
     Args:
+        thin: whether columns of sparse matrices that nothing uses may go.
         parts: of a `Given`, of one topic or of each topic of a batch.
 
     Returns:
@@ -80,7 +81,7 @@ def taken_apart(**parts: Any) -> tuple[list[Given], bool]:
         ValueError: neither vectors nor texts, something of other dimensions, or parts of more or fewer topics.
     """
     if type(parts["doc_vectors"]) is not np.ndarray:
-        parts |= _densely(parts["doc_vectors"], parts["query_vector"], bare=parts["subtopics"] is None)
+        parts |= _densely(parts["doc_vectors"], parts["query_vector"], bare=thin and parts["subtopics"] is None)
     documents = parts["doc_vectors"] = rows_of_column(parts["doc_vectors"])
     if (similarity := parts.get("similarity")) is not None:
         if documents is not None:
@@ -189,7 +190,8 @@ def has_documents(given: Given) -> bool:
     if not _is_empty(next((each for each in held if each is not None), None)):
         return True
     for name in ("scores", "subtopic_scores", "groups", "costs", "already_shown", "pinned", "doc_texts"):
-        if (part := getattr(given, name)) is not None and np.size(part):
+        part = getattr(given, name)
+        if part is not None and any(map(np.size, part.values() if isinstance(part, Mapping) else [part])):
             raise ValueError(
                 f"topic '{given.query_id}': there are no documents, got {name}; give doc_vectors, or leave it out"
             )

@@ -331,7 +331,9 @@ def scores_of(
     if absent.all():
         return None, None
     row[absent] = row[~absent].min()
-    return row, np.lexsort((absent, -row))
+    order = falling(row)
+    order = np.arange(count) if order is None else order
+    return row, np.concatenate([order[~absent[order]], order[absent[order]]])
 
 
 def _row_with_gaps(
@@ -348,9 +350,9 @@ def _row_with_gaps(
     listed = array.tolist()
     absent = np.array([is_missing(each) for each in listed], np.bool_)
     add_gaps(gaps, what, 0 if absent.all() else int(absent.sum()))
-    known = [0.0 if gone else each for each, gone in zip(listed, absent, strict=True)]
+    known = [0 if gone else each for each, gone in zip(listed, absent, strict=True)]
     row = row_of(query_id, name, known, count, kinds)
-    return (row.astype(np.float64), absent) if absent.any() else (row, None)
+    return (row.copy(), absent) if absent.any() else (row, None)
 
 
 def _positions(query_id: str, option: str, positions: object, candidate_of: IntArray) -> list[int]:

@@ -115,7 +115,9 @@ class Namer:
             ValueError, Exception: as above.
         """
         given = [None] * len(queries) if texts is None else texts
-        asked = [self._question(query, some or ()) for query, some in zip(queries, given, strict=True)]
+        asked = [
+            self._question(query, () if some is None else some) for query, some in zip(queries, given, strict=True)
+        ]
         return [self._named(names) for names in self._asker.ask(asked)]
 
     async def agenerate(self, query: str, texts: Sequence[str] = ()) -> Named:
@@ -219,7 +221,7 @@ async def named_later(names: Names, query: Any, texts: Any, query_id: str) -> An
 
     _check_asked(names, query_id, query, texts)
     if isinstance(names, Namer):
-        return await names.agenerate(query, texts or ())
+        return await names.agenerate(query, () if texts is None else texts)
     answer = await asyncio.to_thread(_called, names, query, texts)
     with _naming(query):
         return _checked(await answer if inspect.isawaitable(answer) else answer, query)

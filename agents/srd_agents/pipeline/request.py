@@ -81,7 +81,7 @@ class RankingRequest(Knobs):
         self._check_limits()
         self.made = self._ready()
         copies = None if self.diversity == 0 else self.near_duplicates
-        if copies is COPIES and puts_copies_last(self.made) and not self.similarity:
+        if copies == COPIES and puts_copies_last(self.made) and not self.similarity:
             copies = self.made.copies
         knobs |= {"near_duplicates": copies, "budget": float(self.budget or 0.0)}
         knobs["metric"] = "given" if self.similarity else "cosine"
@@ -222,13 +222,17 @@ def _is_unnamed(given: Given) -> bool:
     return isinstance(given.subtopics, Named) and not given.subtopics and given.subtopic_scores is None
 
 
-def requested(ranker: PathLike | Ranker | None, **options: Any) -> RankingRequest:
-    """`RankingRequest` of these options, made once where nothing of it can change: by the name of a ranker of ours."""
-    named = ranker is None or (
+def is_ours(ranker: PathLike | Ranker | None) -> bool:
+    """Whether this names a ranker of the package that needs no training."""
+    return ranker is None or (
         isinstance(ranker, str) and ranker in RANKERS.built_in and ":" not in ranker and not os.path.isdir(ranker)
     )
+
+
+def requested(ranker: PathLike | Ranker | None, **options: Any) -> RankingRequest:
+    """`RankingRequest` of these options, made once where nothing of it can change: by the name of a ranker of ours."""
     make: Callable[..., RankingRequest] = RankingRequest
-    if named and _PLAIN.issuperset(map(type, options.values())):
+    if is_ours(ranker) and _PLAIN.issuperset(map(type, options.values())):
         make = _kept
     return make(ranker=ranker, **options)
 

@@ -78,6 +78,7 @@ class Learner(ABC, Generic[C]):
         self.seed: int | None = None
         self.history: History | None = None
         self.metadata: dict[str, Any] = {}
+        self._origin: dict[str, Any] | None = None
         self.pretraining_seconds = self.pretraining_cpu_seconds = 0.0
         self._resuming = False
 
@@ -155,6 +156,14 @@ class Learner(ABC, Generic[C]):
         Raises:
             ValueError: the options name a device that is not here.
         """
+
+    def _trained_on(self, topics: TopicSet) -> dict[str, Any]:
+        """The metadata with the origin of these topics, unless the caller gave one."""
+        given = self.metadata.get("topic_set")
+        if given not in (None, self._origin):
+            return self.metadata
+        self._origin = topics.origin
+        return {**self.metadata, "topic_set": self._origin}
 
     def _release(self) -> None:
         """Let go of what only training needed (topics, optimizer); called when `fit` ends."""
@@ -259,7 +268,7 @@ class Learner(ABC, Generic[C]):
         self.check_device()
         judge = None if validation is None else topics_from(validation)
         trainable, excluded = self.learnable(topics_from(topics), judge)
-        self.metadata.setdefault("topic_set", trainable.origin)
+        self.metadata = self._trained_on(trainable)
         self._resuming = resume
         self.pretraining_seconds = self.pretraining_cpu_seconds = 0.0
         with torch_threads(threads):

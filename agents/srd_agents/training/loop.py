@@ -298,7 +298,9 @@ class TrainingLoop:
         A run cut by its time budget may stand between two validations: what it learned since then gets its chance.
         It comes after the checkpoint, so that a resumed run knows nothing of it.
         """
-        if self._validation is not None and (self._place.position > 0 or self._best is None):
+        last = self.history.records[-1:]
+        unseen = self._place.position > 0 or (last and last[0]["validation"] is None)
+        if self._validation is not None and (unseen or self._best is None):
             self._record({**self._means(), "partial": True})
         if self._best is not None:
             self._learner._set_weights(self._best)

@@ -159,7 +159,7 @@ class ManySeeds(NetworkLearner[C]):
         learners: list[Self] = []
         for seed in seeds:
             each = copy.copy(learners[0] if learners else self)
-            each.metadata = {"topic_set": topics.origin, **self.metadata}
+            each.metadata = dict(self._trained_on(topics))
             if learners:
                 each.seed = seed
                 each._build(topics.require_vectors(f"ranker {self.name!r}"))

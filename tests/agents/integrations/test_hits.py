@@ -288,3 +288,11 @@ def test_vectors_must_be_found_and_fit() -> None:
     refused(lambda: diversify_hits([{"v": [0.1, 0.2]}, {"v": [0.1, 0.2, 0.3]}]), "vector")
     refused(lambda: diversify_hits([{"v": "0.1 0.2"}], vector="v"), "'v' must hold a vector, got", TypeError)
     refused(lambda: diversify_hits([{"v": [0.1, 0.2]}], group="site"), "belong together")
+
+
+def test_solr_has_one_score_and_scores_of_qdrant_may_be_distances() -> None:
+    eye = np.eye(4).tolist()
+    rows = [{"id": n, "emb": eye[n], "distance": 9 - n, "relevance": n} for n in NAMES]
+    assert _ids(diversify_hits({"response": {"docs": rows}})["response"]["docs"]) == NAMES, "without a score"
+    points = [{"id": n, "score": 1.0 + n, "vector": eye[n]} for n in NAMES]
+    assert _ids(diversify_hits({"result": points})["result"]) == NAMES

@@ -23,6 +23,7 @@ from srd_agents.integrations.ranking import (
     chosen,
     marked,
 )
+from srd_agents.pipeline.documents import each_once
 from srd_agents.pipeline.given import Given
 from srd_agents.pipeline.naming import Namer
 from srd_agents.pipeline.safe import Safe
@@ -218,6 +219,22 @@ def test_without_a_model_documents_are_compared_by_their_words() -> None:
         ready = at_once(Subtopics(None, None, "").prepared(of, None))
         wanted = diversify(None, None, 3, "mmr", scores, texts=TEXTS, query_text="car", diversity=0.5).indices.tolist()
         assert [place for place, _ in chosen(Adapter().request(0.5), 3, of, ready)] == wanted
+
+
+def test_the_librarys_vector_of_the_query_is_not_compared_with_words() -> None:
+    texts = ["apple tree", "banana", "apple pie", "cherry"]
+    found = []
+    for vector in (None, [1.0, 0, 0]):
+        given = Given("q", None, vector, [None] * 4, query_text="apple", doc_texts=texts)
+        ready = at_once(Subtopics(None, None, "").prepared(Retrieved(given, texts, texts, [{}] * 4), None))
+        found.append(ready.query_vector)
+    np.testing.assert_array_equal(*found)
+
+
+def test_an_id_has_the_best_score_whatever_holds_it() -> None:
+    scores = [np.array(2.0), 3.0, np.float32(9.0)]
+    one, places = each_once(Given("q", ("a", "b", "a"), doc_vectors=[[1.0], [2.0], [3.0]], scores=scores))
+    assert (one.scores, places) == ([9.0, 3.0], [2, 1])
 
 
 def test_a_document_without_a_vector_is_ranked_by_its_score() -> None:

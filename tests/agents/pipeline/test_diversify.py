@@ -384,3 +384,35 @@ def test_the_default_at_a_diversity_is_mmr(scored: bool) -> None:
         given: dict[str, Any] = {"scores": scores if scored else None, "diversity": diversity}
         by_name = diversify(query, documents, 5, "mmr", **given)
         assert diversify(query, documents, 5, **given).indices.tolist() == by_name.indices.tolist()
+
+
+def test_lists_with_subtopics_do_not_depend_on_the_scale_of_scores() -> None:
+    generator = np.random.default_rng(18)
+    vectors, query, names = generator.normal(size=(8, 4)), generator.normal(size=4), generator.normal(size=(3, 4))
+    scores = generator.random(8)
+    for ranker in ("safe", "pm2"):
+        lists = [diversify(query, vectors, 8, ranker, scores * f, subtopics=names).indices for f in (1, 1e-25, 1e20)]
+        assert all(np.array_equal(lists[0], other) for other in lists)
+
+
+def test_a_missing_score_changes_no_order_of_large_whole_numbers() -> None:
+    times = [1_700_000_000_000_000_001, None, 1_700_000_000_000_000_003, 1_700_000_000_000_000_002]
+    with pytest.warns(UserWarning, match="without a score"):
+        assert diversify(None, np.eye(4), 4, scores=times).indices.tolist() == [2, 3, 0, 1]  # type: ignore[arg-type]
+
+
+def test_rankers_of_others_see_all_columns_of_sparse_matrices() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    widths = []
+
+    def rank(topic: Topic, k: int) -> Any:
+        widths.append(topic.vector_width)
+        return np.arange(topic.n_candidates)[:k]
+
+    rows = sparse.csr_array(np.eye(3, 5))
+    assert diversify(None, rows, 3, Own(rank), scores=[3, 2, 1]).indices.tolist() == [0, 1, 2]
+    assert widths == [5]
+
+
+def test_nothing_retrieved_may_have_no_groups_of_several_kinds() -> None:
+    assert not len(diversify(None, [], 3, groups={"site": []}, max_per_group={"site": 1}).indices)

@@ -335,3 +335,9 @@ def test_either_client_of_a_local_server_names() -> None:
         assert asyncio.run(waits.agenerate(QUERY)) == asyncio.run(later.agenerate(QUERY)) == NAMES
         refused(lambda: later(QUERY), "a client that answers later", TypeError)
     assert {(question["model"], question["messages"][0]["role"]) for question in asked} == {("small", "user")}
+
+
+def test_texts_may_be_an_array() -> None:
+    namer = Namer(lambda prompt: '["cat"]', n_docs=1)
+    assert namer.many(["jaguar"], [np.array(["a text", "another"])]) == [["cat"]]  # type: ignore[list-item]
+    assert asyncio.run(named_later(namer, "jaguar", np.array(["a text", "another"]), "q")) == ["cat"]

@@ -16,6 +16,7 @@ import pytest
 from srd_agents import diversify, make_ranker
 from srd_agents.pipeline import near_duplicates, selection
 from srd_agents.pipeline.chunks import of_chunks
+from srd_agents.pipeline.limits import COPIES
 from srd_agents.pipeline.near_duplicates import Originals
 from srd_agents.pipeline.selection import Selection
 
@@ -188,5 +189,7 @@ def test_a_limit_that_limits_nothing_changes_no_list_and_a_ranker_keeps_its_own_
     ranker = make_ranker("safe", near_duplicates=0.5)
     vectors, scores = np.array([[1, 0], [1, 0.1], [0, 1], [0.2, 1], [0, 1]]), [5, 4, 3, 2, 1]
     assert diversify(None, vectors, 5, ranker, scores).indices.tolist() == [0, 2, 1, 3, 4]
+    read_again = float(str(COPIES))  # as an adapter's settings are
+    assert diversify(None, vectors, 5, ranker, scores, near_duplicates=read_again).indices.tolist() == [0, 2, 1, 3, 4]
     groups: dict[str, Any] = {"groups": [0, 0, 0, 1, 1], "max_per_group": 2}
     assert diversify(None, vectors, 3, ranker, scores, **groups).indices.tolist() == [0, 2, 3]

@@ -89,3 +89,8 @@ def test_each_column_of_ranks_orders_as_its_run(runs: list[Any]) -> None:
         found = np.argsort(-column)[: len(run["q"])]
         assert np.count_nonzero(column) == len(found)
         assert tuple(topic.doc_ids[i] for i in found) == as_run(run).rankings["q"]
+
+
+def test_scores_of_any_size_are_fused() -> None:
+    fused = fuse_runs([{"1": {"a": 1e308, "b": -1e308, "c": 0.0}}, {"1": {"a": 1.0}}], "combsum")
+    assert fused.scores["1"].tolist() == [2, 0.5, 0]

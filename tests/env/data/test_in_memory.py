@@ -152,3 +152,8 @@ class Offline:
     def qrels_iter(self) -> Any:
         raise RuntimeError("All download sources failed")
         yield
+
+
+def test_a_series_of_scores_is_a_ranking() -> None:
+    pandas = pytest.importorskip("pandas")
+    assert as_run({"q": pandas.Series({"d1": 3, "d2": 4})}).rankings == {"q": ("d2", "d1")}

@@ -34,6 +34,11 @@ def test_a_header_is_read_as_it_was_written_and_is_yaml(metadata: dict[str, Any]
     assert yaml.safe_load("\n".join(line[2:] for line in lines[1:-1])) == metadata
 
 
+@pytest.mark.parametrize("key", ["a\nq Q0 z 1 99 t", "a: b", "-a", "#a", " a", "a ", ""])
+def test_keys_that_would_be_read_as_something_else_are_refused(key: str) -> None:
+    refused(lambda: list(metadata_lines({key: 1})), "cannot be read again")
+
+
 def test_rankings_are_those_of_the_run_without_its_header(tmp_path: Path) -> None:
     metadata = {
         "tag": "t",

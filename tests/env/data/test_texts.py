@@ -148,6 +148,16 @@ def test_a_function_embeds_the_candidates_alone_where_the_first_stage_needs_no_v
     assert seen == ["tea with milk", "milk"]
 
 
+def test_an_id_that_looks_like_a_second_text_has_its_own_judgments(tmp_path: Path) -> None:
+    documents = [json.dumps({"_id": name, "text": text}) for name, text in (("d1", "a"), ("d1", "b"), ("d1~2", "c"))]
+    queries = [json.dumps({"_id": "q1", "text": "a b c"})]
+    folder = collection(tmp_path / "mine", corpus=documents, queries=queries, subtopics=[], qrels=["q1 1 d1~2 1"])
+    with pytest.warns(DataNotice):
+        (topic,) = load_texts(folder, vectors=lambda texts: np.ones((len(texts), 1)), retrieve="cosine")
+    texts = [text for text, row in zip(topic.doc_texts, topic.judgments, strict=True) if row.any()]
+    assert texts == ["c"]
+
+
 def test_a_run_gives_the_candidates(tmp_path: Path) -> None:
     folder = collection(tmp_path / "mine")
     run = {"q1": {"os": 2.0, "gone": 1.5, "cat": 1.0, "tea": 0.5}, "q9": {"cat": 1.0}}

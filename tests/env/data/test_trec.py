@@ -383,6 +383,7 @@ def test_comments_and_what_follows_the_tag_are_skipped(tmp_path: Path) -> None:
         read_run(put(tmp_path / "untagged", "1 Q0 my doc 1 9.5\n1 Q0 his doc 2 8.5\n"))
     refused(lambda: read_qrels(put(tmp_path / "long", "1 1 a 1 more\n")), "expected 4 fields")
     refused(lambda: write_run(tmp_path / "out", {"#1": ["a"]}, "t"), "query id '#1' begins with '#'")
+    refused(lambda: write_run(tmp_path / "out", {"\ufeff1": ["a"]}, "t"), "query id .* begins with")
     refused(lambda: write_qrels(tmp_path / "out", alone(small_topic([[1]], "#1"))), "query id '#1' begins with '#'")
     assert not (tmp_path / "out").exists()
     refused(lambda: read_run(put(tmp_path / "none", "# nothing\n\n")), "holds only blank lines and comments")

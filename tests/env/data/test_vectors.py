@@ -4,6 +4,7 @@ import gzip
 import sys
 import tracemalloc
 import types
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -217,3 +218,18 @@ def test_a_text_model_gives_float32_rows_or_says_what_to_install(monkeypatch: py
     assert Model.loaded == 1, "a model is loaded once, not once a topic"
     assert vectors.dtype == np.float32
     assert vectors.shape == (2, 4)
+
+
+def test_subtopics_are_told_apart_whatever_their_ids() -> None:
+    topics = [replace(small_topic(query_id=q), subtopic_ids=(s, "x")) for q, s in (("1", "2.3"), ("1.2", "3"))]
+    table = VectorTable(["1\t2.3", "1.2\t3", "1\tx", "1.2\tx"], np.eye(4), source="s")
+    found = attach_vectors(TopicSet(topics, name="two"), subtopics=table)
+    assert [topic.subtopic_vectors[0].tolist() for topic in found] == [[1, 0, 0, 0], [0, 1, 0, 0]]
+
+
+def test_a_table_does_not_change_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "v.ids").write_text("a\nb\n")
+    np.save(tmp_path / "v.npy", np.eye(2, dtype=np.float32))
+    table = read_vectors(tmp_path / "v.npy")
+    np.save(tmp_path / "v.npy", np.zeros((2, 2), np.float32))
+    assert table.rows(["a", "b"]).tolist() == [[1, 0], [0, 1]]

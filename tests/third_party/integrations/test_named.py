@@ -270,22 +270,11 @@ def test_subtopics_may_be_in_the_metadata(adapter: str, value: Any) -> None:
     assert ADAPTERS[adapter][0](meta={"senses": value}, subtopics="senses") == wanted
 
 
-def test_each_document_may_say_what_it_is_about() -> None:
-    """The texts of all documents are the subtopics."""
-    compressor = DiverseCompressor(embeddings=Model(), k=3, subtopics="about", score_key="score")
-    documents = [
-        Document(text, metadata={"score": score, "about": name})
-        for text, score, name in zip(TEXTS, SCORES, [*NAMES, *NAMES, None], strict=True)
-    ]
-    assert [document.page_content for document in compressor.compress_documents(documents, QUERY)] == expected()
-
-
 ASKED_WITHOUT = "no query text"
 
 
 @EVERY
 @pytest.mark.parametrize(("options", "error", "message"), [
-    ({"namer": 7}, TypeError, "llm must be a LangChain chat model"),
     ({"namer": LISTED, "subtopics": names_of}, ValueError, "subtopics and namer were both given"),
     ({"namer": LISTED, "ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad, pm2, safe, vrisker"),
     ({"namer": LISTED, "query": None}, ValueError, ASKED_WITHOUT),
@@ -311,15 +300,6 @@ def test_what_cannot_be_named_is_said(adapter: str, options: Any, error: Any, me
     with pytest.raises(Exception, match=message) as found:  # Haystack raises its own, and says whose fault it was
         show(**options)
     assert isinstance(found.value, error) or isinstance(found.value.__cause__, error)
-
-
-def test_a_key_that_holds_no_texts_is_named() -> None:
-    for value in (7, [7], {"a": 1}):
-        refused(
-            lambda value=value: langchain(meta={"senses": value}, subtopics="senses"),
-            r"metadata\['senses'\] must",
-            TypeError,
-        )
 
 
 # What single libraries have of their own

@@ -56,12 +56,6 @@ def without_copies(topic: Topic, kind: str) -> list[int]:
     return KINDS[kind].rank(topic, topic.n_candidates).tolist()
 
 
-def test_a_diversity_asked_for_is_that_of_mmr() -> None:
-    topic = drawn(30, 1, "query")
-    asked = make_ranker("mmr").with_diversity(0.4)  # type: ignore[attr-defined]
-    assert RANKER.with_diversity(0.4).rank(topic, 4).tolist() == asked.rank(topic, 4).tolist()  # type: ignore[attr-defined]
-
-
 def test_ratings_of_which_none_is_known_change_nothing() -> None:
     topic = drawn(30, 1, "scores")
     unrated = replace(topic, subtopic_ids=("a", "b"), subtopic_scores=np.full((30, 2), np.nan, np.float32))

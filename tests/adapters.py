@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
-import pyterrier as pt
 from haystack import Document as HaystackDocument
 from haystack import Pipeline
 from langchain_core.documents import Document
@@ -32,14 +31,25 @@ Adapter = Callable[..., list[int]]
 """(query [F], vectors [N, F], scores [N], k, the library's weight or None, ranker=..., its options) -> places."""
 
 
-class Known(Embeddings):
+class Model(Embeddings):
+    """A model that embeds each text alone."""
+
+    def __init__(self, embed: Callable[[str], list[float]]) -> None:
+        self.embed = embed
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.embed(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed(text)
+
+
+class Known(Model):
     """A model that has the vectors: documents' texts are their places."""
 
     def __init__(self, query: Vectors, vectors: Vectors) -> None:
-        self.query, self.vectors = query, vectors
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [self.vectors[int(text)].tolist() for text in texts]
+        super().__init__(lambda text: vectors[int(text)].tolist())
+        self.query = query
 
     def embed_query(self, text: str) -> list[float]:
         found: list[float] = self.query.tolist()
@@ -68,9 +78,11 @@ class Retrieved:
     scores: Any
     vectors: Any = None
     query: Any = None
-    text: str = "jaguar"
+    text: str | None = "jaguar"
     texts: Sequence[str] = ()
     metadata: Sequence[dict[str, Any]] = ()
+    model: Any = None
+    """A model of texts, in place of one that has the vectors."""
 
     def rows(self) -> list[tuple[str, Any, float, dict[str, Any]]]:
         """Text, vector, score and metadata of each document."""
@@ -83,6 +95,11 @@ class Retrieved:
         """What was shown by its text, by its place."""
         known = [text for text, *_ in self.rows()]
         return [(known.index(text), bool(mark)) for text, mark in shown]
+
+    @property
+    def embeds(self) -> Model:
+        """A model of these documents and of the query."""
+        return self.model or Known(self.query, self.vectors)
 
     @property
     def embedding(self) -> Any:
@@ -98,7 +115,7 @@ def langchain(
     given: Retrieved, k: int, weight: Any, runnable: bool = False, later: bool = False, **options: Any
 ) -> Shown:
     if given.vectors is not None:
-        options["embeddings"] = Known(given.query, given.vectors)
+        options = {"embeddings": given.embeds} | options
     compressor = DiverseCompressor(k=k, lambda_mult=weight, score_key="relevance_score", **options)
     documents = [Document(text, metadata={"relevance_score": score, **meta}) for text, _, score, meta in given.rows()]
     before = [document.model_copy(deep=True) for document in documents]
@@ -117,6 +134,8 @@ def haystack(given: Retrieved, k: int, weight: Any, later: bool = False, **optio
         HaystackDocument(id=str(i), content=text, embedding=vector, score=score, meta=meta)
         for i, (text, vector, score, meta) in enumerate(given.rows())
     ]
+    if given.model is not None:
+        options = {"embedder": given.model.embed_documents} | options
     component = DiverseRanker(top_k=k, diversity=weight, **options)
     asked = {"documents": documents, "query": given.text, "query_embedding": given.embedding}
     if later:
@@ -135,9 +154,9 @@ def llama_index(given: Retrieved, k: int, weight: Any, later: bool = False, **op
         for i, (text, vector, score, meta) in enumerate(given.rows())
     ]
     if given.vectors is not None:
-        options["embed_model"] = KnownToLlamaIndex(known=Known(given.query, given.vectors))
+        options = {"embed_model": KnownToLlamaIndex(known=given.embeds)} | options
     postprocessor = DiversePostprocessor(top_n=k, mmr_threshold=weight, **options)
-    query = QueryBundle(given.text, embedding=given.embedding)
+    query = None if given.text is None else QueryBundle(given.text, embedding=given.embedding)
     if later:
         found = asyncio.run(postprocessor.apostprocess_nodes(nodes, query))
     else:
@@ -155,8 +174,9 @@ def pyterrier(given: Retrieved, k: int, weight: Any, ranker: Any = None, **optio
     if given.vectors is not None:
         found["doc_vec"], found["query_vec"] = list(given.vectors), [given.query] * len(texts)
         options["query_vectors"] = "query_vec"
-    pipeline = pt.Transformer.from_df(found) >> DiverseReranker(ranker, k, Lambda=weight, **options)
-    shown = pipeline.search(given.text).sort_values("rank")
+    if given.model is not None:
+        options = {"embed": given.model.embed_documents} | options
+    shown = DiverseReranker(ranker, k, Lambda=weight, **options).transform(found)
     marks = shown["filled"] if "filled" in shown else [False] * len(shown)
     return given.places(list(zip(shown["text"], marks, strict=True)))
 

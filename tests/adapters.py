@@ -5,13 +5,15 @@ Runs where the five libraries are: `make test-third-party-integrations`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import pandas as pd
-import pyterrier as pt
 from haystack import Document as HaystackDocument
+from haystack import Pipeline
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -29,14 +31,25 @@ Adapter = Callable[..., list[int]]
 """(query [F], vectors [N, F], scores [N], k, the library's weight or None, ranker=..., its options) -> places."""
 
 
-class Known(Embeddings):
+class Model(Embeddings):
+    """A model that embeds each text alone."""
+
+    def __init__(self, embed: Callable[[str], list[float]]) -> None:
+        self.embed = embed
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.embed(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed(text)
+
+
+class Known(Model):
     """A model that has the vectors: documents' texts are their places."""
 
     def __init__(self, query: Vectors, vectors: Vectors) -> None:
-        self.query, self.vectors = query, vectors
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [self.vectors[int(text)].tolist() for text in texts]
+        super().__init__(lambda text: vectors[int(text)].tolist())
+        self.query = query
 
     def embed_query(self, text: str) -> list[float]:
         found: list[float] = self.query.tolist()
@@ -58,65 +71,132 @@ class KnownToLlamaIndex(BaseEmbedding):
         return self._get_query_embedding(query)
 
 
+@dataclass(frozen=True)
+class Retrieved:
+    """Documents retrieved for a query: their texts are their places unless others are given."""
+
+    scores: Any
+    vectors: Any = None
+    query: Any = None
+    text: str | None = "jaguar"
+    texts: Sequence[str] = ()
+    metadata: Sequence[dict[str, Any]] = ()
+    model: Any = None
+    """A model of texts, in place of one that has the vectors."""
+
+    def rows(self) -> list[tuple[str, Any, float, dict[str, Any]]]:
+        """Text, vector, score and metadata of each document."""
+        n = len(self.scores)
+        texts, metadata = self.texts or [str(i) for i in range(n)], self.metadata or [{}] * n
+        vectors = [None] * n if self.vectors is None else [vector.tolist() for vector in self.vectors]
+        return list(zip(texts, vectors, map(float, self.scores), metadata, strict=True))
+
+    def places(self, shown: Sequence[tuple[Any, Any]]) -> Shown:
+        """What was shown by its text, by its place."""
+        known = [text for text, *_ in self.rows()]
+        return [(known.index(text), bool(mark)) for text, mark in shown]
+
+    @property
+    def embeds(self) -> Model:
+        """A model of these documents and of the query."""
+        return self.model or Known(self.query, self.vectors)
+
+    @property
+    def embedding(self) -> Any:
+        """The query's vector as a list, or None."""
+        return None if self.query is None else self.query.tolist()
+
+
+Shown = list[tuple[int, bool]]
+"""Places of documents, and whether they are marked as filled up."""
+
+
 def langchain(
-    query: Vectors,
-    vectors: Vectors,
-    scores: Vectors,
-    k: int,
-    weight: Any,
-    ranker: Any = None,
-    runnable: bool = False,
-    **options: Any,
-) -> list[int]:
-    compressor = DiverseCompressor(
-        embeddings=Known(query, vectors), k=k, lambda_mult=weight, ranker=ranker, score_key="relevance_score", **options
-    )
-    documents = [Document(str(i), metadata={"relevance_score": float(score)}) for i, score in enumerate(scores)]
+    given: Retrieved, k: int, weight: Any, runnable: bool = False, later: bool = False, **options: Any
+) -> Shown:
+    if given.vectors is not None:
+        options = {"embeddings": given.embeds} | options
+    compressor = DiverseCompressor(k=k, lambda_mult=weight, score_key="relevance_score", **options)
+    documents = [Document(text, metadata={"relevance_score": score, **meta}) for text, _, score, meta in given.rows()]
+    before = [document.model_copy(deep=True) for document in documents]
     if runnable:
-        shown = compressor.as_runnable().invoke({"query": "jaguar", "documents": documents})
+        found = compressor.as_runnable().invoke({"query": given.text, "documents": documents})
+    elif later:
+        found = asyncio.run(compressor.acompress_documents(documents, given.text))
     else:
-        shown = compressor.compress_documents(documents, "jaguar")
-    return [int(one.page_content) for one in shown]
+        found = compressor.compress_documents(documents, given.text)
+    assert documents == before
+    return given.places([(each.page_content, each.metadata.get("filled")) for each in found])
 
 
-def haystack(
-    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, **options: Any
-) -> list[int]:
+def haystack(given: Retrieved, k: int, weight: Any, later: bool = False, **options: Any) -> Shown:
     documents = [
-        HaystackDocument(id=str(i), content=str(i), embedding=vector.tolist(), score=float(score))
-        for i, (vector, score) in enumerate(zip(vectors, scores, strict=True))
+        HaystackDocument(id=str(i), content=text, embedding=vector, score=score, meta=meta)
+        for i, (text, vector, score, meta) in enumerate(given.rows())
     ]
-    component = DiverseRanker(top_k=k, diversity=weight, ranker=ranker, **options)
-    found = component.run(documents=documents, query_embedding=query.tolist())
-    return [int(one.id) for one in found["documents"]]
+    if given.model is not None:
+        options = {"embedder": given.model.embed_documents} | options
+    component = DiverseRanker(top_k=k, diversity=weight, **options)
+    asked = {"documents": documents, "query": given.text, "query_embedding": given.embedding}
+    if later:
+        pipeline = Pipeline()
+        pipeline.add_component("ranker", component)
+        found = asyncio.run(pipeline.run_async(asked))["ranker"]["documents"]
+    else:
+        found = component.run(**asked)["documents"]
+    assert [document.meta for document in documents] == [meta for *_, meta in given.rows()]
+    return given.places([(each.content, each.meta.get("filled")) for each in found])
 
 
-def llama_index(
-    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, **options: Any
-) -> list[int]:
+def llama_index(given: Retrieved, k: int, weight: Any, later: bool = False, **options: Any) -> Shown:
     nodes = [
-        NodeWithScore(node=TextNode(id_=str(i), text=str(i), embedding=vector.tolist()), score=float(score))
-        for i, (vector, score) in enumerate(zip(vectors, scores, strict=True))
+        NodeWithScore(node=TextNode(id_=str(i), text=text, embedding=vector, metadata=meta), score=score)
+        for i, (text, vector, score, meta) in enumerate(given.rows())
     ]
-    postprocessor = DiversePostprocessor(
-        top_n=k,
-        mmr_threshold=weight,
-        ranker=ranker,
-        embed_model=KnownToLlamaIndex(known=Known(query, vectors)),
-        **options,
-    )
-    shown = postprocessor.postprocess_nodes(nodes, QueryBundle("jaguar", embedding=query.tolist()))
-    return [int(one.node_id) for one in shown]
+    if given.vectors is not None:
+        options = {"embed_model": KnownToLlamaIndex(known=given.embeds)} | options
+    postprocessor = DiversePostprocessor(top_n=k, mmr_threshold=weight, **options)
+    query = None if given.text is None else QueryBundle(given.text, embedding=given.embedding)
+    if later:
+        found = asyncio.run(postprocessor.apostprocess_nodes(nodes, query))
+    else:
+        found = postprocessor.postprocess_nodes(nodes, query)
+    assert [each.node.metadata for each in nodes] == [meta for *_, meta in given.rows()]
+    return given.places([(each.text, each.node.metadata.get("filled")) for each in found])
 
 
-def pyterrier(
-    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, **options: Any
-) -> list[int]:
-    found = pd.DataFrame({"qid": "1", "docno": [str(i) for i in range(len(vectors))], "score": scores})
-    found["doc_vec"], found["query_vec"] = list(vectors), [query] * len(vectors)
-    reranker = DiverseReranker(ranker, k, Lambda=weight, query_vectors="query_vec", **options)
-    pipeline = pt.Transformer.from_df(found) >> reranker
-    return [int(docno) for docno in pipeline.search("jaguar").sort_values("rank")["docno"]]
+def pyterrier(given: Retrieved, k: int, weight: Any, ranker: Any = None, **options: Any) -> Shown:
+    texts, _, scores, metadata = zip(*given.rows(), strict=True)
+    docnos = [str(i) for i in range(len(texts))]
+    found = pd.DataFrame({"qid": "1", "query": given.text, "docno": docnos, "text": texts, "score": scores})
+    found = found.join(pd.DataFrame(metadata))
+    options["doc_vectors"] = None if given.vectors is None else "doc_vec"
+    if given.vectors is not None:
+        found["doc_vec"], found["query_vec"] = list(given.vectors), [given.query] * len(texts)
+        options["query_vectors"] = "query_vec"
+    if given.model is not None:
+        options = {"embed": given.model.embed_documents} | options
+    shown = DiverseReranker(ranker, k, Lambda=weight, **options).transform(found)
+    marks = shown["filled"] if "filled" in shown else [False] * len(shown)
+    return given.places(list(zip(shown["text"], marks, strict=True)))
+
+
+SHOWS: dict[str, Callable[..., Shown]] = {
+    "langchain": langchain,
+    "haystack": haystack,
+    "llama_index": llama_index,
+    "pyterrier": pyterrier,
+}
+"""Each library that takes documents with texts and metadata; all but the last may be awaited (`later=True`)."""
+
+
+def places(show: Callable[..., Shown]) -> Adapter:
+    """An adapter by vectors alone."""
+
+    def adapter(query: Any, vectors: Any, scores: Any, k: int, weight: Any, ranker: Any = None, **options: Any) -> Any:
+        return [place for place, _ in show(Retrieved(scores, vectors, query), k, weight, ranker=ranker, **options)]
+
+    return adapter
 
 
 def sklearn(
@@ -127,11 +207,11 @@ def sklearn(
 
 
 ADAPTERS: dict[str, tuple[Adapter, Callable[[float], float]]] = {
-    "langchain": (langchain, lambda diversity: 1 - diversity),
-    "langchain runnable": (partial(langchain, runnable=True), lambda diversity: 1 - diversity),
-    "haystack": (haystack, lambda diversity: diversity),
-    "llama_index": (llama_index, lambda diversity: 1 - diversity),
-    "pyterrier": (pyterrier, lambda diversity: 1 - diversity),
+    "langchain": (places(langchain), lambda diversity: 1 - diversity),
+    "langchain runnable": (places(partial(langchain, runnable=True)), lambda diversity: 1 - diversity),
+    "haystack": (places(haystack), lambda diversity: diversity),
+    "llama_index": (places(llama_index), lambda diversity: 1 - diversity),
+    "pyterrier": (places(pyterrier), lambda diversity: 1 - diversity),
     "sklearn": (sklearn, lambda diversity: diversity),
 }
 """Each adapter, and what a weight of diversity is called in its library."""

@@ -76,15 +76,6 @@ def test_reprs_are_short() -> None:
     assert repr(RANKERS["mmr"].configure(lambda_=0.7)) == "MMRConfig(lambda_=0.7)"
 
 
-@pytest.mark.parametrize(("name", "option", "meant"), [
-    ("mmr", "lambd", "lambda_"), ("daletor", "lr", "learning_rate"), ("reinforce", "lr", "learning_rate"),
-    ("reinforce", "hid", "hidden_size"), ("qmix", "bs", "batch_size"), ("listmle", "n_epochs", "epochs"),
-])  # fmt: skip
-def test_near_options_are_suggested(name: str, option: str, meant: str) -> None:
-    message = f"{option!r}. Did you mean {meant}"
-    refused(lambda: make_ranker(name, **{option: 1}), message)
-
-
 @pytest.mark.parametrize("shape", [(3,), (), (1, 1, 3)])
 def test_subtopics_that_are_no_rows_are_told(shape: tuple[int, ...]) -> None:
     message = r"^subtopics must be \[S, F\].*\[vector\]"

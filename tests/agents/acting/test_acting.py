@@ -11,14 +11,12 @@ import pytest
 from numpy.typing import NDArray
 from small_topics import judged_topic, random_topics, refused
 
-import srd_gym
 from srd_agents import diversify
 from srd_agents.acting import PolicyRanker, ScoringRanker, as_policy, as_ranker
 from srd_agents.acting.policies import observed_topic
 from srd_agents.heuristic.stepwise import Stepwise
 from srd_agents.registry import RANKERS, make_ranker
 from srd_gym import Topic, TopicSet, load_topics, scoring_v0
-from srd_gym.core import Clicks
 from srd_gym.envs import FEATURES
 from srd_gym.protocols import Ranker
 from srd_gym.pruning import KNN
@@ -137,15 +135,6 @@ def test_policies_of_logits_draw_where_that_is_asked_for() -> None:
         int(ranker.rank(observed_topic(observation), 1)[0])
     }
     assert len({int(as_policy("mmr", seed=seed).predict(observation)[0]) for seed in range(5)}) == 1
-
-
-def test_users_who_click_are_shown_the_ranking() -> None:
-    env = gym.make("srd_gym:SRD-Click-v0", topics=SERP)
-    np.testing.assert_array_equal(
-        episode(env, as_policy("mmr"), SERP[2].query_id), make_ranker("mmr").rank(as_observed(SERP)[2], 10)
-    )
-    assert isinstance(env.unwrapped.core.users, object)
-    assert Clicks().model == "cascade"
 
 
 @pytest.mark.parametrize("observation", ["full", "local", "flat"])
@@ -337,7 +326,6 @@ def test_what_cannot_act_or_rank_is_refused() -> None:
     seen, _ = env.reset(seed=0)
     as_policy(learned).predict(seen)  # relations serve every width
     refused(lambda: as_policy(built("mdp-div-batched")).predict(seen), "width")
-    assert srd_gym.__version__
 
 
 @pytest.mark.parametrize("observation", ["full", "compact"])

@@ -205,18 +205,6 @@ def test_batches_rank_as_single_topics(name: str, lazy: bool, monkeypatch: pytes
     check_ranker(make_ranker(name), topics, k=12)
 
 
-def test_dpp_by_hand() -> None:
-    vectors = [[1, 0], [1, 0], [0, 2], [0.6, 0.8], [0, 0]]
-    by_hand = topic_of(vectors, retrieval_scores=[4.0, 3.0, 2.0, 1.0, 0.0])
-    # Volumes alone: the first; then what is orthogonal to it, the earlier of two; a zero vector is orthogonal to all;
-    # then nothing is left to span, and relevance decides.
-    assert make_ranker("dpp", lambda_=0.0).rank(by_hand, 5).tolist() == [0, 2, 4, 1, 3]
-    # Standardised relevance is 1.41, 0.71, 0, -0.71, -1.41; after 0 are left
-    # 0.9 * (0.71, 0, -0.71, -1.41) + 0.1 * log (1e-6, 1, 0.64, 1) = -0.75, 0, -0.68, -1.27; after 2, -2.02 for 3.
-    assert make_ranker("dpp", lambda_=0.9).rank(by_hand, 5).tolist() == [0, 2, 1, 4, 3]
-    assert make_ranker("dpp", lambda_=1.0).rank(by_hand, 5).tolist() == [0, 1, 2, 3, 4]
-
-
 @pytest.mark.parametrize("lazy", [True, False])
 def test_dpp_ranks_by_relevance_once_the_space_is_spanned(lazy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     ranking = ranked(monkeypatch, lazy, "dpp", drawn(600, 9, 2), 300)
@@ -250,12 +238,6 @@ def test_choices_are_those_of_pyversity(name: str, n: int, width: int, drawn_cas
         lambda_ = 2 * lambda_ / (1 + 2 * lambda_)
     ranker = made("mmr clipped" if name == "mmr" else name, lambda_=lambda_, relevance="scores")
     check_same(ranker, topic, ranker.rank(topic, 20), result.indices.astype(np.int64))
-
-
-def test_vectors_are_measured_whatever_their_length() -> None:
-    rows = rows_of(np.array([[3, 4], [0, 0], [3e-30, 4e-30], [3e30, 4e30]], dtype=np.float32))
-    np.testing.assert_allclose(rows.unit(np.arange(4)), [[0.6, 0.8], [0, 0], [0.6, 0.8], [0.6, 0.8]], rtol=1e-6)
-    np.testing.assert_allclose(rows.project(np.array([1, 0], dtype=np.float32)), [0.6, 0, 0.6, 0.6], rtol=1e-6)
 
 
 @pytest.mark.parametrize("way", ["alone", "lazily", "beside others", "step by step"])

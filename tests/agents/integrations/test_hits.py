@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,118 +19,87 @@ SITES = ["a.org", "a.org", "a.org", "b.org"]
 NAMES = [0, 1, 2, 3]
 
 
-def _rows() -> Any:
-    return zip(NAMES, VECTORS, SCORES, SITES, strict=True)
+Hit = Callable[[int, list[float], float, str], Any]
+FORMS: dict[str, tuple[Callable[[Any], Any], Hit]] = {
+    "elasticsearch": (
+        lambda hits: {"took": 3, "timed_out": False, "hits": {"total": {"value": 4, "relation": "eq"}, "hits": hits}},
+        lambda n, vector, score, site: {
+            "_index": "pages", "_id": str(n), "_score": score, "_source": {"title": "t", "emb": vector, "site": site},
+        },
+    ),
+    "elasticsearch, fields": (
+        lambda hits: {"hits": {"hits": hits}},
+        lambda n, vector, score, site: {
+            "_index": "pages", "_id": str(n), "_score": score, "fields": {"emb": vector, "site": [site]},
+        },
+    ),
+    "qdrant": (
+        lambda hits: {"result": {"points": hits}, "status": "ok", "time": 0.001},
+        lambda n, vector, score, site: {
+            "id": n, "version": 1, "score": score, "payload": {"site": site}, "vector": vector,
+        },
+    ),
+    "qdrant, named": (
+        lambda hits: {"result": hits, "status": "ok"},
+        lambda n, vector, score, site: {"id": n, "score": score, "payload": {"site": site}, "vector": {"emb": vector}},
+    ),
+    "weaviate": (
+        lambda hits: {"data": {"Get": {"Page": hits}}},
+        lambda n, vector, score, site: {
+            "site": site, "_additional": {"id": f"u{n}", "distance": 1 - score, "vector": vector},
+        },
+    ),
+    "weaviate, hybrid": (
+        lambda hits: {"data": {"Get": {"Page": hits}}},
+        lambda n, vector, score, site: {
+            "site": site, "_additional": {"id": f"u{n}", "score": str(score), "vector": vector},
+        },
+    ),
+    "solr": (
+        lambda hits: {"responseHeader": {"status": 0}, "response": {"numFound": 4, "start": 0, "docs": hits}},
+        lambda n, vector, score, site: {"id": str(n), "score": score, "site": site, "emb": vector},
+    ),
+    "vespa": (
+        lambda hits: {"root": {"id": "toplevel", "fields": {"totalCount": 4}, "children": hits}},
+        lambda n, vector, score, site: {
+            "id": f"id:page:page::{n}", "relevance": score, "source": "pages",
+            "fields": {"site": site, "emb": {"type": "tensor<float>(x[3])", "values": vector}},
+        },
+    ),
+    "pgvector": (
+        lambda hits: hits,
+        lambda n, vector, score, site: {
+            "id": n, "distance": 1 - score, "site": site, "emb": str(vector).replace(" ", ""),
+        },
+    ),
+}  # fmt: skip
+"""Of each engine the answer that holds its hits, and a hit."""
+
+
+def shown_by(form: str, places: Sequence[int] = (0, 1, 2, 3)) -> Any:
+    """An answer with the hits of these documents."""
+    answer, hit = FORMS[form]
+    return answer([hit(n, VECTORS[n], SCORES[n], SITES[n]) for n in places])
 
 
 def elasticsearch() -> Any:
-    hits = [
-        {"_index": "pages", "_id": str(n), "_score": score, "_source": {"title": "t", "emb": vector, "site": site}}
-        for n, vector, score, site in _rows()
-    ]
-    return {"took": 3, "timed_out": False, "hits": {"total": {"value": 4, "relation": "eq"}, "hits": hits}}
-
-
-def elasticsearch_fields() -> Any:
-    hits = [
-        {"_index": "pages", "_id": str(n), "_score": score, "fields": {"emb": vector, "site": [site]}}
-        for n, vector, score, site in _rows()
-    ]
-    return {"hits": {"hits": hits}}
-
-
-def qdrant() -> Any:
-    points = [
-        {"id": n, "version": 1, "score": score, "payload": {"site": site}, "vector": vector}
-        for n, vector, score, site in _rows()
-    ]
-    return {"result": {"points": points}, "status": "ok", "time": 0.001}
-
-
-def qdrant_named() -> Any:
-    points = [
-        {"id": n, "score": score, "payload": {"site": site}, "vector": {"emb": vector}}
-        for n, vector, score, site in _rows()
-    ]
-    return {"result": points, "status": "ok"}
-
-
-def weaviate() -> Any:
-    hits = [
-        {"site": site, "_additional": {"id": f"u{n}", "distance": 1 - score, "vector": vector}}
-        for n, vector, score, site in _rows()
-    ]
-    return {"data": {"Get": {"Page": hits}}}
-
-
-def weaviate_hybrid() -> Any:
-    hits = [
-        {"site": site, "_additional": {"id": f"u{n}", "score": str(score), "vector": vector}}
-        for n, vector, score, site in _rows()
-    ]
-    return {"data": {"Get": {"Page": hits}}}
-
-
-def solr() -> Any:
-    docs = [{"id": str(n), "score": score, "site": site, "emb": vector} for n, vector, score, site in _rows()]
-    return {"responseHeader": {"status": 0}, "response": {"numFound": 4, "start": 0, "docs": docs}}
-
-
-def vespa() -> Any:
-    children = [
-        {
-            "id": f"id:page:page::{n}",
-            "relevance": score,
-            "source": "pages",
-            "fields": {"site": site, "emb": {"type": "tensor<float>(x[3])", "values": vector}},
-        }
-        for n, vector, score, site in _rows()
-    ]
-    return {"root": {"id": "toplevel", "fields": {"totalCount": 4}, "children": children}}
-
-
-def pgvector() -> Any:
-    return [
-        {"id": n, "distance": 1 - score, "site": site, "emb": str(vector).replace(" ", "")}
-        for n, vector, score, site in _rows()
-    ]
-
-
-FORMS = [elasticsearch, elasticsearch_fields, qdrant, qdrant_named, weaviate, weaviate_hybrid, solr, vespa, pgvector]
-
-
-def hits_of(answer: Any) -> list[Any]:
-    """The hits of a form, found by hand."""
-    if isinstance(answer, list):
-        return answer
-    for keys in (("hits", "hits"), ("data", "Get", "Page"), ("response", "docs"), ("root", "children")):
-        if keys[0] in answer:
-            for key in keys:
-                answer = answer[key]
-            hits: list[Any] = answer
-            return hits
-    inner = answer["result"]
-    return inner["points"] if isinstance(inner, dict) else inner
+    return shown_by("elasticsearch")
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_hits_come_in_the_order_of_diversify(form: Any) -> None:
-    answer = form()
+def test_hits_come_in_the_order_of_diversify(form: str) -> None:
+    answer = shown_by(form)
     before = copy.deepcopy(answer)
     shown = diversify_hits(answer, 3, diversity=0.5)
     expected = diversify(None, np.array(VECTORS), 3, scores=SCORES, ranker="mmr", diversity=0.5).indices.tolist()
     assert expected != [0, 1, 2]
-    assert hits_of(shown) == [hits_of(before)[place] for place in expected]
+    assert shown == shown_by(form, expected)
     assert answer == before
-    assert type(shown) is type(answer)
-    if isinstance(answer, dict):
-        assert shown.keys() == answer.keys()
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_groups_are_found_by_the_name_of_their_field(form: Any) -> None:
-    shown = diversify_hits(form(), 2, group="site", max_per_group=1)
-    assert hits_of(shown) == [hits_of(form())[place] for place in (0, 3)]
+def test_groups_are_found_by_the_name_of_their_field(form: str) -> None:
+    assert diversify_hits(shown_by(form), 2, group="site", max_per_group=1) == shown_by(form, (0, 3))
 
 
 @pytest.mark.parametrize("options", [
@@ -161,7 +131,9 @@ def test_without_scores_the_order_of_the_engine_counts() -> None:
 
 
 def test_scores_may_rise_and_be_named() -> None:
-    rows = [{"id": n, "rating": score, "emb": vector} for n, vector, score, _ in _rows()][::-1]
+    rows = [{"id": n, "rating": score, "emb": vector} for n, vector, score in zip(NAMES, VECTORS, SCORES, strict=True)][
+        ::-1
+    ]
     assert [row["id"] for row in diversify_hits(rows, 4, score="rating")] == NAMES
     refused(lambda: diversify_hits(rows, score="stars"), "no hit has a score in 'stars'")
     refused(lambda: diversify_hits(rows, text="titel"), "no hit has a text in 'titel'")

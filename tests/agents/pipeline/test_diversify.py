@@ -208,8 +208,6 @@ def test_subtopics_may_come_with_scores_of_the_documents(ranker: str) -> None:
     ({"subtopics": ["cat", "car"]}, ValueError, "subtopics are texts .*: give embed="),
     ({"subtopics": "cat", "embed": embed}, TypeError, "must be a list of texts .*got one text"),
     ({"subtopics": ["cat", None], "embed": embed}, TypeError, r"got both: None \(NoneType\) beside texts"),
-    ({"subtopics": [b"cat"], "embed": embed}, TypeError, "must hold texts, or vectors .*got b'cat'"),
-    ({"subtopics": [{"name": "cat"}], "embed": embed}, TypeError, "must hold texts, .*got {'name': 'cat'}"),
     ({"subtopics": {"cat", "car"}, "embed": embed}, TypeError, r"must hold texts, .*\(set\); give a list"),
     ({"subtopics": {"cat": 1}, "subtopic_weights": [1], "embed": embed}, ValueError, "hold their weights"),
     ({"subtopics": ["cat"], "embed": lambda texts: [1, 2]}, ValueError, r"asked for 1 vectors .*shape \(2,\)"),
@@ -262,15 +260,6 @@ def test_whole_numbers_of_any_size_are_scores() -> None:
     documents = np.eye(4)
     assert diversify(None, documents, 4, scores=[1, 10**30, 3, 10**29]).indices.tolist() == [1, 3, 2, 0]
     refused(lambda: diversify(None, documents, 4, scores=[1, 10**400, 3, 2]), "scores cannot be read .*too large")
-
-
-@pytest.mark.parametrize(("texts", "message"), [
-    ([{"text": "a"}, {"text": "b"}], "texts must be text, got {'text': 'a'}"),
-    ([b"a", b"b"], r"texts must be text, got b'a' \(bytes\)"),
-    (b"ab", "texts must be a list of texts, got b'ab'"),
-])  # fmt: skip
-def test_texts_that_are_none_are_no_batch(texts: Any, message: str) -> None:
-    refused(lambda: diversify(texts=texts, query_text="a"), f"^{message}", TypeError)
 
 
 @pytest.mark.parametrize("scored", [False, True])
@@ -375,15 +364,6 @@ def test_the_kind_of_relevance_is_that_of_the_order_that_is_kept() -> None:
     assert found.indices.tolist() == diversify(query, documents, 5, diversity=0).indices.tolist()
     assert found.indices.tolist() != diversify(query, documents, 5, scores=scores).indices.tolist()
     assert found.note.startswith("kept the order of relevance (cosine), near-duplicates last")
-
-
-@pytest.mark.parametrize("scored", [True, False])
-def test_the_default_at_a_diversity_is_mmr(scored: bool) -> None:
-    query, documents, scores = vectors()
-    for diversity in (0.3, 0.5, 1.0):
-        given: dict[str, Any] = {"scores": scores if scored else None, "diversity": diversity}
-        by_name = diversify(query, documents, 5, "mmr", **given)
-        assert diversify(query, documents, 5, **given).indices.tolist() == by_name.indices.tolist()
 
 
 def test_lists_with_subtopics_do_not_depend_on_the_scale_of_scores() -> None:

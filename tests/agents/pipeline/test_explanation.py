@@ -74,12 +74,9 @@ def test_the_subtopic_that_fits_best(subtopics: dict[str, Any], by_document: dic
 
 
 @pytest.mark.parametrize(("vectors", "mean", "vendi"), [
-    (VECTORS, (0 + 0.8 + 0 + 0.6 + 1 + 0.6) / 6, None),
-    (np.eye(4), 0, 4),
     (np.ones((4, 3)), 1, 1),
     ([[1, 0], [3, 4]], 0.6, 0.8**-0.8 * 0.2**-0.2),  # eigenvalues (1 + 0.6) / 2 and (1 - 0.6) / 2
     ([[1, 0], [0, 0]], 0, 2),
-    ([[1, 0]] * 3 + [[0, 0]], 0.5, 0.75**-0.75 * 0.25**-0.25),
     ([[5.0, 1]], None, 1),
     ([], None, 0),
 ])  # fmt: skip

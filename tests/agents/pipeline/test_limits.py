@@ -130,22 +130,6 @@ def test_limits_hold(ranker: Any, seed: int, k: int, data: st.DataObject) -> Non
         assert late == sorted(late)
 
 
-def test_by_hand() -> None:
-    documents, scores = [[1, 0, 0], [1, 0, 0.01], [0, 1, 0], [0, 0, 1], [0.6, 0.8, 0]], [5, 4, 3, 2, 1]
-    given: dict[str, Any] = {"query_vector": None, "doc_vectors": documents, "k": 5, "scores": scores}
-    assert diversify(**given).indices.tolist() == [0, 2, 3, 4, 1]
-    assert diversify(**given, near_duplicates=None).indices.tolist() == [0, 1, 2, 3, 4]
-    assert diversify(**given, ranker="retrieval-order").indices.tolist() == [0, 2, 3, 4, 1]
-    assert diversify(**given, groups=["x", "y", "x", "x", "y"], max_per_group=1).indices.tolist() == [0, 4]
-    assert diversify(**given, costs=[4, 1, 3, 2, 0], budget=6).indices.tolist() == [0, 3, 4]
-    assert diversify(**given, already_shown=[0, 3]).indices.tolist() == [2, 4, 1]
-    assert diversify(**given, already_shown=[0, 3], groups=[1, 2, 1, 3, 4], max_per_group=1).indices.tolist() == [4, 1]
-    # Scores fall to 1, 3/4, 1/2, 1/4, 0: MMR takes 3 before 4, whose cosine with 2 is 0.8, though 1 stands before.
-    assert diversify(**given, ranker="mmr", already_shown=[2]).indices.tolist() == [0, 3, 4, 1]
-    given["scores"] = [1, 2, 3, 4, 5]
-    assert diversify(**given, costs=[1, 1, 1, 1, 9], budget=2).indices.tolist() == [3, 2]
-
-
 @pytest.mark.parametrize("per_cost", [False, True])
 @pytest.mark.parametrize(("costs", "budget", "fit"), [
     ([0.1] * 12, 0.3, 3),
@@ -203,10 +187,8 @@ def test_a_group_is_the_same_in_any_container(groups: Any) -> None:
 @pytest.mark.parametrize(("limits", "indices", "filled"), [
     ({"groups": "xyxxy", "max_per_group": 1}, [0, 4, 2, 3, 1], [0, 0, 1, 1, 1]),  # a copy of what is shown comes last
     ({"groups": "xyxxy", "max_per_group": 2}, [0, 2, 4, 1, 3], [0, 0, 0, 0, 1]),  # copies within the cap come first
-    ({"groups": "abcde", "max_per_group": 1}, [0, 2, 3, 4, 1], [0] * 5),
     ({"groups": "xyxxy", "max_per_group": 1, "already_shown": [0]}, [4, 2, 3, 1], [0, 1, 1, 1]),
     ({"groups": "xyxxy", "max_per_group": 1, "costs": [1, 1, 3, 1, 1], "budget": 3}, [0, 4, 3], [0, 0, 1]),
-    ({"groups": "xyxxy", "max_per_group": 1, "k": 2}, [0, 4], [0, 0]),
 ])  # fmt: skip
 def test_fill_takes_the_best_above_the_cap_and_marks_them(limits: Any, indices: Any, filled: Any) -> None:
     documents, scores = [[1, 0, 0], [1, 0, 0.01], [0, 1, 0], [0, 0, 1], [0.6, 0.8, 0]], [5, 4, 3, 2, 1]
@@ -323,19 +305,12 @@ STRICT = {"max_per_group": 1, "strict": True}
 @pytest.mark.parametrize(("arguments", "error", "message"), [
     ({"groups": ["a"], "max_per_group": 1}, ValueError, r"groups have shape \(1,\)"),
     ({"groups": ["a"] * 12}, ValueError, "groups and max_per_group belong together"),
-    ({"groups": ["a"] * 12, "max_per_group": 0}, ValueError, "max_per_group must be at least 1, got 0"),
-    (STRICT | {"groups": [None] * 12}, TypeError, "groups must hold ids .*got None"),
-    (STRICT | {"groups": ["a", float("nan")] * 6}, TypeError, r"got nan beside text \(document 1\)"),
     (STRICT | {"groups": [1, "1"] * 6}, TypeError, "one kind, .*got 1 beside text"),
-    (STRICT | {"groups": Column(*[None, "a"] * 6)}, TypeError, "got None beside text"),
     ({"groups": [["a"]] * 12, "max_per_group": 1}, TypeError, r"groups must hold ids, .*got \['a'\]"),
     ({"costs": [None] * 12, "budget": 1}, ValueError, "no document has a cost"),
     ({"costs": [1, None] * 6, "budget": 1, "strict": True}, TypeError, "costs must hold numbers, got None"),
-    ({"groups": {"a": 12}, "max_per_group": 1}, ValueError, r"groups have shape \(\), expected \(12,\)"),
-    ({"costs": [1] * 12}, ValueError, "costs and budget belong together"),
     ({"costs": [1] * 11 + [-1], "budget": 1}, ValueError, r"at least 0, got -1.0 \(document 11\)"),
     ({"costs": [float("inf")] * 12, "budget": 1}, ValueError, "costs holds NaN or infinity"),
-    ({"costs": ["1"] * 12, "budget": 1}, TypeError, "costs must hold numbers, got '1' .str."),
     ({"costs": [1] * 12, "budget": -1}, ValueError, "budget must be finite and at least 0"),
     ({"fill": True}, ValueError, "fill=True fills up .*: give groups and"),
     ({"groups": ["a"] * 12, "max_per_group": 1, "fill": 3}, TypeError, "fill must be True or False, got 3"),

@@ -94,16 +94,6 @@ def test_scores_of_any_range_count() -> None:
     assert shown.indices.max() < 25
 
 
-def test_the_scale_of_scores_and_the_lowest_of_them_do_not_change_the_weight() -> None:
-    query, vectors, cosines = case(n=40, width=16)
-    wanted = ranked(query, vectors, 8, "mmr", diversity=0.5)
-    for scale in (cosines * 30, cosines / 60 + 1, cosines * 1e30, (1 + cosines) / 2):
-        assert ranked(query, vectors, 8, "mmr", scale, diversity=0.5) == wanted
-    scaled = ranked(None, vectors, 8, "mmr", cosines, diversity=0.5, relevance="minmax")
-    for scale in (cosines, cosines * 30):
-        assert ranked(None, vectors, 8, "mmr", scale, diversity=0.5) == scaled, "nothing says how far cosines differ"
-
-
 @pytest.mark.parametrize("relevance", ["cosine", "scores", "minmax", "matched", "rank"])
 @pytest.mark.parametrize("name", ["mmr", "msd", "dpp"])
 def test_a_kind_of_relevance_is_the_rankers_option(name: str, relevance: Any) -> None:

@@ -56,12 +56,6 @@ def without_copies(topic: Topic, kind: str) -> list[int]:
     return KINDS[kind].rank(topic, topic.n_candidates).tolist()
 
 
-def test_a_diversity_asked_for_is_that_of_mmr() -> None:
-    topic = drawn(30, 1, "query")
-    asked = make_ranker("mmr").with_diversity(0.4)  # type: ignore[attr-defined]
-    assert RANKER.with_diversity(0.4).rank(topic, 4).tolist() == asked.rank(topic, 4).tolist()  # type: ignore[attr-defined]
-
-
 def test_ratings_of_which_none_is_known_change_nothing() -> None:
     topic = drawn(30, 1, "scores")
     unrated = replace(topic, subtopic_ids=("a", "b"), subtopic_scores=np.full((30, 2), np.nan, np.float32))
@@ -99,16 +93,6 @@ def test_candidates_without_an_order_may_stand_in_any() -> None:
     for _ in range(5):
         order = rng.permutation(20)
         np.testing.assert_array_equal(order[RANKER.rank(topic.take(order), 10)], RANKER.rank(topic, 10))
-
-
-def test_what_a_near_copy_is_can_be_chosen() -> None:
-    # Cosines with the first: 1, 0.8, 0; of the second and third 0.6.
-    topic = replace(drawn(4, 0, width=2), doc_vectors=[[1, 0], [3, 0], [0.8, 0.6], [0, 1]])
-    assert RANKER.rank(topic, 4).tolist() == [0, 2, 3, 1]
-    assert make_ranker("safe", near_duplicates=1.0).rank(topic, 4).tolist() == [0, 2, 3, 1]
-    assert make_ranker("safe", near_duplicates=0.7).rank(topic, 4).tolist() == [0, 3, 1, 2]
-    # The third is a copy of the second, which is not shown itself: only what is shown counts.
-    assert make_ranker("safe", near_duplicates=0.6).rank(topic, 2).tolist() == [0, 3]
 
 
 @pytest.mark.parametrize(

@@ -63,17 +63,6 @@ def test_one_caller_at_a_time_changes_the_number_of_threads(monkeypatch: pytest.
         assert {each["num_threads"] for each in control.threadpool_info() if each["user_api"] == "blas"} == {2}
 
 
-@pytest.mark.parametrize(("texts", "error", "said"), [
-    ("cat", TypeError, "must be a list of texts, got 'cat'"),
-    ({"a": "cat"}, TypeError, "must be a list of texts"),
-    (["cat", None], TypeError, r"got None \(NoneType\) at position 1"),
-])  # fmt: skip
-def test_what_is_no_list_of_texts_is_refused(texts: Any, error: type[Exception], said: str) -> None:
-    pytest.importorskip("sklearn")
-    with pytest.raises(error, match=said):
-        embed_by_words(texts)
-
-
 @pytest.mark.parametrize("texts", [["", "?"], ["Paris", "Paris"]])
 def test_texts_that_nothing_tells_apart_have_vectors_of_zeros(texts: list[str]) -> None:
     pytest.importorskip("sklearn")
@@ -183,8 +172,6 @@ def test_a_document_without_a_vector_is_ranked_by_its_score_alone(diversity: flo
     ({"texts": TEXTS, "embed": lambda texts: [[1.0]]}, ValueError, r"asked for 5 vectors and gave .* \(1, 1\)"),
     ({"texts": TEXTS, "embed": lambda texts: [[1.0]] * 4 + [[1, 2]]}, ValueError, r"cannot read .*\[5, F\], one row"),
     ({"texts": TEXTS, "doc_vectors": [[1.0], None], "embed": len}, ValueError, "^got 5 texts for 2 documents"),
-    ({"texts": {"a", "b"}, "doc_vectors": np.eye(2)}, TypeError, "texts must be a list of texts"),
-    ({"texts": TEXTS, "doc_vectors": np.eye(3)}, ValueError, "^got 5 texts for 3 documents"),
     ({"texts": [TEXTS, TEXTS], "query_text": "cat"}, TypeError, "so query_text must be 2 texts"),
 ])  # fmt: skip
 def test_odd_texts_and_vectors_are_named(given: Any, error: type[Exception], said: str) -> None:

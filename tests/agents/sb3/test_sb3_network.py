@@ -44,15 +44,6 @@ def test_permuting_candidates_permutes_the_scores_and_leaves_the_value(seed: int
     torch.testing.assert_close(after.value, before.value)
 
 
-def test_padding_changes_nothing() -> None:
-    topics, ranking = states(1)
-    network, parts = made(), (topics.documents, topics.present, topics.features)
-    wider = [torch.cat([part, torch.zeros(3, 4, *part.shape[2:], dtype=part.dtype)], 1) for part in parts]
-    longer, shorter = network(Inputs(topics.queries, *wider), ranking), network(topics, ranking)
-    torch.testing.assert_close(longer.scores[:, :N], shorter.scores)
-    torch.testing.assert_close(longer.value, shorter.value)
-
-
 def test_states_that_share_a_topic_are_judged_as_if_alone() -> None:
     topics, ranking = states(3, batch=2)
     which = torch.tensor([1, 0, 1])

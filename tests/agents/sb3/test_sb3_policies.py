@@ -21,7 +21,6 @@ contrib = pytest.importorskip("sb3_contrib")
 
 from sb3_contrib.common.maskable.utils import get_action_masks  # noqa: E402 - after the skip
 from sb3_models import OF, model_of  # noqa: E402
-from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize  # noqa: E402
 
 from srd_agents.sb3.extractor import CandidateExtractor  # noqa: E402
@@ -154,18 +153,6 @@ def test_masks_and_rankings_that_a_wrapper_scaled_are_refused(
         refused(lambda: model.learn(60), message)
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_workers_know_the_environment_by_the_id_with_its_module(method: str) -> None:
-    arguments = {"topics": "synthetic:tiny:5", "horizon": 4, "observation": "compact"}
-    vector = make_vec_env(
-        "srd_gym:SRD-v0", 2, seed=0, env_kwargs=arguments, vec_env_cls=SubprocVecEnv,
-        vec_env_kwargs={"start_method": method},
-    )  # fmt: skip
-    model = model_of("MaskablePPO", vector, n_steps=8, batch_size=16)
-    model.learn(16)
-    vector.close()
-
-
 def test_stock_and_recurrent_policies_take_the_extractor() -> None:
     arguments = policy_arguments(env_of(), hidden=8)
     arguments["features_extractor_class"] = CandidateExtractor
@@ -220,10 +207,8 @@ def parts() -> Any:
 
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: policy_for(sb3.SAC), "no policy of ours fits SAC"),
-    (lambda: policy_for(contrib.QRDQN), "no policy of ours fits QRDQN"),
     (lambda: policy_for(contrib.RecurrentPPO), "fits RecurrentPPO: .*LstmPolicy"),
     (lambda: policy_arguments(flat()), "expected the Dict observation.*a Box"),
-    (lambda: pointer(flat()), "expected the Dict observation of SRD-v0"),
     (lambda: policy_arguments(parts()), "without query, retrieval_scores"),
     (lambda: policy_arguments(gym.make("CartPole-v1")), "^expected SRD-v0"),
     (lambda: pointer(env_of(), net_arch=[64]), "multiple values for .*'net_arch'"),

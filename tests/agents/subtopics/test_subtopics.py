@@ -17,18 +17,9 @@ from srd_agents.subtopics.agent import PredictedSubtopics, _seen
 from srd_agents.subtopics.features import FEATURES, judged_as, list_features, recurring_subtopics, unit_rows
 from srd_agents.subtopics.network import SubtopicNetwork
 from srd_gym.measures import evaluate
-from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic, TopicSet
 
 NAMES = ("cause", "sign", "cure", "risk", "test")
-NEW = (
-    "reinforce-subtopics",
-    "subtopic-classifier",
-    "relevance",
-    "relevance-mmr",
-    "click-classifier",
-    "reinforce-clicks",
-)
 
 
 def made(count: int, seed: int, names: tuple[str, ...] = NAMES, sizes: tuple[int, ...] = (14,)) -> TopicSet:
@@ -69,11 +60,6 @@ def fitted(name: str = "reinforce-subtopics", **options: Any) -> PredictedSubtop
     ranker: Any = make_ranker(name, **(few | options if name.startswith("reinforce") else options))
     ranker.fit(TRAIN, VALIDATION, seed=1)
     return ranker
-
-
-@pytest.fixture(scope="module")
-def trained() -> PredictedSubtopics:
-    return fitted()
 
 
 def value(ranker: Any, topics: TopicSet = VALIDATION) -> float:
@@ -125,50 +111,6 @@ def test_the_score_is_that_of_xquad_on_what_is_predicted(hidden_size: int) -> No
             uncovered = 1 - 0.5 * covers[topic, document]
             wanted = 8 * (0.2 * relevant[topic] + 0.8 * covers[topic] @ uncovered)
             np.testing.assert_allclose(logits[topic, rollout], wanted, rtol=1e-4)  # the part beside it begins at 0
-
-
-def test_padding_changes_no_ranking(trained: PredictedSubtopics) -> None:
-    small, large = TRAIN[1], TRAIN[0]
-    assert small.n_candidates < large.n_candidates
-    network = trained._network
-    with torch.no_grad():
-        alone, padded = (network.predict(_seen(topics)) for topics in ([small], [large, small]))
-        chosen = torch.tensor([[2]])
-        first = network.logits(alone, network.add(alone, network.begin(alone, 1), chosen))
-        again = network.logits(padded, network.add(padded, network.begin(padded, 1), chosen.expand(2, 1)))
-    np.testing.assert_allclose(again[1, 0, : small.n_candidates], first[0, 0], rtol=1e-4, atol=1e-5)
-
-
-def test_step_by_step_it_ranks_the_same(trained: PredictedSubtopics) -> None:
-    topics = [*VALIDATION[:4], *TRAIN[:4]]
-    for topic, ranking in zip(topics, trained.rank_batch(topics, 8), strict=True):
-        assert greedily(trained.progress(topic), topic.n_candidates, 8).tolist() == ranking.tolist()
-    check_ranker(trained, topics, k=5)
-
-
-@pytest.mark.parametrize("name", NEW)
-def test_a_folder_ranks_the_same(name: str, tmp_path: Path) -> None:
-    ranker: Any = fitted(name)
-    ranker.save(tmp_path)
-    loaded = load_ranker(tmp_path)
-    names = [f"cluster {number}" for number in range(16)] if "click" in name else sorted(NAMES)
-    assert sorted(loaded.metadata["subtopics"]) == sorted(names)  # type: ignore[attr-defined]
-    for ours, theirs in zip(ranker.rank_batch(VALIDATION, 9), loaded.rank_batch(VALIDATION, 9), strict=True):
-        assert ours.tolist() == theirs.tolist()
-
-
-@pytest.mark.parametrize("name", ["reinforce-subtopics", "subtopic-classifier", "reinforce-clicks"])
-def test_a_resumed_run_is_the_whole_run(name: str, tmp_path: Path) -> None:
-    def run(epochs: int, **more: Any) -> dict[str, Any]:
-        options: dict[str, Any] = {"first_epochs": 2, "rollouts": 3} if name == "reinforce-subtopics" else {}
-        ranker: Any = make_ranker(name, epochs=epochs, **options)
-        ranker.fit(TRAIN, seed=4, **more)
-        return ranker._weights()
-
-    whole = run(3)
-    run(1, out=tmp_path)
-    resumed = run(3, out=tmp_path, resume=True)
-    assert all(np.array_equal(whole[name], resumed[name]) for name in whole)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +194,3 @@ def test_features_are_finite_and_by_hand(n: int, lacks: tuple[str, ...]) -> None
     if "retrieval_scores" not in lacks:
         order = np.arange(n)
     np.testing.assert_allclose(features["reciprocal rank"][order], 1 / (1 + np.arange(n)))
-
-
-def test_one_episode_has_nothing_to_be_compared_with() -> None:
-    refused(lambda: make_ranker("reinforce-subtopics", rollouts=1), "rollouts must be at least 2")

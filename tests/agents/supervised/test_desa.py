@@ -65,13 +65,6 @@ def scores_of(ranker: Any, topic: Topic) -> Any:
     return ranker._scores([ranker._parts(topic)])[0]
 
 
-def test_padding_changes_no_score(trained: Any) -> None:
-    together = trained._scores([trained._parts(topic) for topic in topics()])
-    assert np.isfinite(together).all()
-    for row, topic in zip(together, topics(), strict=True):
-        np.testing.assert_allclose(row[: topic.n_candidates], scores_of(trained, topic), atol=1e-5)
-
-
 def test_permuted_documents_have_permuted_scores_and_permuted_subtopics_the_same(trained: Any) -> None:
     topic = replace(topics()[2], retrieval_scores=None)
     rng, plain = np.random.default_rng(3), scores_of(trained, topic)

@@ -39,13 +39,6 @@ def test_arrays_are_copies_and_loading_keeps_the_tensors() -> None:
     assert bool(first.any())
 
 
-def test_a_generator_goes_on_where_another_stood() -> None:
-    generator, other = torch.Generator().manual_seed(1), torch.Generator()
-    torch.rand(3, generator=generator)
-    checkpoint.load_generator(other, checkpoint.generator_state(generator))
-    assert torch.equal(torch.rand(3, generator=generator), torch.rand(3, generator=other))
-
-
 def state_of_adam() -> dict[str, Any]:
     net = network()
     optimizer = torch.optim.Adam(net.parameters(), fused=True)

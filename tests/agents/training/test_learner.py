@@ -269,7 +269,6 @@ def test_what_a_folder_holds_and_a_learner_without_a_name_goes_by_its_class(tmp_
     ("model.safetensors", "PK\3\4 and so on", "not a whole safetensors file"),
     ("config.json", {"vector_width": 99}, "come from different trainings"),
     ("config.json", {"ranker": "another"}, "holds a trained 'another', not 'noisy-linear'"),
-    ("config.json", {"schema_version": 99}, "has schema version 99"),
     ("config.json", {"config": {"rate": "0.1"}}, "rate must be a number, got '0.1' (str)"),
     ("config.json", {"history": {"recordz": []}}, "'recordz'. Did you mean records"),
 ])  # fmt: skip

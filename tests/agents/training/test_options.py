@@ -49,18 +49,14 @@ def test_options_hold_to_the_ranges_and_words_of_their_annotations(name: str) ->
     ("maskable-ppo", {"batch_size": 1}, "batch_size must be at least 2"),
     ("mcts", {"simulation": 3}, "Did you mean simulations"),
     ("mdp-div", {"batch_topics": 4}, "batch_topics must be 1 for mdp-div"),
-    ("mdp-div", {"pruning": "nearest"}, "pruning description 'nearest'"),
     ("mdp-div", {"prune_ranking": True}, "needs a ranker that prunes"),
     ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "so it takes no pruning='knn:0.1'"),
     ("mo4srd", {"width": 10}, "width must be a multiple of heads"),
-    ("qmix", {"n_scores": 1}, "n_scores must be at least 2, got 1"),
     ("qmix", {"attention_width": 10}, "attention_width must be a multiple"),
     ("qmix", {"hidden_size": 10**30}, "hidden_size must be at most"),
     ("qmix", {"state": "flat"}, "state='flat' needs max_candidates"),
     ("reinforce", {"rollouts": 1}, "rollouts must be at least 2"),
-    ("reinforce", {"relations_only": 1.0}, "relations_only must be"),
     ("relational", {"hidden_sizes": (8,)}, "hidden_sizes must be two numbers"),
-    ("relational", {"hidden_sizes": (0, 4)}, "hidden_sizes must be at least 1"),
     ("mcts", {"rank_by": 1}, "'value', 'search', got 1 (int)"),
 ])  # fmt: skip
 def test_options_that_cannot_be_or_do_not_go_together_are_refused(name: str, options: Any, message: str) -> None:
@@ -76,12 +72,10 @@ def test_options_that_cannot_be_or_do_not_go_together_are_refused(name: str, opt
     (True, float, "x must be a number, got True (bool)"),
     (1, bool, "x must be true or false, got 1 (int)"),
     (1, float, None),
-    (None, int | None, None),
     ("a", Literal["a", "b"] | None, None),
     ([1, 2], tuple[int, ...], None),
     ({"a": [1]}, Mapping[str, tuple[Any, ...]], None),
     (object(), Any, None),
-    ({}, dict[str, Any], None),
 ])  # fmt: skip
 def test_errors_say_where_a_value_is_wrong_and_values_of_their_type_pass(value: Any, hint: Any, message: Any) -> None:
     right = contextlib.nullcontext()

@@ -294,10 +294,8 @@ class Wrong:
 
 WRONG: dict[str, tuple[Any, str]] = {
     "nan": (lambda b: np.full(b, np.nan), r"got nan at \(0,\)"),
-    "infinite": (lambda b: np.full(b, -np.inf), r"got -inf at \(0,\)"),
     "one of all": (lambda b: [0.5] * (b - 1) + [np.nan], r"got nan at \(\d,\)"),
     "scalar": (lambda b: 0.5, r"got 0.5 \(float\)"),
-    "pairs": (lambda b: np.ones((b, 2)), r"got .*\(array of shape \(\d, 2\)\)"),
     "too many": (lambda b: np.ones(b + 1), r"got .*\(array of shape \(\d,\)\)"),
     "text": (lambda b: ["much"] * b, "got .'much'"),
     "nothing": (lambda b: None, r"got None \(NoneType\)"),

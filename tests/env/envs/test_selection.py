@@ -123,7 +123,6 @@ def test_rewards_and_measures_are_those_of_an_evaluation(seed: int, what: Any, h
     ({"observation": "ful"}, ValueError, r"observation 'ful'. Did you mean full\?"),
     ({"observation": ["full", "rankin"]}, ValueError, r"key of observations 'rankin'. Did you mean ranking"),
     ({"mask_dtype": "int99"}, ValueError, "unknown mask_dtype .*Known: bool, int8"),
-    ({"mask_dtype": np.int64}, ValueError, "unknown mask_dtype .*Known: bool, int8"),
     ({"topics": [1]}, TypeError, "topics must be a TopicSet"),
 ])  # fmt: skip
 def test_unknown_and_bad_arguments_are_answered(arguments: dict[str, Any], error: Any, message: str) -> None:

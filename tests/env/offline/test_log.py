@@ -147,17 +147,14 @@ def changed(logged: Path, name: str, value: Any, kind: pa.DataType | None = None
 @pytest.mark.parametrize(("name", "value", "message"), [
     ("propensities", lambda row: [0.0, *row[1:]], r"row 2: propensities: .*got 0 \(entry 1\)"),
     ("propensities", lambda row: [1.5, *row[1:]], "row 2: propensities: .*got 1.5"),
-    ("propensities", lambda _: None, "row 2: propensities: .*null"),
     ("propensities", lambda row: [None, *row[1:]], "row 2: propensities: .*null"),
     ("slot_propensities", lambda row: [float("nan"), *row[1:]], "row 2: slot_propensities: .*got nan"),
-    ("slot_propensities", lambda _: None, "row 2: slot_propensities: .*null"),
     ("query_id", lambda _: "unknown", "topic 'unknown' is not in 'random'"),
     ("query_id", lambda _: None, "row 2: query_id: .*null"),
     ("shown", lambda row: ["elsewhere", *row[1:]], "has no document 'elsewhere'"),
     ("shown", lambda row: [row[0]] * len(row), "row 2: a document is shown at two ranks"),
     ("shown", lambda _: None, "row 2: shown: .*null"),
     ("clicks", lambda row: [*row, True], "are shown, but the other columns have"),
-    ("clicks", lambda _: None, "row 2: clicks: .*null"),
     ("clicks", lambda row: [None, *row[1:]], "row 2: clicks: .*null"),
 ])  # fmt: skip
 def test_a_log_that_cannot_be_is_refused(logged: Path, name: str, value: Any, message: str) -> None:
@@ -205,10 +202,8 @@ def order_of(change: Any) -> Any:
 @pytest.mark.parametrize("change", [
     lambda header, orders: ({}, orders),
     lambda header, orders: ([], orders),
-    lambda header, orders: (None, orders),
     lambda header, orders: ("x" * 9, orders),
     lambda header, orders: (header, []),
-    lambda header, orders: (header, 5),
     lambda header, orders: ({**header, "epsilon": 2}, orders),
     lambda header, orders: ({**header, "epsilon": "0.1"}, orders),
     lambda header, orders: ({**header, "epsilon": float("nan")}, orders),
@@ -219,10 +214,7 @@ def order_of(change: Any) -> Any:
     order_of(lambda order: [*order, 0]),
     order_of(lambda order: [0] * len(order)),
     order_of(lambda order: [99, *order[1:]]),
-    order_of(lambda order: [-1] * len(order)),
-    order_of(lambda order: [0.5] * len(order)),
     order_of(lambda order: ["a"] * len(order)),
-    order_of(lambda order: [[]] * len(order)),
     order_of(lambda order: None),
 ])  # fmt: skip
 def test_damaged_metadata_is_told_in_one_line_with_the_file(change: Any, logged: Path) -> None:

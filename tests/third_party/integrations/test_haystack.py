@@ -85,7 +85,10 @@ def test_without_scores_it_is_the_cosine_or_the_order() -> None:
         assert ids(ranker.run(given)) == [str(i) for i in range(12)]
 
 
-@pytest.mark.parametrize("options", [{}, {"top_k": 3, "diversity": 0.0}, {"diversity": 0.4, "ranker": "dpp"}])
+LIMITS = {"group_key": "site", "max_per_group": 1, "fill": True}
+
+
+@pytest.mark.parametrize("options", [{}, {"top_k": 3, "diversity": 0.0}, {"diversity": 0.4, "ranker": "dpp"}, LIMITS])
 def test_through_a_dictionary_and_yaml(options: Any) -> None:
     made = DiverseRanker(**options)
     written = made.to_dict()

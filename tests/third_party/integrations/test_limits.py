@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from adapters import Known
+from adapters import SHOWS, Known, Retrieved
 from haystack import Document as HaystackDocument
 from haystack import Pipeline, component
 from langchain_classic.retrievers import ContextualCompressionRetriever
-from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import MockLLM
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-from small_topics import refused
+from llama_index.core.schema import TextNode
 
 from srd_agents import diversify
 from srd_agents.integrations.haystack import DiverseRanker
 from srd_agents.integrations.langchain import DiverseCompressor
 from srd_agents.integrations.llama_index import DiversePostprocessor
-from srd_agents.integrations.pyterrier import DiverseReranker
 
 N, K = 12, 8
 GENERATOR = np.random.default_rng(0)
@@ -36,82 +31,19 @@ META: list[dict[str, Any]] = [{"site": "abc"[i % 3], "tokens": i % 4 + 1, "seen"
 GROUPS = {"group_key": "site", "max_per_group": 1}
 COSTS = {"cost_key": "tokens", "budget": 9}
 SEEN = {"shown_key": "seen"}
-Shown = list[tuple[int, bool]]
-"""Places of documents, and whether they are marked as filled up."""
+LIMITS = [
+    {},
+    GROUPS | COSTS | SEEN,
+    GROUPS | COSTS | {"fill": True},
+    COSTS | {"per_cost": True},
+    {"relevance": "cosine"},
+]
+EVERY = [(show, later) for show in SHOWS for later in (False, True)][:-1]
 
 
-def langchain(limits: Any) -> Shown:
-    given = [Document(str(i), metadata={**META[i], "score": SCORES[i]}) for i in range(N)]
-    compressor = DiverseCompressor(embeddings=Known(QUERY, VECTORS), k=K, score_key="score", lambda_mult=0.5, **limits)
-    found = compressor.compress_documents(given, "jaguar")
-    assert asyncio.run(compressor.acompress_documents(given, "jaguar")) == found
-    assert [each.metadata for each in given] == [{**META[i], "score": SCORES[i]} for i in range(N)]
-    return [(int(each.page_content), each.metadata.get("filled", False)) for each in found]
-
-
-def haystack(limits: Any) -> Shown:
-    given = [
-        HaystackDocument(id=str(i), content=str(i), embedding=VECTORS[i].tolist(), score=SCORES[i], meta=META[i])
-        for i in range(N)
-    ]
-    pipeline = Pipeline()
-    pipeline.add_component("ranker", DiverseRanker(K, diversity=0.5, **limits))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["srd_agents.integrations.haystack"])
-    asked = {"documents": given, "query_embedding": QUERY.tolist()}
-    found = again.run(asked)["ranker"]["documents"]
-    assert asyncio.run(pipeline.run_async(asked))["ranker"]["documents"] == found
-    assert [each.meta for each in given] == META
-    return [(int(each.id), each.meta.get("filled", False)) for each in found]
-
-
-def llama_index(limits: Any) -> Shown:
-    given = [
-        NodeWithScore(
-            node=TextNode(id_=str(i), text=str(i), embedding=VECTORS[i].tolist(), metadata=META[i]), score=SCORES[i]
-        )
-        for i in range(N)
-    ]
-    made = DiversePostprocessor(top_n=K, mmr_threshold=0.5, **limits)
-    query = QueryBundle("jaguar", embedding=QUERY.tolist())
-    found = DiversePostprocessor.from_dict(made.to_dict()).postprocess_nodes(given, query)
-    assert asyncio.run(made.apostprocess_nodes(given, query)) == found
-    assert [each.node.metadata for each in given] == META
-    return [(int(each.node_id), each.node.metadata.get("filled", False)) for each in found]
-
-
-def pyterrier(limits: Any) -> Shown:
-    given = pd.DataFrame({"qid": "1", "docno": [str(i) for i in range(N)], "score": SCORES, "doc_vec": list(VECTORS)})
-    given["query_vec"] = [QUERY] * N
-    reranker = DiverseReranker(k=K, Lambda=0.5, query_vectors="query_vec", **limits)
-    found = reranker.transform(given.join(pd.DataFrame(META)))
-    marks = found["filled"] if "fill" in limits else [False] * len(found)
-    return [(int(docno), bool(mark)) for docno, mark in zip(found["docno"], marks, strict=True)]
-
-
-ADAPTERS: dict[str, Callable[[Any], Shown]] = {
-    "langchain": langchain,
-    "haystack": haystack,
-    "llama_index": llama_index,
-    "pyterrier": pyterrier,
-}
-
-
-@pytest.mark.parametrize("adapter", ADAPTERS)
-@pytest.mark.parametrize(
-    "limits",
-    [
-        {},
-        GROUPS,
-        COSTS,
-        SEEN,
-        GROUPS | COSTS | SEEN,
-        GROUPS | {"fill": True},
-        GROUPS | COSTS | {"fill": True},
-        COSTS | {"per_cost": True},
-        {"relevance": "cosine"},
-    ],
-)
-def test_limits_are_those_of_diversify(adapter: str, limits: Any) -> None:
+@pytest.mark.parametrize(("adapter", "later"), EVERY)
+@pytest.mark.parametrize("limits", LIMITS)
+def test_limits_are_those_of_diversify(adapter: str, later: bool, limits: Any) -> None:
     values = {
         "group_key": ("groups", [each["site"] for each in META]),
         "cost_key": ("costs", [each["tokens"] for each in META]),
@@ -120,16 +52,10 @@ def test_limits_are_those_of_diversify(adapter: str, limits: Any) -> None:
     given = dict(values.get(name, (name, value)) for name, value in limits.items())
     ranker = None if "per_cost" in limits else "mmr"
     wanted = diversify(QUERY, VECTORS, K, ranker, SCORES, diversity=0.5, **given)
-    assert ADAPTERS[adapter](limits) == list(zip(wanted.indices.tolist(), wanted.filled.tolist(), strict=True))
+    more = {"later": True} if later else {}
+    shown = SHOWS[adapter](Retrieved(SCORES, VECTORS, QUERY, metadata=META), K, 0.5, **limits, **more)
+    assert shown == list(zip(wanted.indices.tolist(), wanted.filled.tolist(), strict=True))
     assert wanted.filled.any() == ("fill" in limits)
-
-
-@pytest.mark.parametrize("adapter", ADAPTERS)
-def test_odd_limits_are_named(adapter: str) -> None:
-    refused(lambda: ADAPTERS[adapter]({"group_key": "site"}), "group_key and max_per_group belong")
-    refused(lambda: ADAPTERS[adapter]({"fill": True}), "give group_key and max_per_group")
-    with pytest.raises(Exception, match=r"has no cost: cost_key='words'|missing_columns=\['words'\]"):
-        ADAPTERS[adapter]({"cost_key": "words", "budget": 3})
 
 
 class Awaited(Embeddings):

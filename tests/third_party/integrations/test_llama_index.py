@@ -93,8 +93,9 @@ def test_without_scores_it_is_the_cosine_or_the_order() -> None:
 
 
 def test_through_a_dictionary() -> None:
-    made = DiversePostprocessor(top_n=3, mmr_threshold=0, ranker="dpp")
+    made = DiversePostprocessor(top_n=3, mmr_threshold=0, ranker="dpp", group_key="site", max_per_group=1, fill=True)
     again = DiversePostprocessor.from_dict(made.to_dict())
+    assert made.to_dict() == again.to_dict()
     assert made.to_dict()["class_name"] == "DiversePostprocessor"
     assert ids(again.postprocess_nodes(retrieved())) == ids(made.postprocess_nodes(retrieved()))
 

@@ -12,28 +12,22 @@ from typing import Any
 
 import numpy as np
 import openai
-import pandas as pd
 import pytest
+from adapters import SHOWS, KnownToLlamaIndex, Model, Retrieved
 from chat_server import serving
 from haystack import Document as HaystackDocument
 from haystack import Pipeline
 from haystack.components.embedders import MockDocumentEmbedder, MockTextEmbedder
 from haystack.components.generators.chat import MockChatGenerator
-from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel, SimpleChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.prompts import ChatPromptTemplate
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import CompletionResponse, MockLLM
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from small_topics import refused
 
 from srd_agents import diversify
 from srd_agents.integrations.haystack import DiverseRanker
-from srd_agents.integrations.langchain import DiverseCompressor
 from srd_agents.integrations.llama_index import DiversePostprocessor
-from srd_agents.integrations.pyterrier import DiverseReranker
 from srd_agents.integrations.sklearn import DiverseNeighbors
 from srd_agents.pipeline.naming import Namer
 
@@ -73,25 +67,6 @@ def expected(k: int = 3, **options: Any) -> list[str]:
     return [TEXTS[i] for i in diversify(embed_one(QUERY), embed(TEXTS), k, scores=SCORES, **given).indices]
 
 
-class Model(Embeddings):
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return embed(texts)
-
-    def embed_query(self, text: str) -> list[float]:
-        return embed_one(text)
-
-
-class Embedding(BaseEmbedding):
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return embed_one(text)
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return embed_one(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return embed_one(query)
-
-
 class Answers(MockLLM):
     """Its answer is its system prompt."""
 
@@ -99,72 +74,34 @@ class Answers(MockLLM):
         return CompletionResponse(text=self.system_prompt)
 
 
-def langchain(later: bool = False, meta: Any = (), query: Any = QUERY, **options: Any) -> list[str]:
-    documents = [
-        Document(text, metadata={"score": score} | dict(meta)) for text, score in zip(TEXTS, SCORES, strict=True)
-    ]
-    given: dict[str, Any] = {"embeddings": Model(), "k": 3, "score_key": "score"} | options
-    compressor = DiverseCompressor(**given)
-    if later:
-        shown = asyncio.run(compressor.acompress_documents(documents, query))
-        chain = compressor.as_runnable().ainvoke({"query": query, "documents": documents})
-        assert asyncio.run(chain) == shown
-    else:
-        shown = compressor.compress_documents(documents, query)
-        assert compressor.as_runnable().invoke({"query": query, "documents": documents}) == shown
-    return [document.page_content for document in shown]
+def shower(adapter: str) -> Show:
+    """Shows texts by an adapter."""
+
+    def show(later: bool = False, meta: Any = (), query: Any = QUERY, **options: Any) -> list[str]:
+        known = Retrieved(
+            SCORES,
+            np.array(embed(TEXTS)),
+            np.array(embed_one(QUERY)),
+            query,
+            TEXTS,
+            [dict(meta) for _ in TEXTS],
+            Model(embed_one),
+        )
+        more = options | ({"later": True} if later else {})
+        return [TEXTS[place] for place, _ in SHOWS[adapter](known, 3, more.pop(WEIGHT[adapter], None), **more)]
+
+    return show
 
 
-def haystack(later: bool = False, meta: Any = (), query: Any = QUERY, **options: Any) -> list[str]:
-    documents = [
-        HaystackDocument(content=text, embedding=embed_one(text), score=score, meta=dict(meta))
-        for text, score in zip(TEXTS, SCORES, strict=True)
-    ]
-    given: dict[str, Any] = {"embedder": embed, "top_k": 3} | options
-    pipeline = Pipeline()
-    ranker = DiverseRanker(**given)
-    pipeline.add_component("ranker", ranker)
-    asked = {"documents": documents, "query": query, "query_embedding": embed_one(QUERY)}
-    found = asyncio.run(pipeline.run_async({"ranker": asked})) if later else pipeline.run({"ranker": asked})
-    return [document.content for document in found["ranker"]["documents"]]
-
-
-def llama_index(later: bool = False, meta: Any = (), query: Any = QUERY, **options: Any) -> list[str]:
-    nodes = [
-        NodeWithScore(node=TextNode(text=text, metadata=dict(meta)), score=score)
-        for text, score in zip(TEXTS, SCORES, strict=True)
-    ]
-    if meta:  # metadata would be embedded with the text
-        for each in nodes:
-            each.node.embedding = embed_one(each.node.text)
-    given: dict[str, Any] = {"embed_model": Embedding(), "top_n": 3} | options
-    postprocessor = DiversePostprocessor(**given)
-    bundle = None if query is None else QueryBundle(query)
-    if later:
-        shown = asyncio.run(postprocessor.apostprocess_nodes(nodes, bundle))
-    else:
-        shown = postprocessor.postprocess_nodes(nodes, bundle)
-    return [node.text for node in shown]
-
-
-def pyterrier(later: bool = False, meta: Any = (), query: Any = QUERY, **options: Any) -> list[str]:
-    assert not later
-    found = pd.DataFrame({"qid": "1", "query": query, "docno": TEXTS, "text": TEXTS, "score": SCORES})
-    found["doc_vec"], found["query_vec"] = embed(TEXTS), [embed_one(QUERY)] * 7
-    for column, value in dict(meta).items():
-        found[column] = [value] * 7
-    given: dict[str, Any] = {"k": 3, "embed": embed, "query_vectors": "query_vec"} | options
-    return list(DiverseReranker(**given).transform(found)["docno"])
-
-
-ADAPTERS: dict[str, tuple[Show, Any]] = {
-    "langchain": (langchain, lambda answer: FakeListChatModel(responses=[answer])),
-    "haystack": (haystack, MockChatGenerator),
-    "llama_index": (llama_index, lambda answer: Answers(system_prompt=answer)),
-    "pyterrier": (pyterrier, lambda answer: lambda prompt: answer),
+MODELS: dict[str, Any] = {
+    "langchain": lambda answer: FakeListChatModel(responses=[answer]),
+    "haystack": MockChatGenerator,
+    "llama_index": lambda answer: Answers(system_prompt=answer),
+    "pyterrier": lambda answer: lambda prompt: answer,
 }
 EMBED = {"langchain": "embeddings", "haystack": "embedder", "llama_index": "embed_model", "pyterrier": "embed"}
 WEIGHT = {"langchain": "lambda_mult", "haystack": "diversity", "llama_index": "mmr_threshold", "pyterrier": "Lambda"}
+ADAPTERS: dict[str, tuple[Show, Any]] = {name: (shower(name), model) for name, model in MODELS.items()}
 EVERY = pytest.mark.parametrize("adapter", ADAPTERS)
 LATER = pytest.mark.parametrize(
     ("adapter", "later"), [(name, later) for name in ADAPTERS for later in (False, True)][:-1]
@@ -270,22 +207,11 @@ def test_subtopics_may_be_in_the_metadata(adapter: str, value: Any) -> None:
     assert ADAPTERS[adapter][0](meta={"senses": value}, subtopics="senses") == wanted
 
 
-def test_each_document_may_say_what_it_is_about() -> None:
-    """The texts of all documents are the subtopics."""
-    compressor = DiverseCompressor(embeddings=Model(), k=3, subtopics="about", score_key="score")
-    documents = [
-        Document(text, metadata={"score": score, "about": name})
-        for text, score, name in zip(TEXTS, SCORES, [*NAMES, *NAMES, None], strict=True)
-    ]
-    assert [document.page_content for document in compressor.compress_documents(documents, QUERY)] == expected()
-
-
 ASKED_WITHOUT = "no query text"
 
 
 @EVERY
 @pytest.mark.parametrize(("options", "error", "message"), [
-    ({"namer": 7}, TypeError, "llm must be a LangChain chat model"),
     ({"namer": LISTED, "subtopics": names_of}, ValueError, "subtopics and namer were both given"),
     ({"namer": LISTED, "ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad, pm2, safe, vrisker"),
     ({"namer": LISTED, "query": None}, ValueError, ASKED_WITHOUT),
@@ -311,15 +237,6 @@ def test_what_cannot_be_named_is_said(adapter: str, options: Any, error: Any, me
     with pytest.raises(Exception, match=message) as found:  # Haystack raises its own, and says whose fault it was
         show(**options)
     assert isinstance(found.value, error) or isinstance(found.value.__cause__, error)
-
-
-def test_a_key_that_holds_no_texts_is_named() -> None:
-    for value in (7, [7], {"a": 1}):
-        refused(
-            lambda value=value: langchain(meta={"senses": value}, subtopics="senses"),
-            r"metadata\['senses'\] must",
-            TypeError,
-        )
 
 
 # What single libraries have of their own
@@ -367,7 +284,8 @@ def test_in_langchains_batch_the_other_queries_keep_their_names(llm: Any) -> Non
 ])  # fmt: skip
 def test_haystacks_embedders_generators_and_yaml(embedder: Any) -> None:
     namer = MockChatGenerator(LISTED)
-    assert haystack(namer=namer, embedder=embedder) == haystack(True, namer=namer, embedder=embedder) == expected()
+    show = shower("haystack")
+    assert show(namer=namer, embedder=embedder) == show(True, namer=namer, embedder=embedder) == expected()
     whole = Pipeline()
     named = {"namer": namer} if embedder is not embed else {"subtopics": names_of}
     whole.add_component("ranker", DiverseRanker(3, embedder=embedder, **named))
@@ -393,7 +311,7 @@ def test_haystacks_embedder_embeds_the_query_where_its_embedding_is_not_given() 
 
 
 def test_llama_indexes_models_go_through_a_dictionary() -> None:
-    made = DiversePostprocessor(top_n=3, embed_model=Embedding(), subtopics="senses")
+    made = DiversePostprocessor(top_n=3, embed_model=KnownToLlamaIndex(known=Model(embed_one)), subtopics="senses")
     assert made.to_dict()["subtopics"] == "senses"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,6 @@ from numpy.typing import NDArray
 
 from srd_agents import diversify, make_ranker
 from srd_gym.data import load_ambient
-from srd_train.commands.mcp import diversify_results
-from srd_train.serving.json_lines import rank_lines
-from srd_train.serving.models import load_model
 
 pytestmark = [
     pytest.mark.data,
@@ -60,28 +56,6 @@ def test_cosines_given_as_scores_and_any_scores_of_their_shape(queries: Any, wan
 @pytest.mark.parametrize(("adapter", "called"), ADAPTERS.values(), ids=ADAPTERS)
 def test_adapters(queries: Any, wanted: Any, adapter: Any, called: Any) -> None:
     assert [adapter(*given, K, called(0.5)) for given in queries] == wanted
-
-
-def test_srd_mcp(queries: Any, wanted: Any) -> None:
-    for (query, vectors, scores), expected in zip(queries, wanted, strict=True):
-        asked = {"doc_vectors": vectors.tolist(), "diversity": 0.5, "k": K}
-        assert diversify_results(asked | {"scores": scores.tolist(), "query_vector": query.tolist()}) == expected
-
-
-def test_the_lines_of_srd_rank(queries: Any, wanted: Any) -> None:
-    for keys in (["doc_vectors", "query_vector"], ["doc_vectors", "query_vector", "retrieval_scores"]):
-        lines = []
-        for number, (query, vectors, scores) in enumerate(queries):
-            given = {
-                "doc_vectors": vectors.tolist(),
-                "query_vector": query.tolist(),
-                "retrieval_scores": scores.tolist(),
-            }
-            known = {"query_id": number, "doc_ids": list(range(len(vectors))), "diversity": 0.5}
-            lines.append(json.dumps(known | {key: given[key] for key in keys}))
-        answers: list[str] = []
-        rank_lines(load_model("mmr"), lines, answers.append, K)
-        assert [json.loads(answer)["ranking"] for answer in answers] == wanted
 
 
 @pytest.mark.parametrize("lambda_mult", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])

@@ -11,7 +11,6 @@ from adapters import ADAPTERS, Adapter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from small_topics import Own
 
 from srd_agents import diversify, make_ranker
 
@@ -110,16 +109,3 @@ def test_near_duplicates_come_where_the_caller_says(adapter: Adapter, called: An
 def test_bad_input_is_named(adapter: Adapter, called: Any, diversity: Any, ranker: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         adapter(np.ones(3), np.eye(3), np.ones(3), 2, diversity and called(diversity), ranker)
-
-
-@EVERY
-@pytest.mark.parametrize(("answer", "message"), [
-    ([0, 2, 0], "ranks a document of topic .* twice"),
-    ([0, 2, 7], "ranks a document that topic .* does not have; they are 0 to 4"),
-    ([0, 2, -1], "ranks a document that topic .* does not have"),
-    ([0.0, 1.0, 2.0], "returned .*0.0, 1.0, 2.0.* for topic"),
-])  # fmt: skip
-def test_an_own_ranker_that_answers_wrongly_is_named(adapter: Adapter, called: Any, answer: Any, message: str) -> None:
-    vectors = np.random.default_rng(0).normal(size=(5, 3))
-    with pytest.raises(ValueError, match=rf"ranker 'Own' {message}"):
-        adapter(np.ones(3), vectors, np.arange(5.0), 3, None, Own(lambda topic, k: np.array(answer)))

@@ -14,14 +14,13 @@ import pytest
 from ir_measures import StRecall, alpha_nDCG
 from small_topics import refused
 
-from srd_agents import load_ranker, make_ranker
+from srd_agents import make_ranker
 from srd_agents.integrations.pyterrier import DiverseReranker
 from srd_agents.pipeline.frames import FrameRanker
 from srd_gym.data import load_ambient
 from srd_gym.measures import evaluate, evaluate_run, to_ir_measures
 from srd_gym.topic import TopicSet
 
-GENERATOR = np.random.default_rng(0)
 QUERIES = pd.DataFrame({"qid": ["q1", "q2"], "query": ["jaguar", "java"]})
 
 
@@ -101,19 +100,6 @@ def test_vectors_are_columns_that_pyterrier_makes() -> None:
 def test_missing_columns_are_named_as_pyterrier_names_them(missing: list[str]) -> None:
     with pytest.raises(pt.validate.InputValidationError, match=re.escape(f"missing_columns={missing}")):
         DiverseReranker().transform(frame().drop(columns=missing))
-
-
-def test_bad_rows_and_options_are_named_and_an_empty_frame_stays_empty() -> None:
-    given = frame()
-    given.at[9, "doc_vec"] = None
-    with pytest.warns(UserWarning, match="topic 'q2': 1 of 8 documents have no vector and are ranked by their scores"):
-        assert len(DiverseReranker().transform(given)) == len(given)
-    bare = given.drop(columns="score")
-    refused(lambda: DiverseReranker().transform(bare), "document 1 has no vector")
-    twice = frame().replace({"docno": {"d1": "d0"}})
-    refused(lambda: DiverseReranker(strict=True).transform(twice), "topic 'q1': doc_ids holds 'd0' twice")
-    refused(lambda: DiverseReranker(k=0), "k must be at least 1, got 0")
-    assert DiverseReranker(load_ranker("mmr")).transform(frame().iloc[:0]).empty
 
 
 def test_a_document_is_shown_once_and_what_a_row_lacks_ends_nothing() -> None:

@@ -60,24 +60,6 @@ def test_each_query_is_ranked_as_diversify_ranks_it(k: int, ranker: str | None) 
     assert (found["title"] == found["docno"] + " of " + found["qid"]).all()
 
 
-def test_diversity_and_what_may_be_shown_are_those_of_diversify() -> None:
-    given = frame()
-    given = given.assign(site=given["docno"].str[1:].astype(int) % 2, tokens=1.0, seen=given["docno"] == "d5")
-    ranker = FrameRanker(
-        "mmr", diversity=0.5, groups="site", max_per_group=2, costs="tokens", budget=3.0, already_shown="seen"
-    )
-    found = ranker.transform(given)
-    limits: dict[str, Any] = {
-        "groups": lambda rows: rows["site"].to_numpy(),
-        "costs": lambda rows: rows["tokens"].to_numpy(),
-        "already_shown": lambda rows: np.flatnonzero(rows["seen"]),
-    }
-    for qid, rows in found.groupby("qid"):
-        assert 0 < len(rows) <= 3
-        wanted = expected(given, qid, 7, diversity=0.5, max_per_group=2, budget=3.0, **limits)
-        assert rows["docno"].tolist() == wanted
-
-
 def test_rows_above_the_cap_fill_up_and_are_marked() -> None:
     given = frame().assign(site="one")
     found = FrameRanker("mmr", 4, groups="site", max_per_group=3, fill=True).transform(given)
@@ -260,11 +242,6 @@ def test_some_queries_have_no_subtopics() -> None:
 
 
 @pytest.mark.parametrize(("options", "error", "message"), [
-    ({"k": 0}, ValueError, "k must be at least 1, got 0"),
-    ({"ranker": 7}, TypeError, "ranker must be a name"),
-    ({"ranker": "mmr", "subtopics": "senses"}, ValueError, "'mmr' cannot use subtopics"),
-    ({"ranker": "mmr", "costs": "tokens"}, ValueError, "costs and budget belong together"),
-    ({"ranker": "random", "diversity": 0.5}, ValueError, "leave diversity out"),
     ({"groups": "group", "max_per_group": 1}, ValueError, "the frame has no column 'group'"),
     ({"subtopics": "senses"}, ValueError, "the frame has no column 'senses'"),
     ({"subtopics": "names"}, ValueError, r"subtopics are texts \('island', ...\): give embed="),

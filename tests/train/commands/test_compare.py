@@ -19,11 +19,10 @@ from made_results import made_runs
 from run_srd import Feed, Srd
 from scipy import stats
 
-from srd_gym.data import generate, write_topics
+from srd_gym.data import write_topics
 from srd_gym.data.trec import load_trec
 from srd_gym.measures import evaluate_run
-from srd_gym.topic import TopicSet
-from srd_gym.trec_files import read_qrels, read_run, write_run
+from srd_gym.trec_files import read_qrels, read_run
 from srd_train.report.comparison import compare
 from srd_train.report.differences import Difference, letters
 from srd_train.report.significance import holm, wins_ties_losses
@@ -124,37 +123,6 @@ def test_a_topic_file_gives_texts(srd: Srd, made: dict[str, Path], tmp_path: Pat
         assert "by --qrels FILE" in srd.fails("compare", made["first"], made["second"], *more)
 
 
-def test_nothing_is_written_over_what_is_read_and_no_list_is_given_twice(
-    srd: Srd, made: dict[str, Path], tmp_path: Path
-) -> None:
-    kept = {name: made[name].read_bytes() for name in ("first", "second", "third", "qrels")}
-    both = ("compare", made["second"], made["third"], "--qrels", made["qrels"])
-    for option, target, said in (
-        ("--csv", made["first"], f"--csv {made['first']} exists and does not end in .csv: was it to be read?"),
-        ("--out", made["first"], "exists and does not end in .html"),
-        ("--latex", made["qrels"], f"--latex {made['qrels']} is also read; give the name of another file"),
-        ("--markdown", made["third"], "is also read"),
-    ):
-        assert said in srd.fails(*both, option, target)
-    named = ("compare", f"a={made['second']}", made["third"], "--qrels", made["qrels"])
-    assert "is also read" in srd.fails(*named, "--csv", made["second"])
-    assert "--qrels is given twice; give all its values after one" in srd.fails(*both, "--qrels", made["qrels"])
-    assert kept == {name: made[name].read_bytes() for name in kept}
-    for _ in range(2):  # what an earlier call wrote is replaced
-        srd.works(*both, "--csv", tmp_path / "a.csv", "--out", tmp_path / "a.html")
-        srd.works(
-            *both,
-            "--csv",
-            tmp_path / "a",
-            "--out",
-            tmp_path / "b",
-            "--latex",
-            tmp_path / "c",
-            "--markdown",
-            tmp_path / "d",
-        )
-
-
 def test_where_lower_is_better_the_lowest_is_first_and_wins(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
     names = ("first", "second", "third")
     table = table_of(made, names)
@@ -214,6 +182,7 @@ def test_what_cannot_be_compared_is_explained(srd: Srd, made: dict[str, Path], t
     for names, more, said in (
         (("first",), (), "expected two runs or more to compare, got 1; `srd evaluate` scores one"),
         (("first", "second", "first"), (), "is given twice; expected each run once"),
+        (NAMES, ("--qrels", made["qrels"]), "--qrels is given twice; give all its values after one"),
         (NAMES, ("--baseline", "thirdd"), "unknown run to test against, 'thirdd'. Did you mean third"),
         (("first", "twice"), (), "document 'd' is duplicated for query '1'"),
         (("first", "foreign"), (), "foreign: no query of the run is judged (the run has 'x'"),
@@ -259,17 +228,6 @@ def test_odd_words_for_runs_are_explained(srd: Srd, made: dict[str, Path], runs:
     assert said in srd.fails("compare", *(word.format(**made) for word in runs), "--qrels", made["qrels"], *QUICK)
 
 
-def test_a_run_that_ends_above_the_others_is_said(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
-    kept: dict[str, list[str]] = {}
-    for line in made["first"].read_text().splitlines():
-        kept.setdefault(line.split()[0], []).append(line)
-    short = tmp_path / "short.run"
-    short.write_text("\n".join(line for lines in kept.values() for line in lines[:3]))
-    (problem,) = srd.works(*words(made | {"first": short}, "first", "second"), "--json").json["problems"]
-    assert problem["what"] == "short"
-    assert "every ranking ends at rank 3, above the cutoff of alpha_nDCG@5, StRecall@5, where" in problem["why"]
-
-
 def test_copies_and_runs_of_one_name_are_said(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     made["copy"] = tmp_path / "other" / "first.run"
@@ -282,21 +240,6 @@ def test_copies_and_runs_of_one_name_are_said(srd: Srd, made: dict[str, Path], t
     (problem,) = done.json["problems"]
     assert problem["what"] == f"{made['first']}, {made['copy']}"
     assert problem["why"] == "the same rankings; is one run given twice?"
-
-
-def test_runs_are_compared_by_crowding_without_labels(srd: Srd, tmp_path: Path) -> None:
-    topics = [dataclasses.replace(t, judgments=None) for t in generate("tiny", n_topics=6, seed=0)]
-    topics = [dataclasses.replace(t, subtopic_ids=(), subtopic_vectors=None, pool=None, pool_ids=None) for t in topics]
-    write_topics(tmp_path / "t.parquet", TopicSet(topics, name="bare"))
-    for name, step in (("forth", 1), ("back", -1)):
-        write_run(tmp_path / name, {topic.query_id: topic.doc_ids[::step] for topic in topics}, tag="t")
-    found = ("compare", tmp_path / "forth", tmp_path / "back", "--topics", tmp_path / "t.parquet", "--measures")
-    made = srd.works(*found, "Vendi@3", "ILS@3", "--json", "--out", tmp_path / "page.html").json
-    assert {each["measure"] for each in made["differences"]} == {"Vendi@3", "ILS@3"}
-    shown = srd.works(*found, "ILS@3").out
-    assert "2 runs: 6 topics  " in shown
-    assert "Lower is better: ILS@3." in shown
-    assert "no topic of 'bare' is judged" in srd.fails(*found, "StRecall@3", "ILS@3")
 
 
 def difference(one: str, other: str, verdict: str) -> Difference:

@@ -150,16 +150,6 @@ def test_other_forms_hold_the_same_figures(srd: Srd, made: dict[str, Path], tmp_
     assert float(value) == pytest.approx(values["first", topic, name], abs=1e-6)
 
 
-def test_of_a_measure_where_lower_is_better_the_lowest_is_bold(srd: Srd, made: dict[str, Path]) -> None:
-    own = ("compare", *(made[name] for name in NAMES), "--qrels", made["qrels"], "--measures", "VRisk@5", "StRecall@5")
-    told = srd.works(*own, "--json").json["runs"]
-    text = srd.works(*own, "--format", "latex").out
-    risks, recalls = ([run["means"][name] for run in told.values()] for name in ("VRisk@5", "StRecall@5"))
-    assert rf"\textbf{{{min(risks):.4f}}}" in text
-    assert rf"\textbf{{{max(recalls):.4f}}}" in text
-    assert "Lower is better: VRisk@5." in text
-
-
 def test_the_page_shows_all_pairs(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
     page = tmp_path / "pairs.html"
     told = srd.works(*words(made), "--pairs", "--out", page, "--json").json

@@ -4,7 +4,6 @@ import importlib.util
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from run_srd import Srd
 from sound_files import AMBIENT, write
@@ -96,18 +95,6 @@ def test_a_run_gets_texts_from_a_corpus(srd: Srd, trec: dict[str, Path], out: Pa
     assert (read_topics(out).marks, read_topics(out).vector_width) == (("transductive",), 2)
 
 
-def test_query_vectors_come_by_id_or_text(srd: Srd, trec: dict[str, Path], out: Path) -> None:
-    queries = out.with_name("queries.tsv")
-    trec["vectors"].write_text("a\t1 2\nb\t3 4\nx\t5 6\nc\t0 0\n")
-    queries.write_text("1\t7 8\ntwo\t9 10\n")
-    words = from_trec(trec | {"query-vectors": queries}, out)
-    srd.works(*words)
-    vectors = [topic.query_vector for topic in read_topics(out)]
-    np.testing.assert_array_equal(vectors, [[7, 8], [9, 10]])
-    queries.write_text("1\t7 8 9\ntwo\t9 10 11\n")
-    assert "vectors of different widths ({'doc_vectors': 2, 'query_vector': 3})" in srd.fails(*words)
-
-
 def test_simulated_and_transductive_vectors_are_marked(srd: Srd, out: Path, tmp_path: Path) -> None:
     words = ("data", "build", "ambient", write(tmp_path / "ambient", AMBIENT), "--out", out)
     assert "no vectors (texts wait for them)" in srd.works(*words).err
@@ -137,7 +124,6 @@ def test_synthetic_topics_take_a_seed_noise_and_width(srd: Srd, out: Path) -> No
     (("synthetic", "tiny", "--vectors", "lsa"), "leave out --vectors"),
     (("synthetic", "tinny"), "unknown synthetic preset 'tinny'. Did you mean tiny?"),
     (("ambient", "none", "--noise", "2"), "--noise is of vectors that are made: give --vectors simulated"),
-    (("ambient", "none", "--catalogue", "25"), "--catalogue is of vectors that are made: give --vectors simulated"),
     (("synthetic", "tiny", "--catalogue", "25"), "leave out --vectors and --catalogue"),
     (("ambient", "none", "--width", "5"), "give --vectors lsa or --vectors simulated with it, or leave it out"),
 ])  # fmt: skip

@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import bz2
 import gzip
-import lzma
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -146,18 +143,6 @@ def test_topics_that_no_ranking_scores_on_are_counted_once(srd: Srd, files: tupl
     )
     assert told.startswith(expected)
     assert told.count("\n") == 1
-
-
-@pytest.mark.parametrize(("ending", "pack"), [("xz", lzma.compress), ("bz2", bz2.compress)])
-def test_packed_files_score_as_plain_ones(
-    srd: Srd, files: tuple[Path, Path], ending: str, pack: Callable[[bytes], bytes]
-) -> None:
-    qrels, run = files
-    plain = srd.works("evaluate", "--qrels", qrels, "--run", run, "--json").json
-    for path in files:
-        path.with_name(f"{path.name}.{ending}").write_bytes(pack(path.read_bytes()))
-    packed = [path.with_name(f"{path.name}.{ending}") for path in files]
-    assert srd.works("evaluate", "--qrels", packed[0], "--run", packed[1], "--json").json == plain
 
 
 def test_crowding_needs_topics_and_no_labels(srd: Srd, tmp_path: Path) -> None:

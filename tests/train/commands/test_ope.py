@@ -24,11 +24,6 @@ TOPICS = "synthetic:tiny:20"
 
 
 @pytest.fixture
-def srd(capsys: pytest.CaptureFixture[str]) -> Srd:
-    return Srd(capsys)
-
-
-@pytest.fixture
 def log(srd: Srd, tmp_path: Path) -> Path:
     logged(srd, tmp_path / "logs.parquet")
     return tmp_path / "logs.parquet"
@@ -106,11 +101,6 @@ def test_where_half_of_the_topics_have_no_support_there_is_no_interval(srd: Srd,
     assert {(each["low"], each["high"]) for each in told["estimates"]} == {(None, None)}
 
 
-def test_nothing_is_drawn_off_a_terminal(srd: Srd, tmp_path: Path) -> None:
-    words = ("data", "log", "mmr", "--topics", TOPICS, "--episodes", 30, "--out", tmp_path / "l.parquet")
-    assert srd.works(*words).err == f"{tmp_path / 'l.parquet'}: 30 episodes\n"
-
-
 def test_an_interrupt_says_how_to_go_on(srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, advances = tmp_path / "l.parquet", []
 
@@ -169,7 +159,6 @@ def test_a_log_is_written_by_one_command_at_a_time(srd: Srd, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("words", "message"), [
-    (["--episodes", 0], "--episodes must be at least 1"),
     (["--epsilon", 1.5], "epsilon must be between 0 and 1"),
     (["--users", "Click"], "--users must be Clicks or Clicks"),
     (["--users", "Clicks(model='casacde')"], "Did you mean cascade"),
@@ -183,12 +172,10 @@ def test_logs_that_cannot_be_written_are_refused(srd: Srd, log: Path, words: lis
 @pytest.mark.parametrize(("words", "message"), [
     (["--ranker", "mrm"], "Did you mean mmr"),
     (["--ranker", "mmr(lamda_=0.3)"], "Did you mean lambda_"),
-    (["--ranker", "mmr(0.3)"], "write arguments as in mmr(name=value)"),
     (["--ranker", "pretrained:serp-qmx"], "Did you mean pretrained:serp-qmix"),
     (["--ranker", "pretrained:serp-qmix"], "trained on document vectors of width 64"),
     (["--ranker", "mmr", "--estimators", "isp"], "Did you mean ips"),
     (["--ranker", "mmr", "--topics", "synthetic:tiny:20:1"], "is not in"),
-    (["--ranker", "mmr", "--topics", "synthetic:tiny:3"], "is not in"),
 ])  # fmt: skip
 def test_estimates_that_cannot_be_are_refused(srd: Srd, log: Path, words: list[Any], message: str) -> None:
     assert message in srd.fails(*ope(log, *words))

@@ -74,20 +74,15 @@ COMPARE = "compare first.run second.run --qrels some.qrels"
 @pytest.mark.parametrize(("words", "said"), [
     ("rank mmr --topics parts --out parts/a.parquet", "--out parts/a.parquet exists in parts, which is read"),
     ("rank mmr --topics parts --out real/c.parquet", "exists in parts, which is read"),
-    ("rank mmr --topics parts/*.parquet --out parts/b.parquet", "is also read"),
     ("rank mmr --topics t.parquet --out link.parquet", "--out link.parquet is also read"),
     ("rank model --topics t.parquet --out model/config.json", "exists in model, which is read"),
     ("data build texts texts --retrieve none --out texts/corpus.jsonl", "exists in texts, which is read"),
-    ("data build trec --qrels some.qrels --run first.run --out first.run", "is also read"),
-    ("data qrels t.parquet --out link.parquet", "is also read"),
     ("data log mmr --topics t.parquet --out t.parquet --force", "is also read"),
     (f"{COMPARE} --csv o --latex o", "--csv and --latex are both o; give each a file of its own"),
-    (f"{COMPARE} --csv o.csv --out ./o.csv", "both"),
     (f"{COMPARE} --csv link.csv", "exists and does not end in .csv: was it to be read"),
     ("report results --csv results/report.html", "both"),
     ("report results --markdown results/recipe.json", "exists in results, which is read"),
     ("benchmark small.toml --markdown small.toml", "is also read"),
-    ("benchmark small.toml --latex t.parquet", "exists and does not end in .tex"),
     ("benchmark small.toml --check t.parquet --scores t.parquet --force", "is also read"),
     ("benchmark small.toml --scores t.parquet --force", "t.parquet: not a file of"),
 ])  # fmt: skip
@@ -103,13 +98,11 @@ def test_what_is_read_or_of_another_kind_is_not_replaced(
 
 
 @pytest.mark.parametrize("words", [
-    "rank mmr --topics parts --out parts/mmr.run",
     "rank model --topics t.parquet --all --out model/mmr.run",
     "data build texts texts --retrieve none --out texts/topics.parquet",
     "data log model --topics t.parquet --episodes 20 --out model/log.parquet",
     "data qrels t.parquet --out my.qrels",
     f"{COMPARE} --csv o.csv --latex o.tex --markdown o.md --out o.html",
-    "report results",
     "report results --out results/other.html --csv results/o.csv --latex results/o.tex --markdown results/o.md",
 ])  # fmt: skip
 def test_what_a_command_has_written_it_writes_again(

@@ -113,13 +113,11 @@ def test_wrong_uses_are_explained(srd: Srd, tiny_file: Path, tmp_path: Path) -> 
     for words, said in (
         (("mmr", *topics), "give both --topics FILE and --out FILE"),
         (("mmr", *out), "give both --topics FILE and --out FILE"),
-        (("mmr", *topics, *out, "--k", "0"), "at least 1"),
         (("mmr", "lists.jsonl"), "JSON lines come on standard input: srd rank mmr < FILE"),
         (("mmr", "--run", "a.run", *out), "srd data build trec --run FILE"),
         (("mmr", "--diversity", "0.5"), "--lambda is 1 less diversity"),
         (("mdp-div", *topics, *out), "must be trained first"),
         (("mrr", *topics, *out), "unknown ranker 'mrr'. Did you mean mmr"),
-        ((tmp_path, *topics, *out), "holds no trained ranker"),
         ((tmp_path / "bad", *topics, *out), "has schema version None"),
         (("mmr", "--engine", "ray"), "--engine ray needs --topics"),
         (("mmr", "--jobs", "2"), "--jobs needs --topics"),

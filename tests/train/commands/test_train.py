@@ -311,11 +311,6 @@ def test_topics_without_vectors_are_sent_to_vectors_of_the_training_topics(
     srd.works(*words, "--vectors", "lsa", "--width", "4", *(() if name == "mmr" else ("--epochs", "1")))
 
 
-def test_a_misspelt_topic_set_is_suggested(srd: Srd, tmp_path: Path) -> None:
-    said = srd.fails("train", "mmr", "--topics", "word", "--out", tmp_path / "model")
-    assert "no file at word; did you mean words?" in said
-
-
 def test_a_long_error_is_cut(srd: Srd, tmp_path: Path) -> None:
     assert len(srd.fails("train", "x" * 5_000)) < 2_000
     assert len(srd.fails("train", "mmr", "--topics", "x" * 5_000, "--out", tmp_path / "model")) < 2_000

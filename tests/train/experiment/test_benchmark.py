@@ -361,12 +361,10 @@ UNJUDGED = {"judgments": None, "pool": None, "pool_ids": None}
 
 @pytest.mark.parametrize(("row", "changes", "entry", "message"), [
     ("mmr", BARE, {}, "row 'mmr' .* no document vectors"),
-    ("listmle", BARE, {}, "row 'listmle' .* no document vectors"),
     ("xquad", {"subtopic_vectors": None}, {}, "row 'xquad' .* subtopic vectors"),
     ("listmle", {}, {"vectors": "lsa"}, "row 'random' .* no document texts"),
     ("listmle", UNJUDGED, {}, "row 'listmle' .* have no judgments"),
     (RankerEntry(ranker="mmr", grid={"lambda_": (0.1, 0.2)}), UNJUDGED, {}, "row 'mmr' .* have no judgments"),
-    ("oracle", UNJUDGED, {}, "row 'oracle' .* no judgments"),
     ("mmr", {}, {"run_folds": (7,)}, "row 'random' .* there is no fold 7"),
     ("mmr", {}, {"folds": 30}, "row 'random' .* expected 3 to 12 folds"),
     ("mmr", {}, {"train_queries": 100}, "row 'random' .* at most 4 queries"),

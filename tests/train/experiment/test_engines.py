@@ -24,7 +24,6 @@ from srd_gym.installing import how_to_install
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import tasks
 from srd_train.experiment.engines import _check_reachable, _named, _run, processes
-from srd_train.experiment.lock import locked
 from srd_train.experiment.recipe import RankerEntry, load_recipe
 
 LEARNER = 'ranker = "listmle"\nseeds = [0, 1]\nconfig = { epochs = 3 }'  # without torch, which takes seconds to import
@@ -149,16 +148,6 @@ def test_an_id_that_no_run_can_carry_fails_its_cells(tmp_path: Path) -> None:
     with pytest.raises(FailedCellsError, match="white space"):
         run_benchmark(recipe("random", topics=(dataclasses.replace(TINY, source=str(path)),)), tmp_path / "out")
     assert not (tmp_path / "out" / "cells").exists()
-
-
-def test_one_run_at_a_time_writes_and_clears_what_a_killed_one_left(file: Path, tmp_path: Path, srd: Srd) -> None:
-    partial = tmp_path / "cells" / ".a.json.0123abcd.partial"
-    partial.parent.mkdir()
-    partial.write_text("{")
-    with locked(tmp_path):
-        assert "another run is writing to" in srd.fails("benchmark", file, "--out", tmp_path)
-    srd.works("benchmark", file, "--out", tmp_path)
-    assert not partial.exists()
 
 
 def test_a_folder_of_another_version_is_refused(srd: Srd, tmp_path: Path) -> None:

@@ -88,7 +88,3 @@ def test_the_command_takes_the_family(files: dict[str, Path], srd: Srd) -> None:
 @pytest.mark.parametrize("options", [{}, {"pairs": True, "test": "randomisation"}])
 def test_tukeys_test_goes_with_all_pairs_and_no_other_test(files: dict[str, Path], options: Any) -> None:
     refused(lambda: compared(files, adjust="tukey", **options), "all pairs")
-
-
-def test_an_unknown_family_is_refused(files: dict[str, Path]) -> None:
-    refused(lambda: compared(files, adjust="tuckey"), "Did you mean tukey")

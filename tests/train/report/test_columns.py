@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from made_results import record, table_of, write_records
 
-from srd_train.report.markup import columns, markdown, with_parts, write_page
+from srd_train.report.markup import columns, write_page
 from srd_train.report.page import Report, report
 from srd_train.report.results import read_results
 from srd_train.report.tables import complete_tables
@@ -46,15 +46,6 @@ def test_columns_have_a_value_in_some_row_and_sort_as_their_texts_say(results: P
     wins = by_head["wins / ties / losses"]
     assert [wins.value(row) for row in table.rows] == [None, 3, 3]
     assert [wins.text(row) for row in table.rows] == ["-", "3 / 0 / 0", "3 / 0 / 0"]
-
-
-def test_tables_are_written_between_their_marks_and_nowhere_else() -> None:
-    page = "before\n<!-- t: begin -->\nold\n<!-- t: end -->\nafter\n"
-    table = markdown(("", "a"), [["row", "1"]])
-    assert with_parts(page, {"t": table}) == page.replace("old", "|  | a |\n| --- | ---: |\n| row | 1 |")
-    assert with_parts(with_parts(page, {"t": table}), {"t": table}) == with_parts(page, {"t": table})
-    with pytest.raises(ValueError, match="the page has no marks <!-- u: begin -->"):
-        with_parts(page, {"u": table})
 
 
 def test_a_page_with_marks_keeps_its_text_and_one_without_is_kept(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from made_results import recipe_file, record, table_of
+from made_results import recipe_file, record
 from run_srd import Srd
 from small_topics import refused
 
@@ -39,12 +39,6 @@ def test_any_tool_can_read_them_and_equal_records_make_equal_files(tmp_path: Pat
     assert [rows[0][key] for key in shown] == ["made", "mmr", 1, 0, "q0"]
     assert rows[4]["alpha_nDCG@5"] == pytest.approx(0.16)
     assert len(rows) == 6
-
-
-def test_the_command_writes_them(tmp_path: Path, srd: Srd) -> None:
-    words = ("benchmark", recipe_file(tmp_path, "random"), "--out", tmp_path / "results")
-    srd.works(*words, "--scores", tmp_path / "kept.parquet")
-    assert table_of(read_scores(tmp_path / "kept.parquet")).tested == 3
 
 
 def test_what_is_no_file_of_scores_is_named(tmp_path: Path) -> None:

@@ -168,8 +168,6 @@ def test_pictures_have_a_line_a_curve(learned: Stored, tmp_path: Path) -> None:
     "MDP-DIV does not differ\nsignificantly from `mmr`.",
     "| `dpp` | wins |",
     "Training takes 12.5 seconds.",
-    "- PM-2 outperforms xQuAD",
-    "MDP-DIV above ReturnOnly throughout",
     "On most sets QMIX comes below it.",
 ])  # fmt: skip
 def test_comparisons_and_decimals_by_hand_are_found(text: str) -> None:
@@ -269,7 +267,6 @@ def flipped(path: Path, ranker: str) -> None:
 
 @pytest.mark.parametrize(("attack", "said"), [
     (lambda docs: changed(docs / "results.md", "`reinforce` is above", "`reinforce` is below"), "is not what the"),
-    (lambda docs: changed(docs / "results.md", ", **+", ", **-"), "is not what the scores"),
     (lambda docs: changed(docs / "results.md", "and 0.8", "and 0.7"), "is not what the scores"),
     (lambda docs: changed(docs / "results" / "smoke.md", "| mmr | 0.8", "| mmr | 0.7"), "is not what the scores"),
     (lambda docs: changed(docs / "results.md", "`reinforce` is above", "`mdp-div-batched` is above"), "is not what"),
@@ -286,7 +283,7 @@ def flipped(path: Path, ranker: str) -> None:
     (lambda docs: (docs / "new.md").write_text("<!-- compare: a; b -->\n<!-- end -->"), "compare takes 4 fields, got"),
     (lambda docs: (docs / "results" / "bare.md").write_text("# Bare"), "results/bare.md has no scores beside it"),
     (lambda docs: (docs / "results" / "smoke.md").unlink(), "results/smoke.parquet has no page beside it"),
-], ids=["verb", "sign", "number", "number of a table", "another row", "rows swapped", "score", "picture", "curves",
+], ids=["verb", "number", "number of a table", "another row", "rows swapped", "score", "picture", "curves",
         "decision", "words of a decision", "by hand",
         "changelog", "marks of nobody", "unknown part", "fields", "no scores", "no page"])  # fmt: skip
 def test_attacks_are_found(docs: Path, attack: Callable[[Path], object], said: str) -> None:

@@ -53,7 +53,7 @@ class FrameRanker(Knobs):
             one was not rated.
         embed: gives the vectors [n, F] of a list of subtopics that are texts, such as a model's `encode`.
         query_texts: the column that holds the query's text, where a function names its subtopics or there are no
-            `doc_vectors`.
+            `doc_vectors`; a frame that has it needs no other for texts of subtopics, embedded as by `diversify`.
         doc_texts: the column that holds each document's text, where such a function asks for them or documents have no
             vectors.
         diversity: as for `srd_agents.diversify`, and so are the arguments of `srd_agents.pipeline.arguments.Knobs`.

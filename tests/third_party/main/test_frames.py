@@ -190,7 +190,7 @@ SENSE_VECTORS = {"cat": [1.0, 0, 0, 0], "car": [0, 1.0, 0, 0], "island": [0, 0, 
 
 
 def embed(texts: list[str]) -> list[list[float]]:
-    return [SENSE_VECTORS[text] for text in texts]
+    return [SENSE_VECTORS[text.rpartition(": ")[2]] for text in texts]
 
 
 def with_senses(given: pd.DataFrame, qid: str, **weights: Any) -> list[str]:
@@ -211,6 +211,11 @@ def test_subtopics_come_from_a_column() -> None:
         assert found[found["qid"] == "q2"]["docno"].tolist() == with_senses(given, "q2")
         jaguar = found[found["qid"] == "q1"]["docno"].tolist()
         assert jaguar == with_senses(given, "q1", **({"subtopic_weights": weights} if weights else {}))
+    asked: list[str] = []
+    FrameRanker(k=4, subtopics="senses", embed=lambda names: [asked.append(each) for each in names] and embed(names))(
+        texts
+    )
+    assert set(asked) == {"jaguar: cat", "jaguar: car", "java: island"}
     empty = FrameRanker(k=4, subtopics="senses", embed=embed).transform(texts.iloc[:0])
     assert empty.empty
     assert list(empty.columns) == list(texts.columns)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_gym.dtypes import AnyArray
 from srd_gym.reading import few, kind_of, shown, shown_text, with_type
 
 _FEW = 5
@@ -100,7 +101,7 @@ def check_integer(name: str, value: object, least: int, most: int = 2**63 - 1) -
         raise ValueError(f"{name} must be at most {most:,}, got {shown(int(value))}")
 
 
-def holds_truth(values: Iterable[Any]) -> bool:
+def holds_truth(values: Iterable[object]) -> bool:
     """Whether some value is True or False, Python's or numpy's: neither is a number here."""
     return any(isinstance(value, bool) or getattr(value, "dtype", None) == np.bool_ for value in values)
 
@@ -132,7 +133,7 @@ def check_positive(name: str, value: object, most: float = sys.float_info.max) -
         raise ValueError(f"{name} must be above 0, got {value}")
 
 
-def finite_numbers(who: str, given: object, shape: tuple[int, ...]) -> NDArray[Any]:
+def finite_numbers(who: str, given: object, shape: tuple[int, ...]) -> AnyArray:
     """Convert the answer of a user's own code to an array.
 
     Args:
@@ -187,7 +188,7 @@ def name_of(ranker: object) -> str:
     return str(ranker if isinstance(ranker, str) else getattr(ranker, "name", kind_of(ranker)))
 
 
-def array_from(values: Any) -> NDArray[Any]:
+def array_from(values: Any) -> AnyArray:
     """The values as an array; tensors of bfloat16 become float32.
 
     Raises:
@@ -206,7 +207,7 @@ def array_from(values: Any) -> NDArray[Any]:
         return np.asarray(values.float() if hasattr(values, "float") else [array_from(row) for row in values])
 
 
-def numbers_of(name: str, values: Any, kinds: str = "fiub", what: str = "numbers", lacks: bool = False) -> NDArray[Any]:
+def numbers_of(name: str, values: Any, kinds: str = "fiub", what: str = "numbers", lacks: bool = False) -> AnyArray:
     """An argument as an array of numbers.
 
     A column of a data frame may be of objects and hold numbers or rows of them; whole numbers beyond 64 bits become
@@ -261,7 +262,7 @@ def is_missing(value: object) -> bool:
     )
 
 
-def check_even(name: str, rows: Sequence[Any]) -> None:
+def check_even(name: str, rows: Sequence[object]) -> None:
     """Refuse rows of several lengths.
 
     Args:
@@ -278,7 +279,7 @@ def check_even(name: str, rows: Sequence[Any]) -> None:
             raise ValueError(f"{name} must have rows of one length, got {first} and {length} in row {place}")
 
 
-def all_finite(array: NDArray[Any]) -> bool:
+def all_finite(array: AnyArray) -> bool:
     """Whether no number is NaN or infinite."""
     if array.dtype.kind != "f":
         return True
@@ -290,7 +291,7 @@ def all_finite(array: NDArray[Any]) -> bool:
     return int(np.count_nonzero(np.isfinite(array))) == array.size  # `all` takes longer to begin
 
 
-def falling(scores: NDArray[Any]) -> NDArray[np.int64] | None:
+def falling(scores: AnyArray) -> NDArray[np.int64] | None:
     """The order in which scores [N] fall, equal ones as they came: [N] int64; None where they never rise."""
     if not np.count_nonzero(scores[1:] > scores[:-1]):
         return None
@@ -298,7 +299,7 @@ def falling(scores: NDArray[Any]) -> NDArray[np.int64] | None:
     return np.asarray(len(scores) - 1 - np.argsort(scores[::-1], kind="stable")[::-1], np.int64)
 
 
-def as_scores(scores: NDArray[Any]) -> NDArray[np.float32]:
+def as_scores(scores: AnyArray) -> NDArray[np.float32]:
     """Finite scores of any type as float32, in the same order: those that float32 cannot tell apart become equal.
 
     Where they differ by less than a tenth of the largest, the lowest is taken off all, as float32 would round their
@@ -332,7 +333,7 @@ def checked_ranking(ranking: object, topic: Any, ranker: object, k: int | None =
         ValueError: no row of whole numbers, a document that the topic does not have, one that is duplicated, or more or
             fewer than min(k, N).
     """
-    row: NDArray[Any] = np.asarray(ranking)
+    row: AnyArray = np.asarray(ranking)
     documents, wrong = row.tolist(), ""
     if row.ndim != 1 or (documents and row.dtype.kind not in "iu"):
         wrong = f"returned {with_type(ranking)} for topic {shown(topic.query_id)}; expected whole numbers [K]"
@@ -353,7 +354,7 @@ def checked_ranking(ranking: object, topic: Any, ranker: object, k: int | None =
 
 
 def checked_rankings(
-    rankings: Any, topics: Sequence[Any], ranker: object, k: int | None = None
+    rankings: Any, topics: Sequence[object], ranker: object, k: int | None = None
 ) -> list[NDArray[np.int64]]:
     """`checked_ranking` of each topic's ranking.
 

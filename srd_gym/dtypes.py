@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 ScoreArray = NDArray[np.float64]
+AnyArray = NDArray[Any]
+"""Of any type."""

@@ -47,9 +47,9 @@ _NAMES = {
 _QRELS = ("query", "subtopic", "document", "judgment")
 _RUN = ("query", "document", "score", "rank")
 
-QrelsSource = Qrels | Mapping[str, Any] | Iterable[Any] | str | os.PathLike[str]
+QrelsSource = Qrels | Mapping[str, object] | Iterable[object] | str | os.PathLike[str]
 """Sources of qrels."""
-RunSource = Run | Mapping[str, Any] | Iterable[Any] | str | os.PathLike[str]
+RunSource = Run | Mapping[str, object] | Iterable[object] | str | os.PathLike[str]
 """Sources of a run."""
 
 
@@ -200,7 +200,7 @@ def _names(parts: Sequence[str], there: Sequence[str], what: str) -> list[str]:
     return names
 
 
-def _nested(given: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
+def _nested(given: Mapping[object, object]) -> list[tuple[Any, ...]]:
     """Records of {query: {subtopic: {document: judgment}}}."""
     rows = []
     for query, by_subtopic in given.items():
@@ -214,9 +214,9 @@ def _nested(given: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _ranked(given: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
+def _ranked(given: Mapping[object, object]) -> list[tuple[object, ...]]:
     """Records of {query: {document: score}} or {query: [documents, best first]}."""
-    rows: list[tuple[Any, ...]] = []
+    rows: list[tuple[object, ...]] = []
     for query, ranking in given.items():
         ranking = ranking.to_dict() if hasattr(ranking, "to_dict") else ranking  # a series of scores by document
         if isinstance(ranking, Mapping):
@@ -230,7 +230,7 @@ def _ranked(given: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _ids(values: Sequence[Any], what: str, part: str) -> list[str]:
+def _ids(values: Sequence[object], what: str, part: str) -> list[str]:
     """Ids as text."""
     rows = enumerate(values, start=1)
     return [value if isinstance(value, str) else _id(value, f"{what}:{row}", part) for row, value in rows]

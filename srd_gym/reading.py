@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from srd_gym.dtypes import AnyArray
 from srd_gym.files import PathLike
 
 _PACKINGS: dict[str, tuple[bytes, Callable[[BinaryIO], Any] | None]] = {
@@ -160,7 +160,7 @@ def shown_text(text: str, length: int = 4 * _SHOWN) -> str:
 class _Plain(reprlib.Repr):
     """Writes what numpy's numbers, texts and arrays hold, as Python writes it."""
 
-    def repr1(self, x: Any, level: int) -> str:
+    def repr1(self, x: object, level: int) -> str:
         if isinstance(x, np.ndarray) and x.ndim:
             x = list(x[: self.maxlist + 1])
         return super().repr1(x.item() if isinstance(x, np.ndarray | np.generic) else x, level)
@@ -179,7 +179,7 @@ def shown(value: object) -> str:
         return f"{type(value).__name__} too long to show"
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A number or text of numpy as Python's own, anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value
 
@@ -325,7 +325,7 @@ def json_line(line: str, place: str) -> Any:
         raise ValueError(f"{place}: not JSON ({error}): {shown(line)}; expected one object per line") from error
 
 
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """The object of these pairs."""
     result = dict(pairs)
     if len(result) < len(pairs):
@@ -339,7 +339,7 @@ def twice_in(names: Sequence[str]) -> str | None:
     return Counter(names).most_common(1)[0][0] if len(set(names)) < len(names) else None
 
 
-def read_json_object(path: PathLike, what: str, advice: str = "fetch it again") -> dict[str, Any]:
+def read_json_object(path: PathLike, what: str, advice: str = "fetch it again") -> dict[str, object]:
     """The JSON object that a file holds, plain or gzip.
 
     Raises:
@@ -354,7 +354,7 @@ def read_json_object(path: PathLike, what: str, advice: str = "fetch it again") 
 
 
 @contextlib.contextmanager
-def open_npz(path: PathLike, what: str, advice: str) -> Iterator[Mapping[str, NDArray[Any]]]:
+def open_npz(path: PathLike, what: str, advice: str) -> Iterator[Mapping[str, AnyArray]]:
     """The arrays of an .npz file by name, each read when it is asked for; objects would need pickle and are refused.
 
     Raises:

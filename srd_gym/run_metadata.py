@@ -17,7 +17,7 @@ from srd_gym.reading import numbered_lines, shown
 START, END = "# ir_metadata.start", "# ir_metadata.end"
 
 
-def metadata_lines(metadata: Mapping[str, Any]) -> Iterator[str]:
+def metadata_lines(metadata: Mapping[str, object]) -> Iterator[str]:
     """The lines of a header, without their ends: a key each, its value as JSON, which is YAML, too.
 
     Raises:
@@ -38,7 +38,7 @@ def metadata_lines(metadata: Mapping[str, Any]) -> Iterator[str]:
     yield END
 
 
-def read_run_metadata(path: PathLike) -> dict[str, Any]:
+def read_run_metadata(path: PathLike) -> dict[str, object]:
     """The header of a run: key -> value, as `write_run` wrote it; other YAML stays text. Empty where there is none.
 
     Args:

@@ -29,10 +29,10 @@ def short_repr(self: Any) -> str:
     return shown_text(f"{type(self).__name__}({', '.join(parts)})", _LONGEST)
 
 
-def repr_of(*paths: str) -> Callable[[Any], str]:
+def repr_of(*paths: str) -> Callable[[object], str]:
     """A `__repr__` for other classes: the attributes at these paths by their last names; None where one is missing."""
 
-    def short(self: Any) -> str:
+    def short(self: object) -> str:
         values = (reduce(lambda owner, name: getattr(owner, name, None), path.split("."), self) for path in paths)
         parts = (f"{path.split('.')[-1]}={_in_short(value)}" for path, value in zip(paths, values, strict=True))
         return shown_text(f"{type(self).__name__}({', '.join(parts)})", _LONGEST)
@@ -40,12 +40,12 @@ def repr_of(*paths: str) -> Callable[[Any], str]:
     return short
 
 
-def _in_short(value: Any) -> str:
+def _in_short(value: object) -> str:
     """An array by its type and shape, anything else as errors show it."""
     return f"{value.dtype} {list(value.shape)}" if isinstance(value, np.ndarray) else shown(value)
 
 
-def _same(value: Any, default: Any) -> bool:
+def _same(value: object, default: object) -> bool:
     """Whether a plain value is its field's default."""
     return isinstance(value, str | int | float | tuple | None) and type(value) is type(default) and value == default
 

@@ -102,7 +102,11 @@ def check_scoring_env(env: ScoringEnv, *, episodes: int = 3, seed: int = 0) -> N
 
 
 def check_vector_env(
-    vector: VectorEnv[Any, Any, Any], single: Callable[[], gym.Env[Any, Any]], *, steps: int = 40, seed: int = 0
+    vector: VectorEnv[Any, Any, Any],
+    single: Callable[[], gym.Env[Any, Any]],
+    *,
+    steps: int = 40,
+    seed: int = 0,
 ) -> None:
     """Check that a vector environment is, bit for bit, `SyncVectorEnv` of single ones: observations, rewards, infos.
 
@@ -203,7 +207,7 @@ def check_topics(source: TopicSource) -> None:
     check_env(env, episodes=min(3, len(topics)))
 
 
-def _check_begun(env: gym.Env[Any, Any], observation: object, info: Mapping[str, Any]) -> None:
+def _check_begun(env: gym.Env[Any, object], observation: object, info: Mapping[str, object]) -> None:
     """Check the answer of reset."""
     base: Any = env.unwrapped
     _require(observation in env.observation_space, "reset gives an observation outside the observation space")
@@ -215,7 +219,7 @@ def _check_begun(env: gym.Env[Any, Any], observation: object, info: Mapping[str,
     _check_masks(env, observation, info, ranked=set(), ended=False)
 
 
-def _play(env: gym.Env[Any, Any], info: Mapping[str, Any], generator: np.random.Generator) -> None:
+def _play(env: gym.Env[object, object], info: Mapping[str, Any], generator: np.random.Generator) -> None:
     """Play an episode with allowed actions, now and then with a masked one, checking every step."""
     core: Any = env.unwrapped.core  # type: ignore[attr-defined]
     length, topic = int(core.length[0]), int(core.topic_index[0])
@@ -265,7 +269,7 @@ def _named(base: Any, info: Mapping[str, Any], ended: bool) -> Mapping[str, Any]
 
 
 def _check_masks(
-    env: gym.Env[Any, Any], observation: object, info: Mapping[str, Any], *, ranked: set[int], ended: bool
+    env: gym.Env[Any, object], observation: object, info: Mapping[str, Any], *, ranked: set[int], ended: bool
 ) -> None:
     """The mask's three places agree and offer what they may."""
     mask = info["action_mask"]
@@ -284,7 +288,7 @@ def _check_masks(
     _require(ended or bool(method.any()), "the mask is empty before the end")
 
 
-def _check_snapshots(env: gym.Env[Any, Any], seed: int) -> None:
+def _check_snapshots(env: gym.Env[object, object], seed: int) -> None:
     """Going on after restore is going on without; a snapshot is a value."""
     base: Any = env.unwrapped
     _, info = base.reset(seed=seed)
@@ -301,7 +305,7 @@ def _check_snapshots(env: gym.Env[Any, Any], seed: int) -> None:
     _require_equal(base.core.ranking, ranking, "the ranking after restore with a future drawn anew")
 
 
-def _check_refused(env: gym.Env[Any, Any], seed: int) -> None:
+def _check_refused(env: gym.Env[object, object], seed: int) -> None:
     """Where a masked document raises, it changes nothing."""
     base: Any = env.unwrapped
     _, info = env.reset(seed=seed)
@@ -318,7 +322,7 @@ def _check_refused(env: gym.Env[Any, Any], seed: int) -> None:
     raise ConformanceError("on_invalid='raise', but a ranked document is taken again")
 
 
-def _episode(env: gym.Env[Any, Any], begun: tuple[Any, Mapping[str, Any]]) -> list[Any]:
+def _episode(env: gym.Env[object, object], begun: tuple[object, Mapping[str, Any]]) -> list[Any]:
     """Results of the rest of an episode that always takes the last allowed document."""
     observation, info = begun
     given, terminated = [observation, _ours(info)], False
@@ -329,12 +333,12 @@ def _episode(env: gym.Env[Any, Any], begun: tuple[Any, Mapping[str, Any]]) -> li
     return given
 
 
-def _ours(info: Mapping[str, Any]) -> dict[str, Any]:
+def _ours(info: Mapping[str, object]) -> dict[str, object]:
     """The entries that the environment makes: wrappers add clocks and the like, which differ each time."""
     return {key: info[key] for key in (*_ALWAYS, "measures") if key in info}
 
 
-def _structure(info: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+def _structure(info: Mapping[str, Any]) -> dict[str, tuple[object, ...]]:
     """Type and shape of the entries that the environment makes of every state."""
     keys = [key for key in (*_ALWAYS, "click", "clicks", "intent") if key in info]
     return {key: (type(info[key]).__name__, *np.shape(info[key])) for key in keys}
@@ -387,7 +391,7 @@ def _play_scoring(env: ScoringEnv, generator: np.random.Generator) -> None:
     _require(ranks == list(range(count)), "info['rank'] must be the document's place in the ranking")
 
 
-def _require_numbers(whose: str, info: Mapping[str, Any]) -> None:
+def _require_numbers(whose: str, info: Mapping[str, object]) -> None:
     """The info holds numbers only, as libraries make tensors of all of it."""
     wrong = [key for key, value in info.items() if np.asarray(value).dtype.kind not in "biuf"]
     _require(not wrong, f"{whose}: infos must hold numbers only, {wrong} do not")
@@ -404,7 +408,7 @@ def _check_scoring_determinism(env: ScoringEnv, seed: int) -> None:
     _require(episodes[:2] == episodes[2:], "one seed must bring one sequence of topics and lists")
 
 
-def _values(topic: Topic) -> dict[str, Any]:
+def _values(topic: Topic) -> dict[str, object]:
     """A topic's fields, arrays copied."""
     values = {name: getattr(topic, name) for name in TOPIC_FIELDS}
     return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_gym.checks import all_finite, as_scores, numbers_of
+from srd_gym.dtypes import AnyArray
 from srd_gym.reading import shown, twice_in, with_type
 
 TEXTS = {"doc_ids": "N", "doc_texts": "N", "subtopic_ids": "S", "subtopic_texts": "S", "pool_ids": "P",
@@ -75,7 +75,7 @@ def checked_fields(topic: Any) -> dict[str, Any]:
     return fields
 
 
-def _texts(name: str, value: Any) -> tuple[str, ...]:
+def _texts(name: str, value: object) -> tuple[str, ...]:
     """The value as a tuple of text; one text alone would be taken apart letter by letter."""
     if type(value) is PlainIds or value is _NONE:
         return value
@@ -98,7 +98,7 @@ def _numbered(fields: Mapping[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def _frozen(name: str, given: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def _frozen(name: str, given: AnyArray, shape: tuple[int, ...]) -> AnyArray:
     """Numbers of this shape, as they are kept; scores of subtopics may be NaN."""
     if given.shape != shape:
         raise ValueError(f"{name} has shape {given.shape}, expected {shape}")
@@ -115,7 +115,7 @@ def _frozen(name: str, given: NDArray[Any], shape: tuple[int, ...]) -> NDArray[A
         given = as_scores(given)
     dtype = np.int8 if name in GRADES else np.float32
     if given.dtype == dtype:
-        array: NDArray[Any] = np.ascontiguousarray(given)
+        array: AnyArray = np.ascontiguousarray(given)
     else:
         with np.errstate(over="ignore", invalid="ignore"):
             array = np.ascontiguousarray(given, dtype)
@@ -128,7 +128,7 @@ def _frozen(name: str, given: NDArray[Any], shape: tuple[int, ...]) -> NDArray[A
     return read_only(array)
 
 
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
+def read_only(array: AnyArray) -> AnyArray:
     """A read-only view."""
     view = array.view()
     view.flags.writeable = False

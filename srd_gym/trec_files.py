@@ -149,9 +149,9 @@ def qrels_of(blocks: Iterable[Block], source: str, on_duplicate: Literal["error"
     Raises:
         ValueError: a pair judged twice, or text that is no judgment.
     """
-    columns: defaultdict[str, list[list[Any]]] = defaultdict(lambda: [[], [], [], []])
+    columns: defaultdict[str, list[list[object]]] = defaultdict(lambda: [[], [], [], []])
     paths: dict[str, PathLike] = {}
-    grades: dict[Any, int] = {}
+    grades: dict[object, int] = {}
     for path, query_id, numbers, (_, subtopic_ids, doc_ids, judgments) in blocks:
         paths.setdefault(query_id, path)
         for judgment in set(judgments) - grades.keys():
@@ -173,7 +173,7 @@ def qrels_of(blocks: Iterable[Block], source: str, on_duplicate: Literal["error"
 
 
 def _topic_qrels(
-    source: str, query_id: str, grades: Mapping[Any, int], on_duplicate: str, columns: Sequence[Sequence[Any]]
+    source: str, query_id: str, grades: Mapping[object, int], on_duplicate: str, columns: Sequence[Sequence[Any]]
 ) -> tuple[TopicQrels, int]:
     """The judgments of a topic as a matrix, its subtopics sorted, an irrelevant subtopic 0 left out; and its pairs."""
     lines, subtopic_ids, doc_ids, judgments = columns
@@ -266,7 +266,7 @@ def run_of(blocks: Iterable[Block], source: str, order: Order) -> Run:
     """
     check_option("order", order, get_args(Order))
     parts: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    ranks: defaultdict[str, list[Any]] = defaultdict(list)
+    ranks: defaultdict[str, list[object]] = defaultdict(list)
     for path, query_id, numbers, (_, doc_ids, places, scores) in blocks:
         part = parts[query_id]
         ranks[query_id].extend(places)
@@ -281,7 +281,7 @@ def run_of(blocks: Iterable[Block], source: str, order: Order) -> Run:
     return _run(parts, ranks, order, source)
 
 
-def _by_rank(doc_ids: Iterable[str], ranks: Sequence[Any]) -> list[str] | None:
+def _by_rank(doc_ids: Iterable[str], ranks: Sequence[object]) -> list[str] | None:
     """Documents in the order of their ranks; None where these are not distinct numbers."""
     try:
         places = np.array(ranks, dtype=np.float64)
@@ -335,7 +335,7 @@ def write_run(
     path: PathLike,
     rankings: Mapping[str, Sequence[str]] | Iterable[tuple[str, Sequence[str]]],
     tag: str,
-    metadata: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, object] | None = None,
 ) -> None:
     """Write rankings as a TREC run, whole or not at all.
 

@@ -11,7 +11,6 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from srd_agents.registry import RANKERS
 from srd_agents.training.files import OURS
@@ -57,12 +56,12 @@ def import_own(value: object, *, trust: bool, where: str = "") -> None:
             sys.path.append(os.getcwd())
         module, _, name = path.partition(":")
         try:
-            imported: Any = importlib.import_module(module)
+            imported: object = importlib.import_module(module)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{module}.".startswith(f"{error.name}."):
                 raise  # something that the module itself imports
             raise ImportError(f"{path}: no module {error.name!r} in {os.getcwd()}, nor installed") from error
-        kind: Any = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), imported)
+        kind: object = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), imported)
         if kind is None:
             file = getattr(imported, "__file__", None) or "part of Python"
             raise ValueError(f"{path}: the module has no {name!r} ({file})")

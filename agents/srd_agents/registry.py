@@ -235,7 +235,7 @@ RANKERS = Registry(_built_in())
 """Name -> spec."""
 
 
-def make_ranker(name: str, *, trust: bool = False, **overrides: Any) -> Ranker:
+def make_ranker(name: str, *, trust: bool = False, **overrides: object) -> Ranker:
     """A ranker by name, with these options in place of the defaults: `make_ranker("mmr", lambda_=0.7)`.
 
     Args:
@@ -344,11 +344,11 @@ def _as_announced(spec: RankerSpec, name: str) -> RankerSpec:
     return spec if (name, trainable) == (spec.name, spec.trainable) else replace(spec, name=name, trainable=trainable)
 
 
-def _imported(path: str, owner: str) -> type[Any]:
+def _imported(path: str, owner: str) -> type[object]:
     """The class that "module:Name" names."""
     module, _, name = path.partition(":")
     try:
-        kind: type[Any] = getattr(importlib.import_module(module), name)
+        kind: type[object] = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name == "torch":
             raise ImportError(f"ranker {owner!r} needs torch: {how_to_install('agents')}") from error

@@ -27,7 +27,7 @@ from srd_gym.topic import Topic, TopicSet
 
 __all__ = ["check_learner"]
 
-_DEFAULTS: Mapping[str, Any] = {"epochs": 3, "checkpoint_seconds": 1e-9}
+_DEFAULTS: Mapping[str, object] = {"epochs": 3, "checkpoint_seconds": 1e-9}
 """A checkpoint after every update: an interrupt then falls between any two."""
 
 
@@ -80,8 +80,8 @@ def check_learner(
     learner: str | Callable[..., Learner[Any]],
     topics: TopicSet | None = None,
     *,
-    options: Mapping[str, Any] | None = None,
-    toy_options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
+    toy_options: Mapping[str, object] | None = None,
     threshold: float = 0.95,
     without: Collection[str] = (),
 ) -> None:
@@ -129,10 +129,10 @@ class _Case:
     train: TopicSet
     others: TopicSet
     folder: Path
-    toy_options: Mapping[str, Any]
+    toy_options: Mapping[str, object]
     threshold: float
 
-    def new(self, **options: Any) -> Learner[Any]:
+    def new(self, **options: object) -> Learner[Any]:
         """An untrained learner."""
         make: Any = partial(make_ranker, self.source) if isinstance(self.source, str) else self.source
         made: Learner[Any] = make(**{**_DEFAULTS, **self.options, **options})
@@ -285,7 +285,7 @@ def _first_difference(one: Learner[Any], other: Learner[Any]) -> str | None:
     return None
 
 
-def _timeless(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _timeless(records: list[dict[str, object]]) -> list[dict[str, object]]:
     """Records without what differs from run to run."""
     return [{key: value for key, value in record.items() if "seconds" not in key} for record in records]
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer
+from srd_gym.dtypes import AnyArray
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, GradeArray, Topic, TopicSet, as_topic_set
 from srd_gym.topic_fields import read_only
@@ -41,7 +42,7 @@ class TopicArrays:
         """[T] int64, how many of the N rows are real."""
         self.labelled: NDArray[np.bool_] = read_only(np.array([topic.labelled for topic in topics], np.bool_))
         """[T] bool, whether the topic is judged."""
-        self._cache: dict[Any, Any] = {}
+        self._cache: dict[object, object] = {}
 
     @classmethod
     def of(cls, topics: Topics, max_candidates: int | None = None) -> TopicArrays:
@@ -69,11 +70,11 @@ class TopicArrays:
             arrays = _SHARED[key] = cls(topics, max_candidates)
         return arrays
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> TopicArrays:
+    def __deepcopy__(self, memo: dict[int, object]) -> TopicArrays:
         # Read-only: copies of environments (and of Gymnasium's specs) share it.
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _arrays_of, (self.topics, self.max_candidates)
 
     def __len__(self) -> int:
@@ -123,7 +124,7 @@ class TopicArrays:
         """[T, N] bool, the real candidates."""
         return read_only(np.arange(self.max_candidates) < self.n_candidates[:, None])
 
-    def _padded(self, field: str, dtype: type[np.generic], *shape: int) -> NDArray[Any]:
+    def _padded(self, field: str, dtype: type[np.generic], *shape: int) -> AnyArray:
         """[T, *shape] a field of every topic; 0 where it has none."""
         out = np.zeros((len(self), *shape), dtype)
         for row, topic in zip(out, self.topics, strict=True):

@@ -81,14 +81,14 @@ class Episodes:
         """State without the views, which a copy would cut off from what they show."""
         return {name: value for name, value in self.__dict__.items() if name not in _VIEWS}
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """A twin with its own episodes; topics and all else that never changes are shared."""
         twin = object.__new__(type(self))
         state = self.__getstate__()
         twin.__setstate__(state | {f"_{name}": state[f"_{name}"].copy() for name in _STATE})
         return twin
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._show()
 

@@ -54,7 +54,7 @@ def made_of(text: str) -> Any:
     return called(_OWN[match["path"]], match["path"], match["arguments"])
 
 
-def called(kind: Callable[..., Any], name: str, arguments: str | None, **given: Any) -> Any:
+def called(kind: Callable[..., Any], name: str, arguments: str | None, **given: object) -> Any:
     """The object of a notation "NAME(argument=value, ...)".
 
     Args:
@@ -77,7 +77,7 @@ def called(kind: Callable[..., Any], name: str, arguments: str | None, **given: 
         raise ValueError(f"{name}{brackets}: {error}; write arguments as in {name}(name=value)") from error
 
 
-def notation(value: Any) -> str:
+def notation(value: object) -> str:
     """A measure, a reward or a pruning strategy as text: its class, and how this one differs from its defaults.
 
     That is told by the attributes, public or with an underscore, that have the names of the class's arguments.
@@ -102,12 +102,12 @@ def notation(value: Any) -> str:
     return f"{path}({', '.join(given)})" if given else path
 
 
-def path_of(value: Any) -> str:
+def path_of(value: object) -> str:
     """The "module:NAME" of an object's class."""
     return f"{type(value).__module__}:{type(value).__qualname__}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value as a Python literal; what has none is its class."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.size <= _MOST_NUMBERS):
         value = value.tolist()

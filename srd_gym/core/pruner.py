@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from srd_gym.core.arrays import TopicArrays
@@ -62,7 +60,7 @@ class Pruner:
         return stay
 
 
-def checked_strategy(value: Any) -> Pruning:
+def checked_strategy(value: object) -> Pruning:
     """The value, which is a strategy.
 
     Raises:

@@ -20,7 +20,7 @@ from srd_gym.checks import check_integer, check_number, check_option
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.core.own import called
 from srd_gym.core.protocols import BoundUsers, SelectionStep
-from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import AnyArray, BoolArray, IntArray, ScoreArray
 from srd_gym.reading import plain, shown
 
 Model = Literal["cascade", "dbn", "pbm"]
@@ -296,7 +296,7 @@ def drawn_users(users: Users, count: int) -> IntArray:
     """
     if isinstance(users, np.random.Generator):
         return users.integers(2**63, size=count, dtype=np.int64)
-    given: NDArray[Any] = np.asarray(users)
+    given: AnyArray = np.asarray(users)
     if given.dtype.kind not in "iu":
         raise TypeError(f"users must be integers from 0, or a generator to draw them from, got {shown(users)}")
     if given.shape != (count,) or (count and not 0 <= given.min() <= given.max() < 2**63):
@@ -341,9 +341,9 @@ def redrawn_user(
         ValueError: none of a million does the same.
     """
 
-    def observed(who: IntArray) -> NDArray[Any]:
+    def observed(who: IntArray) -> AnyArray:
         topics, rankings = topic.repeat(len(who)), ranking.repeat(len(who), axis=0)
-        parts: list[NDArray[Any]] = [users.clicks(topics, rankings, who)]
+        parts: list[AnyArray] = [users.clicks(topics, rankings, who)]
         parts += [users.pay(topics, rankings, who)] if rewards else []
         parts += [users.intents(topics, who)[:, None]] if users.reveal_intent else []
         return np.concatenate(parts, axis=1)
@@ -386,14 +386,14 @@ def _intent_probabilities(arrays: TopicArrays) -> ScoreArray:
     return weights
 
 
-def _above(values: NDArray[Any], first: float | bool) -> NDArray[Any]:
+def _above(values: AnyArray, first: float | bool) -> Any:
     """Values one rank above, along axis 1; `first` at the first rank."""
     out = np.full_like(values, first)
     out[:, 1:] = values[:, :-1]
     return out
 
 
-def _uniform(users: IntArray, draws: NDArray[Any]) -> ScoreArray:
+def _uniform(users: IntArray, draws: AnyArray) -> ScoreArray:
     """[B, D] float64 in [0, 1): the random numbers of users by their number (SplitMix64, Steele et al. 2014)."""
     golden, first, second = map(np.uint64, SPLITMIX)
     z = users.astype(np.uint64)[:, None] + (draws.astype(np.uint64) + np.uint64(1)) * golden

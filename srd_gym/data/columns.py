@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.data.arrow import pa, pc
+from srd_gym.dtypes import AnyArray
 from srd_gym.reading import Place
 
 
@@ -22,7 +23,7 @@ class Law(NamedTuple):
 
     expected: str = "numbers"
     """In words, for errors."""
-    holds: Callable[[NDArray[Any]], NDArray[np.bool_]] | None = None
+    holds: Callable[[AnyArray], NDArray[np.bool_]] | None = None
     """Which of them are in it; None: all."""
     gaps: bool = False
     """Whether a null among them is NaN, and no error."""
@@ -76,7 +77,7 @@ def _innermost(kind: pa.DataType) -> pa.DataType:
     return kind if inner is None else _innermost(inner)
 
 
-def _number_rows(column: pa.Array, kind: pa.DataType, law: Law) -> list[NDArray[Any] | None]:
+def _number_rows(column: pa.Array, kind: pa.DataType, law: Law) -> list[AnyArray | None]:
     """Lists of numbers as a flat array per row, lists of lists of one length as an array [rows, width] per row."""
     present = column.is_valid().to_numpy(zero_copy_only=False)
     sizes, values = _lengths(column), pc.list_flatten(column)

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -185,7 +185,7 @@ def unit_rows(vectors: FloatArray) -> FloatArray:
     return units
 
 
-def _new_weigher(**settings: Any) -> TfidfVectorizer:
+def _new_weigher(**settings: object) -> TfidfVectorizer:
     """scikit-learn's TF-IDF with our settings."""
     try:
         from sklearn.feature_extraction.text import TfidfVectorizer

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import mmap
 import tempfile
-from typing import Any
 from weakref import WeakValueDictionary, finalize
 
 import numpy as np
 from numpy.typing import NDArray
+
+from srd_gym.dtypes import AnyArray
 
 CHUNK = 2**26
 """Bytes that are mapped together: systems bound the number of maps."""
@@ -32,7 +33,7 @@ class MappedFile:
         self._latest: NDArray[np.uint8] | None = None
         """Stays mapped, as the next array often lies in the same chunk."""
 
-    def stored(self, array: NDArray[Any]) -> StoredArray:
+    def stored(self, array: AnyArray) -> StoredArray:
         """Write an array to the file; `flush` follows the last of several.
 
         Raises:
@@ -69,11 +70,11 @@ class StoredArray:
 
     __slots__ = ("_chunk", "_dtype", "_file", "_offset", "_shape")
 
-    def __init__(self, file: MappedFile, chunk: tuple[int, int], offset: int, array: NDArray[Any]) -> None:
+    def __init__(self, file: MappedFile, chunk: tuple[int, int], offset: int, array: AnyArray) -> None:
         self._file, self._chunk, self._offset = file, chunk, offset
         self._dtype, self._shape = array.dtype, array.shape
 
-    def read(self) -> NDArray[Any]:
+    def read(self) -> AnyArray:
         """The array, read-only."""
         pages = self._file.chunk(*self._chunk)[self._offset :]
         return np.ndarray(self._shape, self._dtype, pages)

@@ -92,7 +92,7 @@ def _optional(line: JsonLine, key: str) -> str | None:
     return value
 
 
-def _list_of(kind: type[Any], line: JsonLine, key: str) -> list[Any]:
+def _list_of(kind: type[object], line: JsonLine, key: str) -> list[Any]:
     """The list under a key, whose entries are of one kind."""
     value = line.values.get(key)
     if not isinstance(value, list) or not all(type(each) is kind for each in value):

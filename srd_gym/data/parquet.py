@@ -124,7 +124,7 @@ def write_topics(
     about = {"schema_version": SCHEMA_VERSION, **flags}
     # Ids and texts hardly repeat within a row group, so dictionaries only cost time; Zstandard shrinks them.
     # Nobody looks for topics by the range of their vectors, and every range makes the file's index larger.
-    how: dict[str, Any] = {"compression": "zstd", "use_dictionary": False, "write_statistics": ["query_id"]}
+    how: dict[str, object] = {"compression": "zstd", "use_dictionary": False, "write_statistics": ["query_id"]}
     with written_atomically(path) as temporary, opened_for_arrow(temporary, "wb") as target:
         schema = schema_of_topics().with_metadata({_METADATA_KEY: json.dumps(about, ensure_ascii=False).encode()})
         with pq.ParquetWriter(target, schema, **how) as writer:
@@ -198,7 +198,7 @@ def iter_topics(
             yield from _topics_of(columns, place, row, aside)
 
 
-def read_origin(path: PathLike) -> dict[str, Any]:
+def read_origin(path: PathLike) -> dict[str, object]:
     """`TopicSet.origin` of a file; its topics are not read.
 
     Raises:
@@ -277,7 +277,7 @@ def _row_of(topic: Topic) -> dict[str, Any]:
 
 
 def _topics_of(
-    columns: dict[str, list[Any]], place: Place, first_row: int, aside: MappedFile | None
+    columns: dict[str, list[object]], place: Place, first_row: int, aside: MappedFile | None
 ) -> Iterator[Topic]:
     """The topics in some rows."""
     for row, values in enumerate(zip(*columns.values(), strict=True), start=first_row):

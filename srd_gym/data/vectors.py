@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_gym.checks import rows_of_column
 from srd_gym.data.arrow import pa
 from srd_gym.data.folders import with_optional_gz
 from srd_gym.data.parquet import opened_parquet, read_rows
+from srd_gym.dtypes import AnyArray
 from srd_gym.files import PathLike
 from srd_gym.reading import (
     first_bytes,
@@ -48,7 +48,7 @@ from srd_gym.reading import (
 from srd_gym.topic import FloatArray
 
 Part = Literal["document", "query", "subtopic"]
-Entries = Iterator[tuple[str, str, NDArray[Any]]]
+Entries = Iterator[tuple[str, str, AnyArray]]
 """Place in the file (for errors), id and numbers of each vector."""
 
 _WHAT = "vectors"
@@ -79,7 +79,7 @@ class VectorTable:
     def __init__(
         self,
         ids: Sequence[str],
-        vectors: NDArray[Any],
+        vectors: AnyArray,
         *,
         source: str,
         places: Sequence[str] | None = None,
@@ -248,7 +248,7 @@ def _text_model(name: str) -> Any:
     return SentenceTransformer(name)
 
 
-def _kept(ids: Sequence[str], vectors: NDArray[Any], wanted: frozenset[str] | None, source: str) -> VectorTable:
+def _kept(ids: Sequence[str], vectors: AnyArray, wanted: frozenset[str] | None, source: str) -> VectorTable:
     """A table of the wanted rows."""
     if wanted is not None and vectors.ndim == 2 and len(ids) == len(vectors):
         rows = [row for row, name in enumerate(ids) if name in wanted]
@@ -342,7 +342,7 @@ def _npz_names(arrays: Any, path: PathLike, part: Part) -> tuple[str, str]:
     )
 
 
-def _ids_of(array: NDArray[Any], source: str) -> list[str]:
+def _ids_of(array: AnyArray, source: str) -> list[str]:
     """Ids as text; integers are spelt out, numbers with a point are refused (1.1 and 1.10 would become one)."""
     if array.ndim != 1 or array.dtype.kind not in "USiu":
         raise ValueError(f"{_WHAT}: {source}: ids must be a list of text, got {with_type(array)}")

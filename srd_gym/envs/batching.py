@@ -6,13 +6,10 @@ have it. Shapes: B episodes.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_gym.core.selection import SelectionCore
-from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import AnyArray, BoolArray, IntArray, ScoreArray
 from srd_gym.envs.observations import Observer
 from srd_gym.envs.selection import Info
 from srd_gym.envs.vector import marked
@@ -72,14 +69,14 @@ class BatchInfos:
             info["measures"] = np.zeros((core.n_episodes, len(core.measure_names)))
             info["measures"][judged] = np.stack(list(core.measures(judged).values()), axis=1)
         elif len(judged):
-            measures: dict[str, NDArray[Any]] = {}
+            measures: dict[str, AnyArray] = {}
             for name, values in core.measures(judged).items():
                 measures[name] = np.zeros(core.n_episodes)
                 measures[name][judged] = values
             info |= {"measures": self._marked(measures, judged), "_measures": self._mask(judged)}
         return info
 
-    def _marked(self, info: dict[str, NDArray[Any]], episodes: IntArray) -> Info:
+    def _marked(self, info: dict[str, AnyArray], episodes: IntArray) -> Info:
         """Entries [B] of these episodes, empty elsewhere, each with the mask of those that have it."""
         return marked(info, self._mask(episodes), whole=len(episodes) == self.core.n_episodes)
 

@@ -10,18 +10,18 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from srd_gym.checks import check_option
 from srd_gym.core.arrays import DocumentsOnDemand, TopicArrays
 from srd_gym.core.episodes import Where
 from srd_gym.core.selection import SelectionCore
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import AnyArray, IntArray
 from srd_gym.envs.features import FEATURES, Features
 from srd_gym.topic import FloatArray
 
 ObservationKind = Literal["full", "compact", "features"]
-Observation = dict[str, NDArray[Any]]
+Observation = dict[str, AnyArray]
 
 KINDS: dict[str, tuple[str, ...]] = {
     "full": ("query", "documents", "retrieval_scores", "ranking", "action_mask"),
@@ -36,9 +36,9 @@ class Part(NamedTuple):
 
     space: Callable[[TopicArrays, int], spaces.Box]
     """Its space, by topics and horizon."""
-    table: Callable[[TopicArrays], NDArray[Any] | DocumentsOnDemand] | None = None
+    table: Callable[[TopicArrays], AnyArray | DocumentsOnDemand] | None = None
     """Its values for all topics, [T, ...], where it depends on the topic alone."""
-    state: Callable[[SelectionCore], Callable[[Where], NDArray[Any]]] | None = None
+    state: Callable[[SelectionCore], Callable[[Where], AnyArray]] | None = None
     """Else a function that makes one of a core: its value [...] for one episode, [B, ...] for all, a new array."""
 
 
@@ -124,12 +124,12 @@ class Observer:
         self._ranks = "ranking" in parts
         self._laid_out: FloatArray | None = None
         self._topic = -1
-        self._rows: list[tuple[str, NDArray[Any]]] = []
+        self._rows: list[tuple[str, AnyArray]] = []
         """Key and row of the tables that are copied, for the topic that was observed last."""
         self._documents: FloatArray | None = None
         """Its documents, where they are shared."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # Copies have the topics' arrays of their cores.
         return type(self), (self.core, *self._options)
 

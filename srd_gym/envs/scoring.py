@@ -14,6 +14,7 @@ from pettingzoo import ParallelEnv
 from srd_gym.checks import check_option, holds_truth, near, unknown
 from srd_gym.core.scoring import ScoringCore, Ties
 from srd_gym.core.users import Clicks, drawn_users
+from srd_gym.dtypes import AnyArray
 from srd_gym.measures import Measure, Normalizer
 from srd_gym.reading import few, shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, scoring_scene
@@ -23,7 +24,7 @@ from srd_gym.topic_fields import read_only
 
 ScoringObservation = Literal["full", "local", "flat"]
 Offered = Literal["all", "present"]
-Observation = dict[str, NDArray[Any]] | NDArray[np.float32]
+Observation = dict[str, AnyArray] | NDArray[np.float32]
 Info = dict[str, Any]
 
 
@@ -321,13 +322,13 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
                 f"no agent {shown(agent)}: agents are doc_0 to {last}, one per candidate of the largest topic"
             )
 
-    def _space(self) -> spaces.Space[Any]:
+    def _space(self) -> spaces.Space[object]:
         """The space of observations."""
         n, width = self.core.arrays.documents_by_topic.shape[1:]
         vector = spaces.Box(-np.inf, np.inf, (width,), np.float32)
         if self._observation == "flat":
             return spaces.Box(-np.inf, np.inf, (2 * width,), np.float32)
-        parts: dict[str, spaces.Space[Any]] = {"query": vector, "document": vector}
+        parts: dict[str, spaces.Space[object]] = {"query": vector, "document": vector}
         if self._observation == "full":
             parts["documents"] = spaces.Box(-np.inf, np.inf, (n, width), np.float32)
         parts["action_mask"] = spaces.Box(0, 1, (self.core.n_scores,), np.int8)

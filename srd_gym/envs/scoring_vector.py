@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from srd_gym.checks import check_option
 from srd_gym.core.scoring import ScoringCore, Ties
 from srd_gym.core.users import Clicks
-from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import AnyArray, BoolArray, IntArray, ScoreArray
 from srd_gym.envs.vector import Seeds, TopicVectorEnv, marked
 from srd_gym.measures import Measure, Normalizer
 from srd_gym.reading import with_type
 from srd_gym.sources import DEFAULT_TOPICS, TopicSource, arrays_to_play
 
-JointObservation = dict[str, NDArray[Any]] | NDArray[np.float32]
+JointObservation = dict[str, AnyArray] | NDArray[np.float32]
 Info = dict[str, Any]
 
 
@@ -145,7 +145,7 @@ class ScoringVectorEnv(TopicVectorEnv):
         infos = self._infos(self._episodes) | final
         return self._observe(self._topics), rewards, terminated, np.zeros(self.num_envs, np.bool_), infos
 
-    def _play(self, episodes: IntArray, scores: NDArray[Any]) -> ScoreArray:
+    def _play(self, episodes: IntArray, scores: AnyArray) -> ScoreArray:
         """Rank and pay these episodes; [B], 0 elsewhere."""
         expected, rewards = self.ranking.shape, np.zeros(self.num_envs)
         if scores.shape != expected:
@@ -181,7 +181,7 @@ class ScoringVectorEnv(TopicVectorEnv):
         core, topics = self.core, self._topics
         has = np.zeros(self.num_envs, np.bool_)
         has[episodes] = True
-        info: dict[str, NDArray[Any]] = {
+        info: dict[str, AnyArray] = {
             "topic": topics.copy(),
             "padding": ~core.arrays.present[topics],
             "rank": np.full(self.ranking.shape, -1),
@@ -217,7 +217,7 @@ class ScoringVectorEnv(TopicVectorEnv):
         return marked({"final_obs": last}, has, whole=bool(has.all())) | {"final_info": info, "_final_info": has}
 
 
-def _space(n: int, width: int, n_scores: int, flat: bool) -> spaces.Space[Any]:
+def _space(n: int, width: int, n_scores: int, flat: bool) -> spaces.Space[object]:
     """The space of one query's observations."""
     if flat:
         return spaces.Box(-np.inf, np.inf, (n, 2 * width), np.float32)

@@ -150,7 +150,7 @@ class SelectionVectorEnv(TopicVectorEnv):
         """[B, N] bool, the allowed candidates."""
         return self.core.allowed.copy()
 
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def call(self, name: str, *args: object, **kwargs: object) -> tuple[Any, ...]:
         """As `SyncVectorEnv.call`, an entry per episode: of `action_masks`, `render` or an attribute.
 
         Raises:
@@ -206,7 +206,7 @@ class SelectionVectorEnv(TopicVectorEnv):
             return None
         return tuple(drawn(self.core, k, self.render_mode) for k in range(self.num_envs))  # type: ignore[return-value]
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **kwargs: object) -> None:
         """Close the window, if there is one."""
         close_window(self.render_mode)
 

@@ -13,20 +13,19 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
-from numpy.typing import NDArray
 
 from srd_gym.checks import check_option
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.core.episodes import checked_mask
 from srd_gym.core.protocols import BoundUsers
 from srd_gym.core.users import drawn_users
-from srd_gym.dtypes import BoolArray, IntArray
+from srd_gym.dtypes import AnyArray, BoolArray, IntArray
 from srd_gym.reading import shown
 
 Seeds = int | Sequence[int | None] | None
 
 
-class TopicVectorEnv(VectorEnv[Any, IntArray, Any]):
+class TopicVectorEnv(VectorEnv[object, IntArray, object]):
     """Seeds, topics and autoreset modes of a native vector environment.
 
     Args:
@@ -154,7 +153,7 @@ class TopicVectorEnv(VectorEnv[Any, IntArray, Any]):
         }
 
 
-def marked(info: dict[str, NDArray[Any]], has: BoolArray, *, whole: bool) -> dict[str, Any]:
+def marked(info: dict[str, AnyArray], has: BoolArray, *, whole: bool) -> dict[str, Any]:
     """Entries [B] as Gymnasium lays them out, each `key` beside its mask `_key`.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class Measure(ABC):
     """The name that notation called it by, where that is not the class's (`add_measure`). No parameter: measures that
     differ in nothing else are equal."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if "name" not in vars(cls):
             cls.name = cls.__name__
@@ -145,7 +145,7 @@ class Measure(ABC):
         return discounts if self.cutoff is None else np.where(np.arange(len(discounts)) < self.cutoff, discounts, 0.0)
 
 
-def parameters(kind: type[Measure]) -> list[Field[Any]]:
+def parameters(kind: type[Measure]) -> list[Field[object]]:
     """Parameters of the notation: the fields by which measures differ, but for the cutoff."""
     return [each for each in fields(kind) if each.compare and each.name != "cutoff"]
 

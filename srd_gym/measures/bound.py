@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import AnyArray, BoolArray, IntArray, ScoreArray
 from srd_gym.reading import with_type
 from srd_gym.showing import short_repr
 
@@ -246,7 +246,7 @@ class BoundMeasure:
 
     def _checked(self, given: Rows, topic_index: ArrayLike) -> tuple[Rows, IntArray]:
         """The rows as [B, L, S] of the bound width, and the topic index of each."""
-        rows: NDArray[Any] = np.asarray(given)
+        rows: AnyArray = np.asarray(given)
         if rows.ndim != 3:
             raise ValueError(f"expected judgments of shape [B, L, S], got {rows.shape}")
         self._check_width(rows.shape[2])
@@ -330,7 +330,7 @@ def greedy_rankings(bound: BoundMeasure, judgments: Rows, allowed: BoolArray, to
     return _greedy(covers, allowed, min(bound.depth, covers.shape[1]), gains, _ROUNDING)[0]
 
 
-def _counted_above(covers: NDArray[Any]) -> NDArray[np.integer[Any]]:
+def _counted_above(covers: AnyArray) -> NDArray[np.integer[Any]]:
     """[L, B, S] how often each subtopic is covered at the ranks above."""
     above = np.zeros(covers.shape, dtype=np.uint8 if len(covers) <= np.iinfo(np.uint8).max else np.int32)
     for rank in range(1, len(covers)):

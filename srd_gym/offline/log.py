@@ -165,7 +165,7 @@ def logged_parts(
 def write_log(
     path: PathLike,
     parts: Iterator[Callable[[], Log]],
-    header: Mapping[str, Any],
+    header: Mapping[str, object],
     told: Callable[[float], None],
     *,
     force: bool = False,
@@ -311,7 +311,7 @@ def _orders_text(log: Log) -> bytes:
     return json.dumps(by_id).encode()
 
 
-def _orders_from(orders: Mapping[str, Any], log: Log, policy: EpsilonPolicy) -> IntArray:
+def _orders_from(orders: Mapping[str, object], log: Log, policy: EpsilonPolicy) -> IntArray:
     """[T, N] the orders of `_orders_text`; -1 for topics that were not logged.
 
     Raises:
@@ -338,7 +338,7 @@ def _table(log: Log) -> pa.Table:
     """A part as Arrow keeps it; empty ranks are left out."""
     filled = log.shown >= 0
 
-    def lists(values: Any) -> list[list[Any]]:
+    def lists(values: Any) -> list[list[object]]:
         return [row[has].tolist() for row, has in zip(values, filled, strict=True)]
 
     topics: Sequence[Any] = [log.topics[index] for index in log.topic_index.tolist()]

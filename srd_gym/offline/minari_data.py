@@ -37,9 +37,9 @@ def collect_minari(
     policy: EpsilonPolicy,
     seed: int = 0,
     env_id: str = "srd_gym:SRD-v0",
-    about: Mapping[str, Any] | None = None,
+    about: Mapping[str, object] | None = None,
     told: Callable[[float], None] = lambda _: None,
-    **arguments: Any,
+    **arguments: object,
 ) -> Any:
     """Play a ranker through an environment with Minari's own collector, and keep the episodes as a data set.
 

@@ -78,7 +78,7 @@ class ByRanker:
         if not isinstance(self.ranker, str):
             self._check_able(self.ranker)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> ByRanker:
+    def __deepcopy__(self, memo: dict[int, object]) -> ByRanker:
         # Gymnasium copies specifications; a ranker is not to be copied with each.
         return self
 
@@ -112,7 +112,7 @@ class ByRanker:
             f"group {LOADERS!r}): install srd-gym anew (in a checkout: `pip install -e .`), or pass a ranker"
         )
 
-    def _check_able(self, ranker: Any) -> None:
+    def _check_able(self, ranker: object) -> None:
         """Refuse a ranker that lacks the method which is called."""
         refuse_class("ranker", ranker)
         needed: type = Ranker if self.when == "reset" else SequentialScorer
@@ -179,7 +179,7 @@ class BoundByRanker:
         return self._rankings[topic_index]
 
 
-def _checked_scores(scores: Any, topic: Topic, pool: BoolArray, ranker: Any) -> ScoreArray:
+def _checked_scores(scores: object, topic: Topic, pool: BoolArray, ranker: object) -> ScoreArray:
     """[N] float64, if there is a number for each allowed candidate."""
     given = np.asarray(scores, dtype=np.float64)
     who = f"topic {shown(topic.query_id)}, pruning by ranker {name_of(ranker)}:"

@@ -96,7 +96,7 @@ def parse_pruning(text: str) -> Pruning:
     return parts[0] if len(parts) == 1 else Chain(tuple(parts))
 
 
-def pruning_from(value: Any) -> Pruning:
+def pruning_from(value: object) -> Pruning:
     """A strategy as it is, or the one that a text or a mapping describes (`dataclasses.asdict` of it, as in a spec).
 
     Raises:

@@ -82,12 +82,12 @@ def _axes(figure: Any, left: float, width: float, rows: int) -> Any:
     return axes
 
 
-def _text(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
+def _text(axes: Any, x: float, y: float, text: str, **style: object) -> None:
     """One line around a height, cut off at the axes' edge; nothing in the text is markup."""
     axes.text(x, y, text, parse_math=False, clip_on=True, **{"va": "center", "fontsize": 9.5, **style})
 
 
-def _ranking(axes: Any, scene: Scene, first: int) -> None:
+def _ranking(axes: object, scene: Scene, first: int) -> None:
     """Ranks, scores and documents."""
     left, topic = 0.09 if scene.scores is None else 0.18, scene.topic
     for place, candidate in enumerate(scene.ranking[first:]):

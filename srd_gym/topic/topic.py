@@ -75,7 +75,7 @@ class Topic:
         for name, value in checked_fields(self).items():
             object.__setattr__(self, name, value)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         # Nothing in it changes, and Gymnasium copies environment arguments deeply whenever a spec is asked for.
         return self
 

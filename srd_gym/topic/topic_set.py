@@ -51,7 +51,7 @@ class TopicSet(Sequence[Topic]):
         self.simulated = simulated
         self.transductive = transductive
         self.encoder = encoder
-        self._named: tuple[Any, ...] | None = None
+        self._named: tuple[object, ...] | None = None
         self._index: dict[str, int] = {}
         for position, topic in enumerate(self._topics):
             if topic.query_id in self._index:
@@ -82,11 +82,11 @@ class TopicSet(Sequence[Topic]):
     def __contains__(self, item: object) -> bool:
         return item in self._index if isinstance(item, str) else any(item is topic for topic in self._topics)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         # Nothing in it changes, and Gymnasium copies environment arguments deeply whenever a spec is asked for.
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # By its name, where that makes it anywhere; copies of others are one set in a process.
         key = (type(self), self.fingerprint, *self.flags.values())
         _SETS.setdefault(key, self)
@@ -99,7 +99,7 @@ class TopicSet(Sequence[Topic]):
             f"vector width {self.vector_width}{marks})"
         )
 
-    def replace(self, topics: Iterable[Topic], **changes: Any) -> Self:
+    def replace(self, topics: Iterable[Topic], **changes: object) -> Self:
         """Another set with this one's name, flags and encoder, unless `changes` says otherwise."""
         return type(self)(topics, **(self.flags | changes))
 
@@ -279,11 +279,11 @@ class Fold:
         return f"Fold({self.index} of {self.count} of {shown(self.test.name)}: {sizes})"
 
 
-_SETS: WeakValueDictionary[tuple[Any, ...], TopicSet] = WeakValueDictionary()
+_SETS: WeakValueDictionary[tuple[object, ...], TopicSet] = WeakValueDictionary()
 """Sets that were pickled or come from a pickle, by class, content and flags."""
 
 
-def _one_set(key: tuple[Any, ...], topics: Sequence[Topic], flags: Mapping[str, Any]) -> TopicSet:
+def _one_set(key: tuple[Any, ...], topics: Sequence[Topic], flags: Mapping[str, object]) -> TopicSet:
     """The set of a pickle, or its equal that is here already."""
     return _SETS.get(key) or _SETS.setdefault(key, key[0](topics, **flags))
 

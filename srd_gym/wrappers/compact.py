@@ -44,7 +44,7 @@ def topic_tables(source: TableSource) -> dict[str, FloatArray]:
         ValueError: topics without vectors, or an unknown name.
     """
     if isinstance(source, gym.Env | VectorEnv):
-        inner: Any = source.unwrapped
+        inner: object = source.unwrapped
         if not isinstance(inner, SelectionEnv | SelectionVectorEnv):
             raise TypeError(
                 f"expected SRD-v0, its native vector environment, or topics, got {type(inner).__name__}; of other "
@@ -56,7 +56,7 @@ def topic_tables(source: TableSource) -> dict[str, FloatArray]:
     return {"query": arrays.queries, "documents": arrays.documents, "retrieval_scores": arrays.retrieval_scores}
 
 
-def expand_observation(observation: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, Any]:
+def expand_observation(observation: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, object]:
     """The full observation that a compact one stands for.
 
     Args:

@@ -23,10 +23,11 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from srd_gym.dtypes import AnyArray
 from srd_gym.envs.observations import KINDS
 
 
-class _Form(gym.ObservationWrapper[Any, np.int64, Any], RecordConstructorArgs):
+class _Form(gym.ObservationWrapper[object, np.int64, Any], RecordConstructorArgs):
     """An environment whose observations take another form. Infos, rewards and actions stay as they are."""
 
     def __init__(self, env: gym.Env[Any, np.int64], needs: Sequence[str]) -> None:
@@ -60,7 +61,7 @@ class BoolMask(_Form):
         super().__init__(env, ("action_mask",))
         self.observation_space = spaces.Dict({**self._given, "action_mask": _mask_space(self._given, np.bool_)})
 
-    def observation(self, observation: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def observation(self, observation: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
         """The observation in its new form."""
         return {**observation, "action_mask": observation["action_mask"].astype(np.bool_)}
 
@@ -81,7 +82,7 @@ class FlatObservation(_Form):
         super().__init__(env, KINDS["full"])
         self.observation_space = _flat_space(self._given, mask=True)
 
-    def observation(self, observation: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
+    def observation(self, observation: Mapping[str, AnyArray]) -> NDArray[np.float32]:
         """As `BoolMask.observation`."""
         return _flat(observation, mask=True)
 
@@ -105,7 +106,7 @@ class TianshouObservation(_Form):
         rest = _flat_space(self._given, mask=False) if flat else spaces.Dict(_without_mask(self._given))
         self.observation_space = spaces.Dict({"obs": rest, "mask": _mask_space(self._given, np.bool_)})
 
-    def observation(self, observation: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    def observation(self, observation: Mapping[str, AnyArray]) -> dict[str, object]:
         """As `BoolMask.observation`."""
         rest = _flat(observation, mask=False) if self._flat else _without_mask(observation)
         return {"obs": rest, "mask": observation["action_mask"].astype(np.bool_)}
@@ -123,7 +124,7 @@ class RLlibObservation(_Form):
         rest, mask = _flat_space(self._given, mask=False), _mask_space(self._given, np.int8)
         self.observation_space = spaces.Dict({"observations": rest, "action_mask": mask})
 
-    def observation(self, observation: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def observation(self, observation: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
         """As `BoolMask.observation`."""
         mask = observation["action_mask"].astype(np.int8)
         return {"observations": _flat(observation, mask=False), "action_mask": mask}
@@ -154,7 +155,7 @@ class VectorObservation(VectorWrapper):  # without type arguments: it takes none
         observations, infos = self.env.reset(seed=seed, options=options)
         return self._form(observations), infos
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: object) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """As `SelectionVectorEnv.step`."""
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         if "final_obs" in infos:
@@ -165,7 +166,7 @@ class VectorObservation(VectorWrapper):  # without type arguments: it takes none
         return self._form(observations), rewards, terminated, truncated, infos
 
 
-def _flat(observation: Mapping[str, NDArray[Any]], mask: bool) -> NDArray[np.float32]:
+def _flat(observation: Mapping[str, AnyArray], mask: bool) -> NDArray[np.float32]:
     """[..., F + N F + 2 N] query, documents, retrieval scores and places in one vector; with the mask N more."""
     ranking, offered = observation["ranking"], observation["action_mask"]
     depth, n = ranking.shape[-1], offered.shape[-1]
@@ -188,6 +189,6 @@ def _mask_space(given: Mapping[str, Any], dtype: type[np.generic]) -> spaces.Box
     return spaces.Box(0, 1, given["action_mask"].shape, dtype)  # type: ignore[arg-type]
 
 
-def _without_mask(parts: Mapping[str, Any]) -> dict[str, Any]:
+def _without_mask(parts: Mapping[str, object]) -> dict[str, Any]:
     """All but the mask."""
     return {name: part for name, part in parts.items() if name != "action_mask"}

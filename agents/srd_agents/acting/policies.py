@@ -20,7 +20,7 @@ from srd_agents.heuristic.stepwise import EXACT, PartialRanking, best, progress_
 from srd_agents.registry import load_ranker
 from srd_gym.checks import name_of
 from srd_gym.core.arrays import TopicArrays
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import AnyArray, IntArray
 from srd_gym.envs.observations import KINDS
 from srd_gym.measures.judgments import NoJudgmentsError
 from srd_gym.protocols import Ranker
@@ -28,8 +28,8 @@ from srd_gym.reading import few, shown
 from srd_gym.sources import TopicSource, arrays_from
 from srd_gym.topic import FloatArray, Topic
 
-Observations = Mapping[str, Any]
-Row = dict[str, NDArray[Any]]
+Observations = Mapping[str, object]
+Row = dict[str, AnyArray]
 _SEEN = KINDS["full"]
 _ADVICE = 'a full observation holds vectors and retrieval scores alone: make the environment with observation="compact"'
 """For rankers that need more of a topic than what is observed."""
@@ -85,7 +85,7 @@ class RankerPolicy:
     def predict(
         self,
         observation: Observations,
-        state: tuple[Any, ...] | None = None,
+        state: tuple[object, ...] | None = None,
         episode_start: ArrayLike | None = None,
         deterministic: bool = False,
         action_masks: ArrayLike | None = None,
@@ -213,8 +213,8 @@ class ScoringPolicy:
 
     def predict(
         self,
-        observation: Mapping[str, Any],
-        state: tuple[Any, ...] | None = None,
+        observation: Mapping[str, object],
+        state: tuple[object, ...] | None = None,
         episode_start: ArrayLike | None = None,
         deterministic: bool = False,
         action_masks: ArrayLike | None = None,

@@ -145,7 +145,7 @@ class PolicyRanker(_Batches):
             _completed(ranking[ranking >= 0], topic, k) for ranking, topic in zip(core.ranking, topics, strict=True)
         ]
 
-    def _answer(self, seen: Any, state: Any, start: BoolArray, allowed: BoolArray) -> tuple[Any, Any]:
+    def _answer(self, seen: object, state: object, start: BoolArray, allowed: BoolArray) -> tuple[object, object]:
         """The policy's actions, and its state."""
         if self._form is not None:
             seen = self._form(seen)
@@ -154,7 +154,7 @@ class PolicyRanker(_Batches):
         masks = {"action_masks": allowed} if self._masks else {}
         return self.policy.predict(seen, state=state, episode_start=start, deterministic=True, **masks)
 
-    def _actions(self, given: Any, count: int) -> IntArray:
+    def _actions(self, given: object, count: int) -> IntArray:
         """One candidate for each topic."""
         actions = np.asarray(given)
         if actions.dtype.kind not in "iu" or actions.size != count:

@@ -6,16 +6,14 @@ Shapes: N candidates of a topic.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import Metric
 from srd_agents.heuristic.greedy import rows_by
 from srd_agents.heuristic.stepwise import ByScores, OneByOne, PartialRanking, Scored, evened, falling_order
 from srd_gym.checks import check_integer
-from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.dtypes import AnyArray, IntArray, ScoreArray
 from srd_gym.reading import shown
 from srd_gym.showing import repr_of
 from srd_gym.topic import FloatArray, Topic
@@ -102,7 +100,7 @@ def centred(values: FloatArray) -> tuple[ScoreArray, float, float]:
     return wide, mean, float(np.vecdot(wide, wide) / len(wide)) ** 0.5
 
 
-def min_max(values: NDArray[Any], rounding: float = ROUNDING) -> FloatArray:
+def min_max(values: AnyArray, rounding: float = ROUNDING) -> FloatArray:
     """Values scaled to [0, 1]; all 1 where they are equal but for rounding, which is this part of the largest."""
     wide = values.astype(np.float64)
     low, high = wide.item(wide.argmin()), wide.item(wide.argmax())  # `min` takes longer to begin

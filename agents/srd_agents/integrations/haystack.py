@@ -79,7 +79,7 @@ class DiverseRanker(Adapter):
             if hasattr(part, "warm_up"):
                 part.warm_up()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Settings for a pipeline's YAML.
 
         Raises:
@@ -90,7 +90,7 @@ class DiverseRanker(Adapter):
         options |= {name: _with_text_keys(options[name]) for name in ("max_per_group", "min_per_group")}
         if self.ranker is not None:
             options["ranker"] = os.fspath(self.ranker)
-        written: dict[str, Any] = default_to_dict(self, **options)
+        written: dict[str, object] = default_to_dict(self, **options)
         return written
 
     @classmethod
@@ -194,7 +194,7 @@ class DiverseRanker(Adapter):
         return vectors
 
 
-def _written(name: str, part: Any) -> Any:
+def _written(name: str, part: object) -> Any:
     """A key, component or function as a pipeline's YAML holds it."""
     if part is None or isinstance(part, str):
         return part
@@ -207,7 +207,7 @@ def _written(name: str, part: Any) -> Any:
     return {_FUNCTION: serialize_callable(part)}
 
 
-def _with_text_keys(counts: Any) -> Any:
+def _with_text_keys(counts: object) -> Any:
     """Numbers of documents by group, groups as text, which counts for whole numbers too."""
     if not isinstance(counts, Mapping):
         return counts

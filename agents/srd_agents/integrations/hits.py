@@ -45,7 +45,7 @@ _NUMBERS = ".values"
 
 
 def diversify_hits(
-    response: Any,
+    response: object,
     k: int = 10,
     *,
     query_vector: Sequence[float] | None = None,
@@ -132,7 +132,7 @@ def diversify_hits(
     return _with(response, path, [hit for hit, _ in at_once(best_first(request, k, held, source, model))])
 
 
-def _place_of(response: Any) -> tuple[str, ...]:
+def _place_of(response: object) -> tuple[str, ...]:
     """The keys that lead to the hits.
 
     Raises:
@@ -162,7 +162,7 @@ def _place_of(response: Any) -> tuple[str, ...]:
 def _at(response: Any, path: Sequence[str]) -> list[Any]:
     for key in path:
         response = response[key]
-    hits: list[Any] = response
+    hits: list[object] = response
     return hits
 
 
@@ -173,7 +173,7 @@ def _with(response: Any, path: Sequence[str], hits: list[Any]) -> Any:
     return {**response, path[0]: _with(response[path[0]], path[1:], hits)}
 
 
-def _fields(place: int, hit: Any) -> dict[str, Any]:
+def _fields(place: int, hit: object) -> dict[str, object]:
     """The fields of a hit by their paths.
 
     Raises:
@@ -184,7 +184,7 @@ def _fields(place: int, hit: Any) -> dict[str, Any]:
     return dict(_paths(hit))
 
 
-def _with_short_names(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _with_short_names(fields: Mapping[str, object]) -> dict[str, object]:
     """Fields by their paths, and by shorter names."""
     found = dict(fields)
     for path, value in fields.items():
@@ -195,7 +195,7 @@ def _with_short_names(fields: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _paths(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _paths(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, object]]:
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from _paths(value, f"{before}{key}.")
@@ -205,7 +205,7 @@ def _paths(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, A
             yield f"{before}{key}", value[0] if one else value
 
 
-def _vector_field(fields: Sequence[Mapping[str, Any]], least: int) -> str | None:
+def _vector_field(fields: Sequence[Mapping[str, object]], least: int) -> str | None:
     """The path of the only field that holds vectors, of so many numbers at least; None where there is none.
 
     Raises:
@@ -218,7 +218,7 @@ def _vector_field(fields: Sequence[Mapping[str, Any]], least: int) -> str | None
     return paths[0] if paths else None
 
 
-def _is_vector(value: Any, least: int) -> bool:
+def _is_vector(value: object, least: int) -> bool:
     """Whether this looks like a vector: so many numbers, in a list or in brackets."""
     if isinstance(value, str):
         value = _read(value)
@@ -235,7 +235,7 @@ def _read(text: str) -> Any:
         return None
 
 
-def _vector(place: int, name: str, value: Any) -> Any:
+def _vector(place: int, name: str, value: object) -> Any:
     """A vector as it was found, read if it is text; None where the hit has none.
 
     Raises:
@@ -248,7 +248,7 @@ def _vector(place: int, name: str, value: Any) -> Any:
 
 
 def _check_vectors(
-    fields: Sequence[Mapping[str, Any]], vectors: Sequence[Any], name: str | None, *, all_of_them: bool
+    fields: Sequence[Mapping[str, object]], vectors: Sequence[object], name: str | None, *, all_of_them: bool
 ) -> None:
     """Refuse hits without vectors where no text stands in: all of them, or any where texts are to be embedded.
 
@@ -264,7 +264,7 @@ def _check_vectors(
         )
 
 
-def _scores(fields: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[float | None] | None:
+def _scores(fields: Sequence[Mapping[str, object]], names: Sequence[str]) -> list[float | None] | None:
     """[N] of the first field of these names that some hit has; None where none has any.
 
     Raises:
@@ -290,7 +290,7 @@ def _number(name: str, value: Any) -> float:
         raise TypeError(f"{name} must hold a number, got {with_type(value)}") from error
 
 
-def _id(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _id(fields: Mapping[str, object], names: Sequence[str]) -> Any:
     """The hit's id, the first under these names, with that of its index, as ids of several may be equal."""
     own = next((fields[name] for name in names if fields.get(name) is not None), None)
     return None if own is None else f"{fields.get('_index', '')}/{own}"

@@ -91,7 +91,7 @@ class DiverseCompressor(BaseDocumentCompressor, Adapter):
             for each, above in await best_first(self._request, self.k, held, self._source, model, later=later)
         ]
 
-    def as_runnable(self) -> RunnableLambda[dict[str, Any], list[Document]]:
+    def as_runnable(self) -> RunnableLambda[dict[str, object], list[Document]]:
         """The same as a step of a chain: takes {"query": text, "documents": list}, gives the documents to show."""
 
         def show(given: dict[str, Any]) -> list[Document]:

@@ -89,7 +89,7 @@ class CoverageEnvironment(Environment[ListAction, ListObservation, ListState]):
         query_id: str | None = None,
         split: str | None = None,
         index: int | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> ListObservation:
         """Begin a list: the prompt."""
         if seed is not None:
@@ -101,7 +101,7 @@ class CoverageEnvironment(Environment[ListAction, ListObservation, ListState]):
         self._episode, self._id, self._steps = ListEpisode(self._reward, query_id), episode_id, 0
         return ListObservation(prompt=prompt, done=False)
 
-    def step(self, action: ListAction, timeout_s: float | None = None, **kwargs: Any) -> ListObservation:
+    def step(self, action: ListAction, timeout_s: float | None = None, **kwargs: object) -> ListObservation:
         """Answer: the reward. A list that is done stays as it is."""
         episode = self._episode
         if episode is None:
@@ -126,11 +126,11 @@ class CoverageEnvironment(Environment[ListAction, ListObservation, ListState]):
         """Number of a split's topics."""
         return len(self._queries(split))
 
-    def list_tasks(self, split: str) -> list[dict[str, Any]]:
+    def list_tasks(self, split: str) -> list[dict[str, object]]:
         """All topics of a split."""
         return [self.get_task(split, index) for index in range(self.num_tasks(split))]
 
-    def get_task(self, split: str, index: int) -> dict[str, Any]:
+    def get_task(self, split: str, index: int) -> dict[str, object]:
         """A topic of a split, without its judgments: what `reset` takes, and the query.
 
         Raises:

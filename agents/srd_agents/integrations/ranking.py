@@ -98,7 +98,12 @@ class Adapter(Knobs):
         )
 
     def each_once(
-        self, what: str, items: Sequence[Any], given: Given, metadata: Sequence[Mapping[str, Any]], remedy: str = ""
+        self,
+        what: str,
+        items: Sequence[object],
+        given: Given,
+        metadata: Sequence[Mapping[str, object]],
+        remedy: str = "",
     ) -> Retrieved:
         """A library's documents, each once, with what their metadata say.
 
@@ -185,7 +190,7 @@ class Model(NamedTuple):
     """A query's text into a vector; None: as the text of a document."""
 
 
-def at_once(steps: Coroutine[Any, Any, Answer]) -> Answer:
+def at_once(steps: Coroutine[object, object, Answer]) -> Answer:
     """The result of steps none of which waits for anything.
 
     Raises:
@@ -233,7 +238,12 @@ class Subtopics:
         self._remedy = remedy
 
     async def of(
-        self, query: str | None, texts: Sequence[Any], metadata: Sequence[Mapping[str, Any]], *, later: bool = False
+        self,
+        query: str | None,
+        texts: Sequence[object],
+        metadata: Sequence[Mapping[str, object]],
+        *,
+        later: bool = False,
     ) -> Any:
         """A query's subtopics: texts, vectors [S, F], or None.
 
@@ -301,7 +311,7 @@ class Subtopics:
                 query_vector = await _answer(model.query(query))
         return given._replace(doc_vectors=held, query_vector=query_vector, subtopics=told)
 
-    def _listed(self, metadata: Sequence[Mapping[str, Any]]) -> list[str] | None:
+    def _listed(self, metadata: Sequence[Mapping[str, object]]) -> list[str] | None:
         """The texts under the key."""
         texts: list[str] = []
         for fields in metadata:
@@ -369,11 +379,11 @@ def chosen(request: RankingRequest, k: int, of: Retrieved, given: Given) -> list
     return [(of.items[place], above) for place, above in zip(found.indices, found.filled.tolist(), strict=True)]
 
 
-def marked(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def marked(metadata: Mapping[str, object]) -> dict[str, object]:
     """The metadata of a document above `max_per_group`."""
     return {**metadata, FILLED: True}
 
 
-def named(what: str, ids: Sequence[Any]) -> list[str]:
+def named(what: str, ids: Sequence[object]) -> list[str]:
     """Name of a document in errors: its place, and its id where it has one."""
     return [f"{what} {place}" + ("" if name is None else f" (id {name!r})") for place, name in enumerate(ids)]

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from srd_agents.heuristic.stepwise import evened
 from srd_agents.integrations import library
@@ -23,7 +23,7 @@ from srd_agents.pipeline.groups import group_ids
 from srd_agents.pipeline.limits import array_of, costs_of, row_of
 from srd_agents.pipeline.request import RankingRequest
 from srd_gym.checks import check_integer
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import AnyArray, IntArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import few
@@ -61,7 +61,7 @@ class DiverseNeighbors(Knobs, BaseEstimator):
     ranker: PathLike | Ranker | None = None
 
     def fit(
-        self, X: ArrayLike, y: Any = None, *, groups: Any = None, costs: ArrayLike | None = None
+        self, X: ArrayLike, y: object = None, *, groups: object = None, costs: ArrayLike | None = None
     ) -> DiverseNeighbors:
         """Take the documents.
 
@@ -152,7 +152,7 @@ class DiverseNeighbors(Knobs, BaseEstimator):
                 )
         more = max((len(one) + len(other) for one, other in zip(seen, pins, strict=True)), default=0)
         distances, places = self.nearest_.kneighbors(queries, min(among + more, len(self.documents_)))
-        given, candidates, apart = [], list[IntArray](), list[NDArray[Any]]()
+        given, candidates, apart = [], list[IntArray](), list[AnyArray]()
         for row, shown in enumerate(map(np.concatenate, zip(pins, seen, strict=True))):
             fresh = np.flatnonzero(~np.isin(places[row], shown))[:among]
             fresh = fresh[np.argsort(places[row, fresh])]  # of equally near ones the earlier comes first
@@ -209,7 +209,7 @@ class DiverseNeighbors(Knobs, BaseEstimator):
         return rows
 
 
-def _of_each(queries: Any, name: str, values: Sequence[Any] | None) -> Sequence[Any]:
+def _of_each(queries: Any, name: str, values: Sequence[object] | None) -> Sequence[Any]:
     """One entry per query, None where a query has none."""
     told = [None] * len(queries) if values is None else values
     if len(told) != len(queries):

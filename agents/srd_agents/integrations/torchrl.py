@@ -5,7 +5,7 @@ Shapes: B episodes, N candidates, K horizon, F vector width, A scores.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -57,7 +57,7 @@ class SelectionEnv(EnvBase):
         self._generator = torch.Generator(simulator.device)
         self._set_seed(seed)
         b, n, place = num_envs, simulator.topics.max_candidates, simulator.device
-        seen: dict[str, Any] = {
+        seen: dict[str, object] = {
             "topic": Categorical(len(simulator.topics), shape=(b,), device=place),
             "ranking": Bounded(-1, n - 1, shape=(b, simulator.horizon), dtype=torch.int64, device=place),
             "action_mask": Binary(n, shape=(b, n), dtype=torch.bool, device=place),
@@ -76,7 +76,7 @@ class SelectionEnv(EnvBase):
     def _set_seed(self, seed: int | None) -> None:
         self._generator.manual_seed(0 if seed is None else seed)
 
-    def _reset(self, tensordict: TensorDictBase | None = None, **_options: Any) -> TensorDictBase:
+    def _reset(self, tensordict: TensorDictBase | None = None, **_options: object) -> TensorDictBase:
         simulator, which, topic = self.simulator, None, None
         if tensordict is not None:
             which = tensordict.get("_reset", None)
@@ -164,7 +164,7 @@ class ScoringEnv(EnvBase):
     def _set_seed(self, seed: int | None) -> None:
         self._generator.manual_seed(0 if seed is None else seed)
 
-    def _reset(self, tensordict: TensorDictBase | None = None, **_options: Any) -> TensorDictBase:
+    def _reset(self, tensordict: TensorDictBase | None = None, **_options: object) -> TensorDictBase:
         which = None if tensordict is None else tensordict.get("_reset", None)
         topic = None if tensordict is None or which is not None else tensordict.get("topic", None)
         if topic is None:

@@ -68,7 +68,7 @@ def client_of(llm: Any, model: str | None = None) -> Client:
     raise TypeError(f"llm must be {TAKEN}; got {type(llm).__name__}")
 
 
-def _name_of(llm: Any) -> str | None:
+def _name_of(llm: object) -> str | None:
     """The model's own name. A function or a chain has none: two of them, or one that was changed, look alike."""
     about = getattr(llm, "metadata", None)
     for holder, attribute in ((llm, "model_name"), (llm, "model"), (llm, "model_id"), (about, "model_name")):

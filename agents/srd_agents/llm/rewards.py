@@ -75,10 +75,10 @@ class CoverageReward:
 
     def __call__(
         self,
-        completions: Sequence[Any],
+        completions: Sequence[object],
         query_id: Sequence[str] | None = None,
-        prompts: Sequence[Any] | None = None,
-        **columns: Any,
+        prompts: Sequence[object] | None = None,
+        **columns: object,
     ) -> list[float]:
         """The reward of each completion.
 
@@ -99,11 +99,11 @@ class CoverageReward:
             formatted[row] = not flaws
         return (self.values(query_id, ranks) + self.format_weight * formatted).tolist()  # type: ignore[no-any-return]
 
-    def score(self, query_id: str, answer: Any) -> float:
+    def score(self, query_id: str, answer: object) -> float:
         """The reward of one answer."""
         return self([answer], [query_id])[0]
 
-    def read(self, query_id: str, answer: Any) -> tuple[IntArray, Counter[str]]:
+    def read(self, query_id: str, answer: object) -> tuple[IntArray, Counter[str]]:
         """The ranks that an answer fills.
 
         Returns:
@@ -155,7 +155,7 @@ class CoverageReward:
         return made
 
 
-def _text(answer: Any) -> str:
+def _text(answer: object) -> str:
     """The text of an answer, or of the last of its messages; none is an empty one."""
     if isinstance(answer, Sequence) and not isinstance(answer, str):
         answer = answer[-1] if answer else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -91,7 +90,7 @@ class ListTools:
         self._reward = reward
         self.episode: ListEpisode | None = None
 
-    def reset(self, query_id: str, **columns: Any) -> str:
+    def reset(self, query_id: str, **columns: object) -> str:
         """The prompt of a new list; other columns are not looked at."""
         self.episode = ListEpisode(self._reward, query_id)
         topic = self._reward.topics[self._reward.topics.position(query_id)]

@@ -131,7 +131,7 @@ class RecurrentPolicy(ShiftAndScale, StatePolicy):
         logits = states @ fixed.scoring
         return logits if fixed.prior is None else logits + fixed.prior
 
-    def next_state(self, fixed: Projection, states: Any, chosen: Any) -> Any:
+    def next_state(self, fixed: Projection, states: object, chosen: object) -> Any:
         """h_{t+1} = sigma(V x + W h_t)."""
         ranked = self.standardized(gather_rows(fixed.documents, chosen))
         return sigmoid(linear(ranked, self.input_weight) + linear(states, self.state_weight))

@@ -40,7 +40,7 @@ def ascend(
     weights: Any = (policy.query_weight, policy.input_weight, policy.state_weight, policy.scoring_weight)
     first, into, carry, scoring = weights
     changed: Any = [weight.copy() for weight in weights] if at_once else weights
-    query: Any = (policy.standardized(topics.queries) * given(topics.queries))[0]
+    query: object = (policy.standardized(topics.queries) * given(topics.queries))[0]
     vectors: Any = policy.standardized(topics.documents[0])
     actions, returns, loss, entropies = episodes.actions[0, 0], _returns(episodes), 0.0, []
     off, ranked = np.where(episodes.allowed[0, 0], np.float32(0), np.float32(MASKED_LOGIT)), vectors[actions]

@@ -6,13 +6,13 @@ import time
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.mdp_div.agent import MdpDiv
 from srd_agents.mdp_div.config import MdpDivNtnConfig
 from srd_agents.registry import RANKERS
 from srd_agents.supervised.ntn_div.agent import NtnDiv
 from srd_agents.training.files import Weights
+from srd_gym.dtypes import AnyArray
 from srd_gym.pruning import ByRanker
 from srd_gym.topic import TopicSet
 
@@ -70,7 +70,7 @@ class MdpDivNtn(MdpDiv):
         self.pretraining_seconds = time.monotonic() - began
         self.pretraining_cpu_seconds = time.process_time() - cpu
 
-    def _weights(self) -> dict[str, NDArray[Any]]:
+    def _weights(self) -> dict[str, AnyArray]:
         return super()._weights() | {_PREFIX + name: array for name, array in self._ntn._weights().items()}
 
     def _set_weights(self, weights: Weights) -> None:

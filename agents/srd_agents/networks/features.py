@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.dtypes import BoolArray
+from srd_gym.dtypes import AnyArray, BoolArray
 from srd_gym.topic import FloatArray, Topic
 
 ORDER_FEATURES = ("falling rank", "reciprocal rank", "normalised score")
@@ -63,7 +63,7 @@ def _columns(ranks: NDArray[np.floating], last: Any, normalised: NDArray[np.floa
     return np.stack([1 - ranks / last, 1 / (1 + ranks), normalised], axis=-1).astype(np.float32)
 
 
-def side_by_side(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def side_by_side(rows: Sequence[AnyArray]) -> AnyArray:
     """Arrays of one topic each as one array, padded with 0 to the largest."""
     shapes = list(map(np.shape, rows))
     if len(set(shapes)) == 1:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from srd_agents.networks.features import order_features, query_vectors, side_by_side
 from srd_gym.core import TopicArrays
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import AnyArray, IntArray
 from srd_gym.topic import Topic, TopicSet
 
 MASKED_LOGIT = -1e9
@@ -136,7 +136,7 @@ def inputs_of(
     )
 
 
-def shared_tensor(array: NDArray[Any]) -> Tensor:
+def shared_tensor(array: AnyArray) -> Tensor:
     """A tensor on the array's own memory; never write to it where the array is read-only."""
     if array.flags.writeable:
         return torch.from_numpy(array)

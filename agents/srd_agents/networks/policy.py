@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, shared_tensor
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import AnyArray, IntArray
 from srd_gym.topic import TopicSet
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
@@ -158,9 +158,9 @@ class _Dense:
         return linear(values, self._turned, self.bias)
 
 
-def to_numpy(values: Any) -> NDArray[Any]:
+def to_numpy(values: Any) -> AnyArray:
     """The numbers of a tensor without gradient, or an array as it is."""
-    array: NDArray[Any] = values if _is_array(values) else values.cpu().numpy()
+    array: AnyArray = values if _is_array(values) else values.cpu().numpy()
     return array
 
 

@@ -29,7 +29,7 @@ class Argument(NamedTuple):
     """Shape of its value for one topic; "": one value holds for all topics of a call."""
 
 
-def _list(of: Any) -> dict[str, Any]:
+def _list(of: object) -> dict[str, object]:
     return {"type": "array", "items": of if isinstance(of, dict) else {"type": of}}
 
 
@@ -81,7 +81,7 @@ _DOCUMENTS: Mapping[str, Argument] = {
 }
 
 
-def _knob(default: Any, about: str, schema: Mapping[str, Any]) -> Any:
+def _knob(default: object, about: str, schema: Mapping[str, object]) -> Any:
     return field(default=default, metadata={"about": about, "schema": schema})
 
 

@@ -33,7 +33,7 @@ class WholeDocuments(NamedTuple):
 
 def of_chunks(
     doc_vectors: ArrayLike,
-    parents: Any,
+    parents: object,
     scores: ArrayLike | None = None,
     *,
     query_vector: ArrayLike | None = None,
@@ -66,7 +66,7 @@ def of_chunks(
     check_option("similarity", similarity, ("nearest", "mean"))
     vectors = _vectors("doc_vectors", doc_vectors, 2).astype(np.float32)
     count = len(vectors)
-    numbers: dict[Any, int] = {}
+    numbers: dict[object, int] = {}
     names = group_ids("of chunks", parents, count, {}, "parents")
     of = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
     if scores is None and query_vector is None:

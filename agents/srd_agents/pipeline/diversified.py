@@ -6,7 +6,7 @@ Shapes: B topics, K documents chosen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class Diversified(_Chosen):
             raise ValueError("explain() is of one query: expected a result of diversify, or one of a batch's topics()")
         return explained(self._why[0])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain lists for JSON: `indices`, `scores`, `notes` and `filled`."""
         arrays = {"indices": self.indices, "scores": self.scores, "filled": self.filled}
         return {name: array.tolist() for name, array in arrays.items()} | {"notes": list(self.notes)}
@@ -99,7 +99,7 @@ class Diversified(_Chosen):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """The content of a pickle: explanations in place of vectors."""
         return self.__dict__ | {"_why": tuple(map(explained, self._why))}
 

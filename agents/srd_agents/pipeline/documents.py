@@ -53,19 +53,19 @@ def each_once(given: Any) -> tuple[Any, list[int] | None]:
         The topic, and for each of its documents the place, among those given, of the one of the best score (None: each
         came once).
     """
-    scores, places = given.scores, dict[Any, list[int]]()
+    scores, places = given.scores, dict[object, list[int]]()
     for place, name in enumerate(given.doc_ids):
         places.setdefault((place,) if name is None else name, []).append(place)
     if len(places) == len(given.doc_ids):
         return given, None
 
     def score(place: int) -> float:
-        value: Any = None if scores is None else scores[place]
+        value: object = None if scores is None else scores[place]
         value = value.item() if hasattr(value, "item") else value
         return float(value) if isinstance(value, Real) and not is_missing(value) else -inf
 
     members = [sorted(of_one, key=score, reverse=True) for of_one in places.values()]
-    parts: dict[str, Any] = {name: part for name in _PARTS if (part := getattr(given, name)) is not None}
+    parts: dict[str, object] = {name: part for name in _PARTS if (part := getattr(given, name)) is not None}
     for name, part in parts.items():
         parts[name] = _known(part, members)
     if given.similarity is not None:
@@ -77,12 +77,12 @@ def each_once(given: Any) -> tuple[Any, list[int] | None]:
     return given._replace(**parts), [of_one[0] for of_one in members]
 
 
-def _known(part: Any, members: list[list[int]]) -> list[Any]:
+def _known(part: Any, members: list[list[int]]) -> list[object]:
     """The first entry of each document's members that is one."""
     return [next((part[i] for i in of_one if not is_missing(part[i])), None) for of_one in members]
 
 
-def of_each_kind(groups: Any, taken: Callable[[Any], Any]) -> Any:
+def of_each_kind(groups: object, taken: Callable[[Any], Any]) -> Any:
     """A function of the row of each kind of groups, or of the only row."""
     return {name: taken(row) for name, row in groups.items()} if isinstance(groups, Mapping) else taken(groups)
 

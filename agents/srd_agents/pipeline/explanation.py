@@ -222,7 +222,7 @@ def _diversity(chosen: Cosines, *, vectors: bool) -> tuple[float | None, float]:
     return mean, float(vendi_scores(cosines[None], np.array([count]))[0])
 
 
-def _taken(part: Any, positions: IntArray) -> Any:
+def _taken(part: object, positions: IntArray) -> Any:
     """The entries of these documents."""
     return [part[i] for i in positions.tolist()] if isinstance(part, list | tuple) else array_from(part)[positions]
 
@@ -232,7 +232,7 @@ def _entry(part: Any, place: int, kind: Any) -> Any:
     return None if part is None or is_missing(part[place]) else kind(part[place])
 
 
-def _group(groups: Any, place: int) -> str | None:
+def _group(groups: object, place: int) -> str | None:
     """A document's group; of several kinds "site: a, brand: b"."""
     if isinstance(groups, Mapping):
         told = {kind: _group(row, place) for kind, row in groups.items()}
@@ -255,7 +255,7 @@ def _nearest(why: Kept, chosen: Cosines) -> list[str | None]:
     return [(names[s] if names else str(s + 1)) if row[s] > why.least else None for row, s in best]
 
 
-def _units(vectors: Any) -> Cosines:
+def _units(vectors: object) -> Cosines:
     """Scaled to length 1: [..., F] float64."""
     wide = np.asarray(vectors, dtype=np.float64)
     lengths = np.linalg.norm(wide, axis=-1, keepdims=True)

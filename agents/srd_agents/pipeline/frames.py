@@ -180,7 +180,7 @@ class FrameRanker(Knobs):
         """The columns that a frame must have."""
         return ["qid", "docno", *self._of_documents.values(), *self._of_queries.values()]
 
-    def _table(self, rows: list[Any]) -> list[Any] | None:
+    def _table(self, rows: list[Any]) -> list[object] | None:
         """Documents' scores one below the other, NaN for a document without; None where none has any."""
         rated = [row for row in rows if row is not None]
         if wrong := [row for row in rated if not hasattr(row, "__len__")]:

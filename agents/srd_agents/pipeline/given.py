@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.pipeline.documents import Gaps
 from srd_agents.pipeline.limits import array_of, scores_of
@@ -19,7 +18,7 @@ from srd_agents.pipeline.naming import Named, Namer, Names, named_by
 from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed, texts_of, weights_apart
 from srd_agents.pipeline.words import with_vectors
 from srd_gym.checks import array_from, rows_of_column
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import AnyArray, IntArray
 from srd_gym.reading import shown as as_text
 from srd_gym.topic import Topic
 from srd_gym.topic_fields import PlainIds
@@ -96,7 +95,7 @@ def taken_apart(*, thin: bool, **parts: Any) -> tuple[list[Given], bool]:
     return [Given(str(b), **dict(zip(parts, own, strict=True))) for b, own in enumerate(zip(*each, strict=True))], False
 
 
-def _densely(documents: Any, query: Any, *, bare: bool) -> dict[str, Any]:
+def _densely(documents: Any, query: Any, *, bare: bool) -> dict[str, object]:
     """Sparse matrices of scipy as arrays; where there is nothing else to compare (`bare`), without unused columns."""
     if isinstance(documents, list | tuple) and any(map(_is_sparse, documents)):
         queries = _each("query_vector", query, len(documents))
@@ -113,7 +112,7 @@ def _densely(documents: Any, query: Any, *, bare: bool) -> dict[str, Any]:
     return {"doc_vectors": rows.toarray(), "query_vector": query}
 
 
-def _is_sparse(value: Any) -> bool:
+def _is_sparse(value: object) -> bool:
     """Whether this is a sparse matrix of scipy, or a like one."""
     return hasattr(value, "tocsr") and hasattr(value, "toarray")
 
@@ -157,7 +156,7 @@ def _is_empty(documents: Any) -> bool:
     return not documents if isinstance(documents, list | tuple) else np.shape(documents)[:1] == (0,)
 
 
-def _each(name: str, value: Any, count: int) -> Sequence[Any]:
+def _each(name: str, value: Any, count: int) -> Sequence[object]:
     """A batch's argument taken apart, one entry a topic; None is None for each."""
     if value is None:
         return [None] * count
@@ -296,7 +295,7 @@ def topic_of(given: Given, gaps: Gaps, scores: str = "scores") -> tuple[Topic, I
     return topic, order
 
 
-def _documents(given: Given) -> NDArray[Any] | None:
+def _documents(given: Given) -> AnyArray | None:
     """[N, F] vectors, or [N, N] similarities in their place.
 
     Raises:
@@ -317,7 +316,7 @@ def _documents(given: Given) -> NDArray[Any] | None:
     return similarity
 
 
-def _check_one_each(given: Given, documents: NDArray[Any] | None, count: int) -> None:
+def _check_one_each(given: Given, documents: AnyArray | None, count: int) -> None:
     """Refuse more or fewer vectors or texts than documents, before they are sorted.
 
     Raises:
@@ -354,7 +353,7 @@ def _subtopics(given: Given, order: IntArray | None, documents: int) -> dict[str
     }
 
 
-def _named(given: Given) -> NDArray[Any] | None:
+def _named(given: Given) -> AnyArray | None:
     """[S, F] vectors of the subtopics, if there are any."""
     vectors = array_of(given.query_id, "subtopics", given.subtopics, what="texts, or vectors of numbers")
     if vectors.ndim == 2 or vectors.shape == (0,):
@@ -365,7 +364,7 @@ def _named(given: Given) -> NDArray[Any] | None:
     )
 
 
-def _rated(given: Given, count: int) -> NDArray[Any]:
+def _rated(given: Given, count: int) -> AnyArray:
     """[N, S] scores of the subtopics, a row a document given."""
     rated = array_of(given.query_id, "subtopic_scores", given.subtopic_scores, may_lack=True)
     if rated.ndim != 2 or len(rated) != count:

@@ -41,7 +41,7 @@ class Kind(NamedTuple):
 
 
 def kinds_of(
-    query_id: str, groups: Any, most: Any, least: Any, count: int, order: IntArray, gaps: Gaps
+    query_id: str, groups: Any, most: object, least: object, count: int, order: IntArray, gaps: Gaps
 ) -> tuple[Kind, ...]:
     """Groups of the candidates of a topic, with what may and must be shown of them.
 
@@ -73,7 +73,7 @@ def kinds_of(
     made = []
     for name, row in groups.items() if several else [(None, groups)]:
         ids = group_ids(query_id, row, count, gaps)
-        numbers: dict[Any, int] = {}
+        numbers: dict[object, int] = {}
         of = np.array([numbers.setdefault(ids[i], len(numbers)) for i in order.tolist()], np.int64)
         own_most, own_least = (_of_kind(told, name) for told in (most, least))
         if isinstance(own_least, Mapping):  # also of groups that no candidate is of
@@ -85,7 +85,7 @@ def kinds_of(
     return tuple(made)
 
 
-def _of_kind(told: Any, name: Any) -> Any:
+def _of_kind(told: object, name: object) -> Any:
     """The part of an option for one kind of groups."""
     return told.get(name) if name is not None and isinstance(told, Mapping) else told
 

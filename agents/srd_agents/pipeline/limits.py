@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import Metric
 from srd_agents.heuristic.stepwise import PartialRanking, Scored, one_over_rank, progress_of
@@ -23,7 +22,7 @@ from srd_agents.pipeline.near_duplicates import near_copies
 from srd_agents.pipeline.safe import SafeConfig
 from srd_agents.pipeline.selection import Selection
 from srd_gym.checks import all_finite, array_from, checked_rankings, falling, is_missing, numbers_of
-from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import AnyArray, BoolArray, IntArray, ScoreArray
 from srd_gym.protocols import Ranker
 from srd_gym.reading import few, with_type
 from srd_gym.reading import shown as as_text
@@ -235,7 +234,7 @@ def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limit
 
 def array_of(
     query_id: str, name: str, values: object, kinds: str = "fiub", what: str = "numbers", *, may_lack: bool = False
-) -> NDArray[Any]:
+) -> AnyArray:
     """Convert an argument for a topic to an array.
 
     Args:
@@ -264,7 +263,7 @@ def array_of(
 
 def row_of(
     query_id: str, name: str, values: object, count: int | None, kinds: str = "fiub", what: str = "numbers"
-) -> NDArray[Any]:
+) -> AnyArray:
     """`array_of` for one row: [count], or of any length (None)."""
     row = array_of(query_id, name, values, kinds, what)
     if row.ndim != 1 or (count is not None and len(row) != count):
@@ -312,7 +311,7 @@ def costs_of(query_id: str, costs: object, count: int, gaps: Gaps = None) -> Sco
 
 def scores_of(
     query_id: str, name: str, scores: object, count: int, gaps: Gaps = None
-) -> tuple[NDArray[Any] | None, IntArray | None]:
+) -> tuple[AnyArray | None, IntArray | None]:
     """Scores of documents, and the order in which they fall.
 
     Args:
@@ -338,7 +337,7 @@ def scores_of(
 
 def _row_with_gaps(
     query_id: str, name: str, values: object, count: int, gaps: Gaps, what: str, kinds: str = "fiub"
-) -> tuple[NDArray[Any], BoolArray | None]:
+) -> tuple[AnyArray, BoolArray | None]:
     """`row_of`, with 0 for what is missing, and which are missing (None: none is)."""
     array = None
     with contextlib.suppress(TypeError, ValueError, RuntimeError, OverflowError):  # of these row_of tells

@@ -186,7 +186,7 @@ def wants_texts(names: Names) -> bool:
 
 def named_by(
     names: Names, queries: Sequence[Any], texts: Sequence[Any], query_ids: Sequence[str] | None = None
-) -> list[Any]:
+) -> list[object]:
     """The subtopics of B queries, by a function; a `Namer` is asked for all of them together.
 
     Args:

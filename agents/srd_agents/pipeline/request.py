@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -229,7 +228,7 @@ def is_ours(ranker: PathLike | Ranker | None) -> bool:
     )
 
 
-def requested(ranker: PathLike | Ranker | None, **options: Any) -> RankingRequest:
+def requested(ranker: PathLike | Ranker | None, **options: object) -> RankingRequest:
     """`RankingRequest` of these options, made once where nothing of it can change: by the name of a ranker of ours."""
     make: Callable[..., RankingRequest] = RankingRequest
     if is_ours(ranker) and _PLAIN.issuperset(map(type, options.values())):

@@ -10,10 +10,11 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from srd_agents.pipeline.naming import about
 from srd_gym.checks import array_from
+from srd_gym.dtypes import AnyArray
 from srd_gym.reading import shown, with_type
 
 Lookup = Callable[[list[str]], ArrayLike]
@@ -21,8 +22,8 @@ Lookup = Callable[[list[str]], ArrayLike]
 
 
 def embedded(
-    named: Sequence[Any], embed: Lookup | None, scores: Sequence[Any] = (), queries: Sequence[str | None] = ()
-) -> list[Any]:
+    named: Sequence[object], embed: Lookup | None, scores: Sequence[object] = (), queries: Sequence[str | None] = ()
+) -> list[object]:
     """The subtopics of B topics, vectors in place of texts; `embed` is asked once, for all of them.
 
     Args:
@@ -47,13 +48,13 @@ def embedded(
     return [next(parts) if each else entry for each, entry in zip(texts, named, strict=True)]
 
 
-def vectors_by(embed: Lookup, texts: list[str]) -> NDArray[Any]:
+def vectors_by(embed: Lookup, texts: list[str]) -> AnyArray:
     """Vectors of texts: [n, F].
 
     Raises:
         ValueError: embed does not give one vector each.
     """
-    made: Any = embed(texts)
+    made: object = embed(texts)
     try:
         vectors = array_from(made)
         came = f"an array of shape {vectors.shape}"
@@ -67,7 +68,7 @@ def vectors_by(embed: Lookup, texts: list[str]) -> NDArray[Any]:
     return vectors
 
 
-def check_embed(embed: Any) -> None:
+def check_embed(embed: object) -> None:
     """Refuse what cannot be called, such as a model's name.
 
     Raises:
@@ -106,7 +107,7 @@ def texts_of(entry: Any) -> list[str]:
     return list(listed)
 
 
-def weights_apart(subtopics: Any, weights: Any) -> tuple[Any, Any]:
+def weights_apart(subtopics: Any, weights: object) -> tuple[Any, Any]:
     """A topic's subtopics and their weights, where they may have come together: {text: weight}.
 
     Raises:

@@ -88,7 +88,7 @@ def with_vectors(
     return given._replace(doc_vectors=filled), embed, note
 
 
-def _of_texts(given: Any, embed: Lookup | None, topic: str, named: bool) -> tuple[Any, Lookup | None, str]:
+def _of_texts(given: Any, embed: Lookup | None, topic: str, named: bool) -> tuple[object, Lookup | None, str]:
     """`with_vectors` where no document has one."""
     texts, query, note = given.doc_texts, given.query_text, ""
     if not isinstance(query, str | None):
@@ -175,7 +175,7 @@ def _libraries() -> Any:
     return ThreadpoolController()
 
 
-def _one_each(texts: Any, vectors: Any, topic: str) -> list[str]:
+def _one_each(texts: object, vectors: Any, topic: str) -> list[str]:
     """Texts as a list; a column of a data frame would be looked up by its index."""
     listed = checked_texts(texts)
     count = len(listed) if vectors is None else vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)

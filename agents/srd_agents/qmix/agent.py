@@ -27,7 +27,7 @@ from srd_agents.training.files import Tree
 from srd_agents.training.many import ManySeeds
 from srd_agents.training.torch_learner import told
 from srd_gym.core import ScoringCore
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import AnyArray, IntArray
 from srd_gym.topic import Topic, TopicSet
 
 C = TypeVar("C", bound=ScoringConfig)
@@ -182,7 +182,7 @@ class ScoringLearner(ManySeeds[C]):
         self._episodes += rewards.numel()
         return mean
 
-    def _figures(self, paid: Any, epsilon: float, loss: Any, norm: Any) -> dict[str, Any]:
+    def _figures(self, paid: Any, epsilon: float, loss: object, norm: object) -> dict[str, Any]:
         """Figures of an update."""
         how = self.config
         return {
@@ -239,7 +239,7 @@ class ScoringLearner(ManySeeds[C]):
             paid = self._moved(self._core.step(np.repeat(batch, rollouts), lists.cpu().numpy(), self._generator))
         return paid.view(actions.shape[:2])
 
-    def _moved(self, array: NDArray[Any]) -> Tensor:
+    def _moved(self, array: AnyArray) -> Tensor:
         """On the device, without waiting."""
         return torch.from_numpy(array).to(self._tensors.present.device, non_blocking=True)
 

@@ -39,7 +39,7 @@ class ScoresTogether(Together):
             for mean, loss, norm in zip(paid, losses, norms, strict=True)
         ]
 
-    def each(self, work: Any, arguments: Any, *, slopes: bool = False) -> Any:  # noqa: D102 - as the base
+    def each(self, work: Any, arguments: object, *, slopes: bool = False) -> Any:  # noqa: D102 - as the base
         if torch.device(self.learners[0].config.device).type != "cpu":
             return super().each(work, arguments, slopes=slopes)
         with sdpa_kernel(SDPBackend.MATH):  # the others are not vectorised there
@@ -68,7 +68,7 @@ class ScoresTogether(Together):
         inputs = self._inputs(np.stack([np.resize(topics, most) for topics, _ in found]))
         which = first._moved(np.stack([each for _, each in found]))
 
-        def loss(*arguments: Any) -> tuple[Tensor, Tensor]:
+        def loss(*arguments: object) -> tuple[Tensor, Tensor]:
             found = first._loss_of(*arguments)
             return found, found.detach()
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise
 from srd_agents.networks.directions import Directions
@@ -27,7 +26,7 @@ from srd_agents.training.checkpoint import load_module, module_arrays, to_array
 from srd_agents.training.files import Tree, Weights
 from srd_agents.training.many import ManySeeds
 from srd_agents.training.validation import Validation
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import AnyArray, IntArray
 from srd_gym.pruning import pruning_from
 from srd_gym.topic import Topic, TopicSet
 
@@ -94,7 +93,7 @@ class Reinforce(PolicyGradient[ReinforceConfig], ManySeeds[ReinforceConfig], Ste
         self._network = RelationsAndDirections(relations, directions)
         self._mean = self._policy = None
 
-    def _weights(self) -> dict[str, NDArray[Any]]:
+    def _weights(self) -> dict[str, AnyArray]:
         return {**super()._weights(), **{name: to_array(part) for name, part in (self._mean or {}).items()}}
 
     def _set_weights(self, weights: Weights) -> None:

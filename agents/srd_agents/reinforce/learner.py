@@ -133,7 +133,7 @@ class PolicyGradient(NetworkLearner[C]):
         return Played(rewards, active, int(np.count_nonzero(played.allowed)), learned)
 
     def _played_on_device(
-        self, simulator: SelectionSimulator, inputs: Any, batch: IntArray, rollouts: int, *, whole: bool
+        self, simulator: SelectionSimulator, inputs: object, batch: IntArray, rollouts: int, *, whole: bool
     ) -> Played:
         """`_played` in one pass, or in two where graphs of several parts would have to be kept."""
         width = int(simulator.topics.arrays.n_candidates[batch].max())

@@ -130,7 +130,7 @@ class ReinforceLogs(LearnsFromLog, Reinforce):
             np.put_along_axis(allowed[:, :, rank], actions[:, :, rank - 1, None], False, axis=2)
         return SampledEpisodes(actions, allowed, rewards, active, self._log.propensities[rows])
 
-    def _told(self, figures: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _told(self, figures: Mapping[str, object]) -> Mapping[str, object]:
         return figures if self.stays_on_device else super()._told(figures)
 
     def _weighed(self, log_pi: Tensor, played: SampledEpisodes) -> Tensor:

@@ -23,7 +23,7 @@ class EpisodesTogether(Together):
     """Updates of `srd_agents.reinforce.learner.PolicyGradient`, of every seed at once."""
 
     def _loss(
-        self, inputs: Any, topic: Tensor, levels: Tensor, users: Tensor | None, filled: Tensor, alone: Tensor
+        self, inputs: object, topic: Tensor, levels: Tensor, users: Tensor | None, filled: Tensor, alone: Tensor
     ) -> Any:
         """The loss of one seed's episodes, which it plays, and its figures."""
         learner, how = self.learners[0], self.learners[0].config
@@ -37,7 +37,7 @@ class EpisodesTogether(Together):
         return loss, (loss.detach(), spread, played.rewards.double().sum(), played.offered.sum())
 
     @torch.no_grad()
-    def update(self, batches: IntArray, running: Sequence[int]) -> list[dict[str, Any]]:  # noqa: D102 - as the base
+    def update(self, batches: IntArray, running: Sequence[int]) -> list[dict[str, object]]:  # noqa: D102 - as the base
         learners, first = self.learners, self.learners[0]
         simulator, how, (count, width) = first._simulator, first.config, batches.shape
         parts = [learner._parts(batch) for learner, batch in zip(learners, batches, strict=True)]

@@ -17,7 +17,6 @@ from importlib.resources import as_file, files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.heuristic.blend import Blend
 from srd_agents.heuristic.greedy import rows_of
@@ -39,7 +38,7 @@ from srd_agents.relational.relations import (
 from srd_agents.training.files import check_like
 from srd_agents.training.options import Config, NotNegative
 from srd_gym.checks import check_integer
-from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import AnyArray, BoolArray, IntArray, ScoreArray
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.reading import open_npz
@@ -68,7 +67,7 @@ def weight_shapes(first: int, second: int) -> dict[str, tuple[int, ...]]:
     }
 
 
-def checked_weights(arrays: Mapping[str, NDArray[Any]], source: str = "weights") -> Weights:
+def checked_weights(arrays: Mapping[str, AnyArray], source: str = "weights") -> Weights:
     """The weights, ready to multiply with.
 
     Args:

@@ -103,7 +103,7 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
 
 def _trainer(
     core: SelectionCore, episodes: int, config: MaskablePpoConfig, users: np.random.Generator | None
-) -> tuple[Any, RolloutVecEnv]:
+) -> tuple[object, RolloutVecEnv]:
     """MaskablePPO on these topics, and the environment it plays in.
 
     Raises:

@@ -92,8 +92,8 @@ class Sb3Algorithm(SideBySide):
         env: VecEnv
         if config.policy == "candidates":
             env = _ShuffledVecEnv(SelectionCore(train, **playing), config.environments, seed)
-            policy: Any = policy_for(kind)
-            its: dict[str, Any] = {"features_extractor_kwargs": {"topics": env.core.arrays}}
+            policy: object = policy_for(kind)
+            its: dict[str, object] = {"features_extractor_kwargs": {"topics": env.core.arrays}}
         else:
             given = {"topics": train, "observation": self.observation, **playing}
             env = make_vec_env("srd_gym:SRD-v0", config.environments, seed=seed, env_kwargs=given)

@@ -37,7 +37,7 @@ class CandidatePolicy(BasePolicy):
         ValueError: other spaces.
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: Any) -> None:
         fixed: Any = {"features_extractor_class": CandidateExtractor, "net_arch": []}
         super().__init__(*args, **fixed, **options)
 
@@ -96,7 +96,7 @@ class MaskablePointerPolicy(CandidateActorCritic, MaskableActorCriticPolicy):
                 UserWarning,
                 stacklevel=3,  # whoever called model.predict
             )
-        actions: tuple[np.ndarray[Any, Any], Any] = super().predict(
+        actions: tuple[np.ndarray[Any, Any], object] = super().predict(
             observation, state, episode_start, deterministic, action_masks
         )
         return actions

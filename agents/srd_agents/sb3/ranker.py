@@ -177,7 +177,7 @@ class SB3Ranker:
         order = np.argsort(-scores[:n], kind="stable")
         return np.concatenate([chosen, order[~np.isin(order, chosen)]])[: min(k, n)]
 
-    def _scores(self, observation: dict[str, Any]) -> ScoreArray:
+    def _scores(self, observation: dict[str, object]) -> ScoreArray:
         """Scores of the candidates by the policy: logits or action values, [N] float64."""
         import torch
 

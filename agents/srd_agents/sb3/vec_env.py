@@ -75,20 +75,20 @@ class RolloutVecEnv(VecEnv):
     def close(self) -> None:
         """There is nothing to close."""
 
-    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[object]:
         """Attributes of every place: `action_masks` (SB3 asks for such a method) and `render_mode`, no others."""
         return [{"action_masks": self.core, "render_mode": None}[attr_name]] * self.num_envs
 
-    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+    def set_attr(self, attr_name: str, value: object, indices: VecEnvIndices = None) -> None:
         """Episodes have nothing to set."""
         raise NotImplementedError
 
     def env_method(
-        self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **others: Any
-    ) -> list[Any]:
+        self, method_name: str, *method_args: object, indices: VecEnvIndices = None, **others: object
+    ) -> list[object]:
         """`action_masks` of every place, [N] bool each: the only method."""
         return list(self.core.allowed)
 
-    def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:
+    def env_is_wrapped(self, wrapper_class: object, indices: VecEnvIndices = None) -> list[bool]:
         """Episodes are never wrapped."""
         return [False] * self.num_envs

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.stepwise import TIED, PartialRanking, Stepwise, Tied
@@ -20,7 +19,7 @@ from srd_agents.training.files import Tree, Weights
 from srd_agents.training.learner import Learner, LearnerConfig
 from srd_agents.training.options import Count
 from srd_agents.training.validation import Validation
-from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.dtypes import AnyArray, IntArray, ScoreArray
 from srd_gym.measures.judgments import judged
 from srd_gym.topic import FloatArray, Topic, TopicSet
 
@@ -62,7 +61,7 @@ class SubtopicCount(Learner[SubtopicCountConfig], Stepwise):
     def _build(self, vector_width: int) -> None:
         self._values, self._penalty = np.zeros(vector_width + 3), _USUAL[1]
 
-    def _weights(self) -> dict[str, NDArray[Any]]:
+    def _weights(self) -> dict[str, AnyArray]:
         return {"weights": self._values.copy(), "penalty": np.array([self._penalty])}
 
     def _set_weights(self, weights: Weights) -> None:

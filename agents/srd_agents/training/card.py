@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from srd_agents.training.files import ModelInfo
 from srd_agents.training.options import check_type
@@ -47,9 +46,9 @@ def write_card(folder: PathLike, *, license: str | None = None, tags: Sequence[s
     return path
 
 
-def _front(info: ModelInfo, license: str | None, tags: Sequence[str]) -> list[tuple[str, Any]]:
+def _front(info: ModelInfo, license: str | None, tags: Sequence[str]) -> list[tuple[str, object]]:
     """The entries of the front matter; JSON is YAML."""
-    front: list[tuple[str, Any]] = [("library_name", "srd-gym")]
+    front: list[tuple[str, object]] = [("library_name", "srd-gym")]
     front.append(("tags", list(dict.fromkeys(["search-result-diversification", info.ranker, *tags]))))
     if license is not None:
         front.append(("license", license))

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from srd_agents.training.files import Arrays, Tree, check_like
+from srd_gym.dtypes import AnyArray
 
 
 def module_arrays(module: nn.Module) -> Arrays:
@@ -21,7 +21,7 @@ def module_arrays(module: nn.Module) -> Arrays:
     return {name: to_array(tensor) for name, tensor in module.state_dict().items()}
 
 
-def load_module(module: nn.Module, arrays: Mapping[str, NDArray[Any]], what: str = "weights") -> None:
+def load_module(module: nn.Module, arrays: Mapping[str, AnyArray], what: str = "weights") -> None:
     """Copy arrays into a module's parameters and buffers.
 
     Args:
@@ -84,6 +84,6 @@ def load_generator(generator: torch.Generator | np.random.Generator, state: Any)
         generator.set_state(torch.from_numpy(np.array(state, dtype=np.uint8)))
 
 
-def to_array(tensor: Tensor) -> NDArray[Any]:
+def to_array(tensor: Tensor) -> AnyArray:
     """A copy of a tensor as a numpy array."""
     return tensor.detach().cpu().numpy().copy()

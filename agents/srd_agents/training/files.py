@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.training.machine import versions
 from srd_agents.training.options import config_from
+from srd_gym.dtypes import AnyArray
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.installing import how_to_install
 from srd_gym.reading import existing_file, read_json_object, reading, refuse_pickle
@@ -29,10 +29,10 @@ SCHEMA_VERSION = 2
 MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"
 STATE_FILE = "state.safetensors"
 """File of a run's training state, beside the model."""
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, AnyArray]
 Tree = dict[str, Any]
 """Nested dicts with text keys; the leaves are arrays or what JSON can hold."""
-Weights = Mapping[str, NDArray[Any]]
+Weights = Mapping[str, AnyArray]
 """Name -> array."""
 
 
@@ -40,7 +40,7 @@ OURS = "srd_agents."
 """Every class of this package has a "module:Class" that begins so."""
 
 
-def sources_of(value: Any, *, code: bool) -> dict[str, str]:
+def sources_of(value: object, *, code: bool) -> dict[str, str]:
     """Digests of files that options name: a file, the model in "ranker:KEEP:WHEN:FOLDER", the code of "module:NAME".
 
     Results of these options are gone on with only while the files are the same.
@@ -69,7 +69,7 @@ def sources_of(value: Any, *, code: bool) -> dict[str, str]:
     return found
 
 
-def write_arrays(path: PathLike, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
+def write_arrays(path: PathLike, arrays: Mapping[str, AnyArray], metadata: Mapping[str, str]) -> None:
     """Write a safetensors file; a reader sees the old file or the new one, never a part.
 
     Args:
@@ -158,7 +158,7 @@ def _digest(text: str, arrays: Arrays) -> str:
     return digest.hexdigest()
 
 
-def write_json(path: PathLike, content: Mapping[str, Any]) -> None:
+def write_json(path: PathLike, content: Mapping[str, object]) -> None:
     """Write a JSON file for people to read, whole or not at all."""
     text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
     with written_atomically(path) as temporary:
@@ -216,7 +216,7 @@ class ModelInfo:
         return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, tuple[int, ...]], what: str) -> None:
+def check_like(arrays: Mapping[str, AnyArray], expected: Mapping[str, tuple[int, ...]], what: str) -> None:
     """Refuse arrays whose names or shapes are not the expected ones, or whose numbers are not finite.
 
     Args:
@@ -239,9 +239,9 @@ def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, tuple[
             raise ValueError(f"{what}: {name} holds NaN or infinity; train again, or go back to an earlier checkpoint")
 
 
-def _split(tree: Mapping[str, Any], prefix: str, arrays: Arrays) -> dict[str, Any]:
+def _split(tree: Mapping[str, object], prefix: str, arrays: Arrays) -> dict[str, object]:
     """Move the arrays of a tree into `arrays` (path -> array) and return the rest."""
-    rest: dict[str, Any] = {}
+    rest: dict[str, object] = {}
     for key, value in tree.items():
         if isinstance(value, np.ndarray):
             arrays[prefix + key] = value

@@ -15,8 +15,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from numpy.typing import NDArray
-
 from srd_agents.training.files import (
     CONFIG_FILE,
     MODEL_FILE,
@@ -33,7 +31,7 @@ from srd_agents.training.options import as_values, config_from
 from srd_agents.training.progress import History, OnProgress
 from srd_agents.training.validation import Validation, checked_topics
 from srd_gym.checks import check_integer, check_positive, checked_rankings, unknown
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import AnyArray, IntArray
 from srd_gym.files import PathLike
 from srd_gym.measures import Measure
 from srd_gym.reading import few, reading, shown
@@ -78,7 +76,7 @@ class Learner(ABC, Generic[C]):
         self.seed: int | None = None
         self.history: History | None = None
         self.metadata: dict[str, Any] = {}
-        self._origin: dict[str, Any] | None = None
+        self._origin: dict[str, object] | None = None
         self.pretraining_seconds = self.pretraining_cpu_seconds = 0.0
         self._resuming = False
 
@@ -89,7 +87,7 @@ class Learner(ABC, Generic[C]):
         """Make the network, with any weights: `_set_weights` (load) or `_prepare` (fit) gives it the right ones."""
 
     @abstractmethod
-    def _weights(self) -> dict[str, NDArray[Any]]:
+    def _weights(self) -> dict[str, AnyArray]:
         """Copies of the weights, name -> array. Names and shapes depend on the config and the vector width only."""
 
     @abstractmethod
@@ -157,7 +155,7 @@ class Learner(ABC, Generic[C]):
             ValueError: the options name a device that is not here.
         """
 
-    def _trained_on(self, topics: TopicSet) -> dict[str, Any]:
+    def _trained_on(self, topics: TopicSet) -> dict[str, object]:
         """The metadata with the origin of these topics, unless the caller gave one."""
         given = self.metadata.get("topic_set")
         if given not in (None, self._origin):
@@ -377,7 +375,7 @@ class Learner(ABC, Generic[C]):
         info.write(folder)
 
 
-def tell_foreign(who: str, metadata: Mapping[str, Any], ranked: Iterable[Mapping[str, Any]]) -> None:
+def tell_foreign(who: str, metadata: Mapping[str, Any], ranked: Iterable[Mapping[str, object]]) -> None:
     """Warn, in a line, where topics have vectors of another encoder than those that a model was trained on.
 
     Where the encoder of either is not known, another topic set, or other marks, count as another one.
@@ -401,7 +399,7 @@ def tell_foreign(who: str, metadata: Mapping[str, Any], ranked: Iterable[Mapping
             break
 
 
-def _called(origin: Mapping[str, Any]) -> str:
+def _called(origin: Mapping[str, object]) -> str:
     """A topic set and what is known of its vectors."""
     marks = origin.get("marks")
     about = [origin.get("encoder") or "unknown encoder", *(marks if isinstance(marks, list) else ())]

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.training.files import STATE_FILE, Tree, read_tree, sources_of, write_tree
 from srd_agents.training.options import Config, Count, CountFromZero, MeasureOption, Positive, as_values
 from srd_agents.training.progress import History, OnProgress, Progress
 from srd_agents.training.validation import Validation
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import AnyArray, IntArray
 from srd_gym.files import PathLike
 from srd_gym.interrupts import held_back
 from srd_gym.measures import Measure, parse_measure
@@ -112,12 +111,12 @@ class TrainingLoop:
             cpu_seconds=learner.pretraining_cpu_seconds,
             played=dict.fromkeys(PLAYED, 0),
         )
-        self._best: dict[str, NDArray[Any]] | None = None
+        self._best: dict[str, AnyArray] | None = None
         self._saved_at = self._shown_at = self._began = time.monotonic()
         self._resumed = False
 
     @cached_property
-    def _identity(self) -> dict[str, Any]:
+    def _identity(self) -> dict[str, object]:
         """Values that a resumed run must have in common with its checkpoint."""
         lasting = {name: value for name, value in as_values(self._config).items() if name not in HOW_LONG}
         lasting |= {"content of files": files} if (files := sources_of(lasting, code=False)) else {}
@@ -264,7 +263,7 @@ class TrainingLoop:
             self._place.sums[name] = float(total)
             self._check_finite(name, self._place.sums[name])
 
-    def _record(self, figures: Mapping[str, Any], *, validate: bool = True) -> None:
+    def _record(self, figures: Mapping[str, object], *, validate: bool = True) -> None:
         """Append a line to the history; keep the current weights if they validate better than all before."""
         value = self._learner.validated(self._validation) if validate and self._validation is not None else None
         line = {

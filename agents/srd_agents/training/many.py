@@ -77,7 +77,7 @@ class Together(ABC):
         """
         called = _Called(self.learners[0]._network, work)
 
-        def one(parameters: Any, buffers: Any, *given: Any) -> Any:
+        def one(parameters: object, buffers: Any, *given: object) -> Any:
             named = {f"network.{name}": value for name, value in (parameters | buffers).items()}
             return functional_call(called, named, given)
 
@@ -182,11 +182,11 @@ class ManySeeds(NetworkLearner[C]):
 class _Called(nn.Module):
     """A network whose forward is work with it, so that `functional_call` reaches all of it."""
 
-    def __init__(self, network: nn.Module, work: Callable[..., Any]) -> None:
+    def __init__(self, network: nn.Module, work: Callable[..., object]) -> None:
         super().__init__()
         self.network, self._work = network, work
 
-    def forward(self, *arguments: Any) -> Any:
+    def forward(self, *arguments: object) -> Any:
         return self._work(*arguments)
 
 

@@ -58,7 +58,7 @@ PruningOption = str | Pruning | None
 def at_least(low: int) -> Check:
     """The check of a field of whole numbers, one or several, if any; each of several comes once."""
 
-    def check(name: str, value: Any) -> None:
+    def check(name: str, value: object) -> None:
         numbers = value if isinstance(value, tuple) else (value,)
         for number in numbers:
             if number is not None:
@@ -88,7 +88,7 @@ class Config:
         check_fields(self)
 
 
-def check_fields(made: Any) -> None:
+def check_fields(made: object) -> None:
     """Refuse values of a dataclass that are not of the types and in the ranges of its fields' annotations.
 
     Values that are the fields' defaults are not looked at.
@@ -96,7 +96,7 @@ def check_fields(made: Any) -> None:
     Raises:
         TypeError, ValueError: as `Config`.
     """
-    kind: Any = type(made)
+    kind: object = type(made)
     for name, default, hint, ranges in _fields(kind):
         if (value := getattr(made, name)) is default:
             continue
@@ -110,14 +110,14 @@ def check_fields(made: Any) -> None:
 
 
 @cache
-def _fields(kind: Any) -> list[tuple[str, Any, Any, tuple[Check, ...]]]:
+def _fields(kind: Any) -> list[tuple[str, Any, object, tuple[Check, ...]]]:
     """Name, default, type and checks of a dataclass's fields; kept, as reading them takes longer than building it."""
     hints, whole = get_type_hints(kind), get_type_hints(kind, include_extras=True)
     ranges = {name: hint.__metadata__ if get_origin(hint) is Annotated else () for name, hint in whole.items()}
     return [(one.name, one.default, hints[one.name], ranges[one.name]) for one in dataclasses.fields(kind)]
 
 
-def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) -> C:
+def config_from(config_class: type[C], values: Mapping[str, object], owner: str) -> C:
     """A configuration from field values.
 
     Args:
@@ -146,7 +146,7 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
     return made
 
 
-def as_values(config: Any) -> dict[str, Any]:
+def as_values(config: Any) -> dict[str, object]:
     """A configuration as a dict of what JSON gives back; `config_from` reads it.
 
     Tuples become lists, and measures, rewards and pruning strategies their text (`srd_gym.core.own.notation`).
@@ -158,7 +158,7 @@ def as_values(config: Any) -> dict[str, Any]:
     }
 
 
-def check_type(name: str, value: Any, hint: Any) -> None:
+def check_type(name: str, value: object, hint: object) -> None:
     """Refuse a value that is not of the type that a field is annotated with.
 
     Args:
@@ -175,7 +175,7 @@ def check_type(name: str, value: Any, hint: Any) -> None:
     for kind in kinds:
         origin = get_origin(kind) or kind
         is_odd = isinstance(value, type) or (isinstance(value, bool) and origin in (int, float))
-        if origin is Any or (not is_odd and isinstance(value, _PASSING.get(origin, origin))):
+        if origin is object or (not is_odd and isinstance(value, _PASSING.get(origin, origin))):
             break
     else:
         expected = " or ".join(_called(kind, value) for kind in kinds if kind is not NoneType)

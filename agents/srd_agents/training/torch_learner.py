@@ -6,7 +6,6 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from srd_agents.training.checkpoint import (
@@ -20,6 +19,7 @@ from srd_agents.training.checkpoint import (
 from srd_agents.training.files import Tree, Weights
 from srd_agents.training.learner import Learner
 from srd_agents.training.loop import LearnerConfig
+from srd_gym.dtypes import AnyArray
 
 C = TypeVar("C", bound=LearnerConfig)
 
@@ -55,7 +55,7 @@ class NetworkLearner(Learner[C]):
         rate = self._optimizer.param_groups[0]["lr"]
         return {"loss": told(loss.detach()), "learning_rate": rate, "grad_norm": told(norm)}
 
-    def _weights(self) -> dict[str, NDArray[Any]]:
+    def _weights(self) -> dict[str, AnyArray]:
         return module_arrays(self._network)
 
     def _set_weights(self, weights: Weights) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import tyro
 
@@ -111,7 +111,7 @@ class AuditLists:
         name = "standard input" if self.lists == "-" else Path(self.lists).name
         return TopicSet(topics, name=name), sources or groups or None
 
-    def _content(self, made: Audit, written: Sequence[Path], problems: Sequence[str]) -> dict[str, Any]:
+    def _content(self, made: Audit, written: Sequence[Path], problems: Sequence[str]) -> dict[str, object]:
         """Document that --json prints."""
         (table,), (compared,) = made.tables, made.differences
         scores = {record["ranker"]: record["per_topic"] for record in table.records}

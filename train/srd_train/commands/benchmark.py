@@ -164,10 +164,10 @@ class Benchmark:
 
     def _run_cells(
         self, recipe: Recipe, out: Path, output: Output
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    ) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
         """All cells with a progress bar, and a line for each that was run: the finished ones, and those that failed."""
         finished, done, cell_share, total = 0, 0, 0.0, recipe.cells
-        failed: list[dict[str, Any]] = []
+        failed: list[dict[str, object]] = []
         with output.progress(recipe.name, total) as advance:
 
             def on_progress(progress: Progress) -> None:

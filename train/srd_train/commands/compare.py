@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import tyro
 
@@ -138,7 +138,7 @@ class Compare:
             output.notice(said)
         return 0
 
-    def _content(self, made: Comparison, problems: Sequence[Problem], written: Sequence[Path]) -> dict[str, Any]:
+    def _content(self, made: Comparison, problems: Sequence[Problem], written: Sequence[Path]) -> dict[str, object]:
         """Document that --json prints."""
         (table,), (compared,) = made.tables, made.differences
         figures = ("means", "intervals", "p_value", "verdict", "wins_ties_losses")
@@ -190,7 +190,7 @@ def _scores(made: Comparison) -> dict[str, dict[str, dict[str, float]]]:
     return {record["ranker"]: record["per_topic"] for record in made.tables[0].records}
 
 
-def _told(name: str, metadata: Mapping[str, Any]) -> str:
+def _told(name: str, metadata: Mapping[str, object]) -> str:
     """Who made a run, with what and when, as far as its header says."""
     actor, method = metadata.get("actor"), metadata.get("method")
     who = actor.get("name") if isinstance(actor, Mapping) else actor

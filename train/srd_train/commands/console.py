@@ -7,7 +7,7 @@ import json as json_module
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from srd_gym.reading import shown_text
 
@@ -36,7 +36,7 @@ class Output:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
-    def data(self, value: Any) -> None:
+    def data(self, value: object) -> None:
         """Print a value as JSON to standard output; NaN and infinity are errors, never written."""
         self.text(json_module.dumps(value, indent=2, allow_nan=False))
 
@@ -45,7 +45,7 @@ class Output:
         sys.stderr.write(visible(shown_text(text, _LONGEST)) + "\n")
         sys.stderr.flush()
 
-    def outcome(self, values: Mapping[str, Any], text: str) -> None:
+    def outcome(self, values: Mapping[str, object], text: str) -> None:
         """Tell what was written: as JSON with --json, else as a notice."""
         if self.json:
             self.data(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
 
@@ -79,7 +79,7 @@ class Evaluate:
         name, evaluation = self._evaluated()
         means = evaluation.mean(ranked_topics_only=self.ranked_topics_only)
         if self.json:
-            content: dict[str, Any] = {"run": name} if name else {}
+            content: dict[str, object] = {"run": name} if name else {}
             content |= {"measures": means, "topics": evaluation.topics, "missing": evaluation.missing}
             output.data(content | ({"per_topic": evaluation.per_topic} if self.per_topic else {}))
             return 0

@@ -117,21 +117,21 @@ def field_helps(kind: type[Any]) -> dict[str, str]:
     return helps
 
 
-def _in_words(kind: type[Any]) -> type[Any]:
+def _in_words(kind: type[object]) -> type[object]:
     """The same options, as their help should show them: words for values, texts unwrapped, no empty defaults."""
-    helps, made = field_helps(kind), list[tuple[str, Any, Any]]()
+    helps, made = field_helps(kind), list[tuple[str, object, object]]()
     for field, _, hint, about in options_of(kind):
         empty = field.default is None or field.default is False or field.default in ((), "")
         said = "(required)" if field.default is dataclasses.MISSING else "" if empty else None
         named = any(getattr(one, "metavar", None) for one in about)
         metavar = None if named else _metavar(hint, field.default)
         look = tyro.conf.arg(help=helps.get(field.name), help_behavior_hint=said, metavar=metavar)
-        shown_as: Any = Annotated[hint, *about, look]
+        shown_as: object = Annotated[hint, *about, look]
         made.append((field.name, shown_as, dataclasses.field(default=field.default)))
     return dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
 
 
-def _metavar(hint: Any, default: Any) -> str | None:
+def _metavar(hint: object, default: object) -> str | None:
     """The word for an option's value: N, NUMBER, NAME or its choices; None for a switch.
 
     "None" is a choice only where it is not the default: whoever wants the default leaves the option out.

@@ -115,10 +115,10 @@ async def _serve() -> None:
     result = {"type": "object", "properties": {"indices": _INDICES}, "required": ["indices"]}
     tool = types.Tool(name=TOOL, description=_ABOUT, input_schema=schema, output_schema=result)
 
-    async def listed(*_: Any) -> types.ListToolsResult:
+    async def listed(*_: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[tool])
 
-    async def called(_: Any, call: types.CallToolRequestParams) -> types.CallToolResult:
+    async def called(_: object, call: types.CallToolRequestParams) -> types.CallToolResult:
         try:
             check_option("tool", call.name, [TOOL])
             found = {"indices": await asyncio.to_thread(diversify_results, call.arguments or {})}

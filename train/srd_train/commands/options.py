@@ -56,7 +56,7 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str, *, reads: Sequen
     return options
 
 
-def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
+def _check_options(kind: type[object], args: Sequence[str], prog: str) -> None:
     """Refuse an option that a command does not have, and say which may be meant; tyro knows no abbreviations.
 
     Raises:
@@ -112,8 +112,8 @@ def parsed_with_ranker(
     """
     own = {entry.name for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
     hints, helps = get_type_hints(type(config)), field_helps(type(config))
-    made: list[tuple[str, Any, Any]] = []
-    unsaid: dict[str, Any] = {}
+    made: list[tuple[str, object, object]] = []
+    unsaid: dict[str, object] = {}
     for name in [entry.name for entry in dataclasses.fields(config) if only is None or entry.name in only]:
         if name in own:
             continue
@@ -143,10 +143,10 @@ def _as_options_are_spelt(word: str) -> str:
     return flag.rstrip("_") + equals + value if flag.startswith("--") else word
 
 
-def _in_text(hint: Any) -> Any:
+def _in_text(hint: object) -> Any:
     """The type that a command line has for a field: what text cannot bring is left out."""
     if get_origin(hint) not in (Union, UnionType):
         return hint
     return functools.reduce(
-        operator.or_, [kind for kind in get_args(hint) if not hasattr(kind, "bind") and kind is not Any]
+        operator.or_, [kind for kind in get_args(hint) if not hasattr(kind, "bind") and kind is not object]
     )

@@ -147,7 +147,7 @@ class TrainCommand:
         self._say(fitted, judge, output)
         return 0
 
-    def _fit(self, split: Split, metadata: dict[str, Any], judge: Validation, output: Output) -> Fitted:
+    def _fit(self, split: Split, metadata: dict[str, object], judge: Validation, output: Output) -> Fitted:
         """Train with a progress bar, and a log for TensorBoard where one is wanted."""
         options = self.options
         order, baseline = judge.baseline

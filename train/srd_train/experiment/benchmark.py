@@ -111,7 +111,7 @@ def run_benchmark(
     trust: bool = False,
     engine: Engine = in_process,
     report: Callable[[Cell, Record, bool], None] = lambda *_: None,
-    stored: Iterable[Mapping[str, Any]] = (),
+    stored: Iterable[Mapping[str, object]] = (),
 ) -> list[Record]:
     """Run the cells that are not finished yet.
 

@@ -234,8 +234,8 @@ def on_ray(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
     """
     ray = connected_ray()
     run = ray.remote(num_cpus=1, max_retries=RETRIES)(run_fit)
-    running: dict[Any, Task] = {}
-    stored: tuple[TopicSet, Any] | None = None
+    running: dict[object, Task] = {}
+    stored: tuple[TopicSet, object] | None = None
     cuts: dict[str, Cut] = {}  # files of the driver, which other nodes may lack
     try:
         for task in tasks:

@@ -317,7 +317,7 @@ def _recipe(content: Mapping[str, Any], path: Path, trust: bool, advice: str) ->
         return recipe_from(content, path.name.removesuffix(SUFFIX), str(path))
 
 
-def recipe_from(content: Mapping[str, Any], name: str, where: str) -> Recipe:
+def recipe_from(content: Mapping[str, object], name: str, where: str) -> Recipe:
     """A recipe from parsed TOML.
 
     Args:
@@ -333,7 +333,7 @@ def recipe_from(content: Mapping[str, Any], name: str, where: str) -> Recipe:
     return _entry(Recipe, {"name": name, **content, "topics": topics, "rankers": rankers}, where)
 
 
-def _entries(kind: type[Entry], tables: Any, key: str, where: str) -> tuple[Entry, ...]:
+def _entries(kind: type[Entry], tables: object, key: str, where: str) -> tuple[Entry, ...]:
     """Dataclasses from an array of tables; errors give the place, as in "mine.toml, [[rankers]] number 2"."""
     if not isinstance(tables, list) or set(map(type, tables)) - {dict}:
         raise ValueError(f"{where}: expected [[{key}]] tables, one for each")
@@ -345,7 +345,7 @@ def _entries(kind: type[Entry], tables: Any, key: str, where: str) -> tuple[Entr
     return tuple(made)
 
 
-def _entry(kind: type[Entry], table: Mapping[str, Any], where: str) -> Entry:
+def _entry(kind: type[Entry], table: Mapping[str, object], where: str) -> Entry:
     """A dataclass from a table.
 
     Args:

@@ -28,14 +28,14 @@ _CELL: dict[Any, tuple[str, ...]] = {
     int: ("fold", "seed", "depth"),
     float: ("fit_cpu_seconds", "rank_cpu_seconds"),
     bool: ("reads_judgments",),
-    dict[str, Any]: ("topic_set",),
+    dict[str, object]: ("topic_set",),
     dict[str, str]: ("versions",),
     dict[str, float]: ("measures",),
     dict[str, dict[str, float]]: ("per_topic",),
     str | None: ("commit",),
     int | None: ("environment_episodes", "environment_steps"),
     float | None: ("validation",),
-    dict[str, Any] | None: ("view", "history"),
+    dict[str, object] | None: ("view", "history"),
 }
 """Keys that a record has at least, by type."""
 _TOPIC_SET: dict[Any, tuple[str, ...]] = {
@@ -67,7 +67,7 @@ class OtherVersionError(ValueError):
     """A record that another version of this package wrote."""
 
 
-def read_record(path: Path) -> dict[str, Any]:
+def read_record(path: Path) -> dict[str, object]:
     """The record in a file; one of a failed cell holds `error`, and is not checked.
 
     Raises:
@@ -111,7 +111,7 @@ def _check(record: dict[str, Any]) -> None:
             )
 
 
-def _check_keys(values: Mapping[str, Any], expected: Mapping[Any, Sequence[str]]) -> None:
+def _check_keys(values: Mapping[str, object], expected: Mapping[object, Sequence[str]]) -> None:
     """Refuse a table that lacks keys, or holds values of other types than these keys have."""
     for kind, keys in expected.items():
         for key in keys:

@@ -41,7 +41,7 @@ class ResolvedRanker:
 
     @classmethod
     def of(
-        cls, name: str, config: Mapping[str, Any] | None = None, grid: Mapping[str, Sequence[Any]] | None = None
+        cls, name: str, config: Mapping[str, object] | None = None, grid: Mapping[str, Sequence[object]] | None = None
     ) -> Self:
         """The ranker of this name; without a grid, its own parameters that the config leaves open are chosen.
 
@@ -72,11 +72,11 @@ class ResolvedRanker:
         """All that a fit depends on besides topics and seed: every option, defaults included, and the grid."""
         return {"config": as_values(self.configured({})), "grid": self.grid}
 
-    def fixed(self, chosen: Mapping[str, Any]) -> ResolvedRanker:
+    def fixed(self, chosen: Mapping[str, object]) -> ResolvedRanker:
         """The ranker with these options, and nothing left to choose."""
         return ResolvedRanker(spec=self.spec, config={**self.config, **chosen}, grid={})
 
-    def configured(self, chosen: Mapping[str, Any]) -> Any:
+    def configured(self, chosen: Mapping[str, object]) -> Any:
         """The ranker's options, an instance of its dataclass, with what was chosen."""
         return self.spec.configure(**{**self.config, **chosen})
 
@@ -152,14 +152,14 @@ def fit_ranker(
     return cast(Fitted, best)  # there is a choice, if of one
 
 
-def _played(told: Mapping[str, Any] | None, topics: int) -> History:
+def _played(told: Mapping[str, object] | None, topics: int) -> History:
     """The history of a ranker that trains by itself: `fit` returns the episodes and steps it played, or nothing.
 
     Raises:
         TypeError, ValueError: it returns something else.
     """
     told = {} if told is None else told
-    check_type("what fit returned", told, Mapping[str, Any])
+    check_type("what fit returned", told, Mapping[str, object])
     for name, value in told.items():
         check_option("figure of what fit returned:", name, ("episodes", "steps"))
         check_integer(name, value, 0)

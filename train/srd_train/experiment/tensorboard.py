@@ -44,7 +44,7 @@ def event_log(folder: Path, *, resume: bool = False) -> Iterator[Log]:
     written = 0
     with SummaryWriter(str(folder), purge_step=0 if there else None) as writer:
 
-        def add(records: Sequence[Mapping[str, Any]], measure: str | None) -> None:
+        def add(records: Sequence[Mapping[str, object]], measure: str | None) -> None:
             nonlocal written
             for x, figures in by_tag(records, measure, written):
                 for tag, value in figures.items():

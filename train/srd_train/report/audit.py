@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -166,7 +165,7 @@ def _listed(topic: Topic, run: Run | None, problems: list[Problem]) -> tuple[Top
 
 def _record(
     lists: TopicSet, name: str, ranked: Sequence[IntArray], names: Sequence[str], sources: Sources | None, k: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The record of a row."""
     scored = evaluate(lists, dict(zip(lists.query_ids, ranked, strict=True)), names, sources=sources)
     run = Run(
@@ -188,7 +187,7 @@ def _depths(lists: TopicSet, sources: Sources | None) -> Depths:
         if not long:
             break
         names = [f"{name}@{depth}" for name in _measures(False, sources) if name not in ("score", "moved")]
-        asked: Mapping[str, Any] = {name: parse_measure(name) for name in (*names, f"score@{depth}")}
+        asked: Mapping[str, object] = {name: parse_measure(name) for name in (*names, f"score@{depth}")}
         free = {name.partition("@")[0]: each for name, each in asked.items() if isinstance(each, LabelFree)}
         last = {"score at it": free.pop("score")}
         whole = [np.arange(depth) for _ in long]

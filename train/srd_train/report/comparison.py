@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 from srd_agents.training.machine import versions
 from srd_gym.checks import unknown
@@ -158,7 +157,7 @@ def _scored(
 
 def record_of(
     name: str, scored: Evaluation, topics: str, depth: int, *, unranked: Collection[str] = (), marks: Sequence[str] = ()
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The record of a ranker or run, as benchmarks keep one of a cell; without fold, times and rankings.
 
     Args:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -94,7 +93,7 @@ class Report:
             lists.append(embedded(rankings))
         return self._page(sets, lists, problems), problems
 
-    def _page(self, sets: Sequence[Mapping[str, Any]], lists: Sequence[str], problems: Sequence[Problem]) -> str:
+    def _page(self, sets: Sequence[Mapping[str, object]], lists: Sequence[str], problems: Sequence[Problem]) -> str:
         """The template, filled.
 
         Args:
@@ -134,7 +133,7 @@ class Report:
             learned=any(each["curves"] for each in sets),
         )
 
-    def _pairs(self, index: int) -> dict[str, Any] | None:
+    def _pairs(self, index: int) -> dict[str, object] | None:
         """All pairs of a table for the template, where they are compared: a matrix by the first measure, and a list."""
         compared, first = self.differences[index], self.tables[index].measures[0]
         if not self.pairs or not compared:
@@ -210,7 +209,7 @@ def report(folder: Path, *, trust: bool = False) -> Report:
     return Report(recipe=recipe, tables=tuple(tables), problems=(*unread, *more, *problems))
 
 
-def embedded(value: Any) -> str:
+def embedded(value: object) -> str:
     """A value as JSON that stays inside its element: no `<`, `>` or `&`, and ASCII throughout."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False, default=np.ndarray.tolist)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -233,13 +232,13 @@ def _file(name: str) -> str:
     return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
 
 
-def _shown(table: ResultTable) -> dict[str, Any]:
+def _shown(table: ResultTable) -> dict[str, object]:
     """A result table for the template, with its columns of numbers and the range that its small plots show."""
     ends = [end for row in table.competitors for end in row.intervals[table.measures[0]]]
     return {"content": table, "columns": columns(table)[1:], "notes": notes(table), "low": min(ends), "high": max(ends)}
 
 
-def _set(table: ResultTable, topics: TopicSet | None) -> dict[str, Any]:
+def _set(table: ResultTable, topics: TopicSet | None) -> dict[str, object]:
     """Data of a topic set that the page's scripts read; its topics give the queries, where they are known."""
     texts = {} if topics is None else {topic.query_id: topic.query_text or "" for topic in topics}
     return {

@@ -49,7 +49,7 @@ def rankings_of(
     """
     rankings, problems = _rankings(table.records)
     ids = list(rankings)
-    entries: dict[int, dict[str, Any]] = {}
+    entries: dict[int, dict[str, object]] = {}
     for place in np.argsort(np.arange(len(ids)) * _GOLDEN % 1).tolist():
         entry = _entry(ids[place], rankings[ids[place]], topics, table)
         budget -= len(json.dumps(entry, separators=(",", ":"))) + 1
@@ -62,7 +62,7 @@ def rankings_of(
     return [entries[place] for place in sorted(entries)], len(ids), problems
 
 
-def _entry(query_id: str, lists: Sequence[Ranked], topics: TopicSet | None, table: ResultTable) -> dict[str, Any]:
+def _entry(query_id: str, lists: Sequence[Ranked], topics: TopicSet | None, table: ResultTable) -> dict[str, object]:
     """One topic with its rankings.
 
     Returns:
@@ -106,7 +106,7 @@ def _gains(
     return bound.gains(rows, 0)
 
 
-def _document(doc_id: str, topic: Topic | None, place: Mapping[str, int]) -> list[Any]:
+def _document(doc_id: str, topic: Topic | None, place: Mapping[str, int]) -> list[object]:
     """Id, text and, if judged, covered subtopics of a document; the id alone where nothing else is known."""
     if topic is None or doc_id not in place:
         return [doc_id]
@@ -115,7 +115,7 @@ def _document(doc_id: str, topic: Topic | None, place: Mapping[str, int]) -> lis
     return [doc_id, text, *([] if topic.judgments is None else [np.flatnonzero(topic.judgments[i] >= 1).tolist()])]
 
 
-def _subtopics(topic: Topic, judgments: GradeArray) -> list[list[Any]]:
+def _subtopics(topic: Topic, judgments: GradeArray) -> list[list[object]]:
     """Name and number of covering candidates of each subtopic."""
     names = topic.subtopic_names
     counts = (judgments >= 1).sum(axis=0).tolist()

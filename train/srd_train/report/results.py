@@ -15,7 +15,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -230,7 +229,7 @@ def read_scores(path: Path) -> list[Record]:
 
 def _record(
     first: Record, query_ids: Sequence[str], scores: Mapping[str, Scores], run: Sequence[Sequence[str] | None]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The record of a cell: what its first row says of it, its topics, its columns of scores, and its run, if kept."""
     columns = {name: values for name, values in scores.items() if first[name] is not None}
     scored = zip(*(values.tolist() for values in columns.values()), strict=True)

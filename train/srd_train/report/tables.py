@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -106,7 +106,7 @@ class ResultTable:
     records: tuple[Record, ...] = field(repr=False)
     """Records that the table is made of."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """The table as plain values, without what it is made of."""
         values = asdict(replace(self, topic_ids=(), scores={}, records=()))
         for key in ("topic_ids", "scores", "records"):

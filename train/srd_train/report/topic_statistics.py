@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.training.validation import Validation
+from srd_gym.dtypes import AnyArray
 from srd_gym.measures import default_normalizer, greedy_ideal
 from srd_gym.topic import TopicSet
 
@@ -94,7 +95,7 @@ def statistics_table(columns: Sequence[dict[str, Any]]) -> tuple[tuple[str, ...]
     return heads, [[label, *(show(column) for column in columns)] for label, show in rows]
 
 
-def _reference_values(topics: TopicSet) -> dict[str, Any]:
+def _reference_values(topics: TopicSet) -> dict[str, object]:
     """MEASURE of a random order, of the retrieval order and of the greedy oracle; and what is odd about the order."""
     judged = topics.replace(topic for topic in topics if topic.labelled)
     if not len(judged):
@@ -140,7 +141,7 @@ def _redundancy(table: NDArray[np.bool_]) -> float | None:
     return float((overlap.sum() - len(rows)) / pairs)
 
 
-def _mean(values: Sequence[Any] | NDArray[Any]) -> float | None:
+def _mean(values: Sequence[Any] | AnyArray) -> float | None:
     """The mean, or None of nothing."""
     return float(np.mean(values)) if len(values) else None
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.pipeline.arguments import ARGUMENTS
 from srd_agents.pipeline.capabilities import puts_copies_last
@@ -18,7 +17,7 @@ from srd_agents.pipeline.limits import array_of
 from srd_agents.pipeline.request import RankingRequest
 from srd_agents.pipeline.subtopics import texts_of, weights_apart
 from srd_gym.checks import check_integer, unknown
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import AnyArray, IntArray
 from srd_gym.protocols import Ranker
 from srd_gym.reading import few, json_value, shown, with_type
 from srd_gym.topic import Topic, TopicSet
@@ -37,7 +36,7 @@ _OF_DOCUMENTS = tuple(
 _KEYS = (*REQUIRED, *OPTIONAL)
 OnError = Literal["stop", "skip", "record"]
 """Treatment of a line that cannot be ranked: the end, a notice, or an object with its number and the error."""
-_NOTHING: Mapping[str, Any] = dict.fromkeys(_LIMITS)
+_NOTHING: Mapping[str, object] = dict.fromkeys(_LIMITS)
 _ENCODED = ("float32", "float16")
 
 
@@ -77,7 +76,7 @@ def rank_lines(
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        content, repeated = dict[str, Any](), dict[str, Any]()
+        content, repeated = dict[str, object](), dict[str, object]()
         try:
             content = content_of(line.decode("utf-8-sig") if isinstance(line, bytes) else line)
             repeated = _repeated(content, pass_through)
@@ -95,7 +94,7 @@ def rank_lines(
     return refused
 
 
-def _repeated(content: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+def _repeated(content: Mapping[str, object], keys: Collection[str]) -> dict[str, object]:
     """The entries of a line that its answer repeats.
 
     Raises:
@@ -109,7 +108,7 @@ def _repeated(content: Mapping[str, Any], keys: Collection[str]) -> dict[str, An
     return repeated
 
 
-def content_of(line: str) -> dict[str, Any]:
+def content_of(line: str) -> dict[str, object]:
     """The object in a line.
 
     Raises:
@@ -139,7 +138,7 @@ class _LineRanker:
         self._model, self._k, self._pass_through = model, k, pass_through
         self._plain = self._request(_NOTHING)
 
-    def rank(self, content: Mapping[str, Any]) -> dict[str, list[str | int]]:
+    def rank(self, content: Mapping[str, object]) -> dict[str, list[str | int]]:
         """The answer without its query: ids of the documents to show, best first, as they came.
 
         Raises:
@@ -183,7 +182,7 @@ class _LineRanker:
             raise ValueError("subtopics are texts: give their embeddings, or subtopic_scores for each document")
         return topic, order
 
-    def _request(self, limits: Mapping[str, Any], **of_topic: Any) -> RankingRequest:
+    def _request(self, limits: Mapping[str, object], **of_topic: Any) -> RankingRequest:
         """The request of a line; where it says nothing of near-duplicates, the ranker does."""
         ranker: Ranker | None = self._model.ranker
         copies = ranker.copies if puts_copies_last(ranker) else None
@@ -195,7 +194,7 @@ class _LineRanker:
         return RankingRequest(ranker=ranker, strict=True, **asked, **of_topic)
 
 
-def known(content: Mapping[str, Any], pass_through: Collection[str] = ()) -> dict[str, Any]:
+def known(content: Mapping[str, object], pass_through: Collection[str] = ()) -> dict[str, Any]:
     """Fields of a line, without nulls and those passed through.
 
     Raises:
@@ -216,7 +215,7 @@ def known(content: Mapping[str, Any], pass_through: Collection[str] = ()) -> dic
     return given
 
 
-def _with_a_document(given: dict[str, Any]) -> dict[str, Any]:
+def _with_a_document(given: dict[str, object]) -> dict[str, Any]:
     """A line for which nothing was retrieved, with a document, so that all else is checked as in other lines."""
     if wrong := [key for key in _OF_DOCUMENTS if given.get(key, []) not in ([], "", {"float32": ""}, {"float16": ""})]:
         raise ValueError(f"{wrong[0]}: doc_ids names no document, got {shown(given[wrong[0]])}")
@@ -224,7 +223,7 @@ def _with_a_document(given: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in given.items() if key not in dropped} | {"doc_ids": [""]}
 
 
-def topic_of(content: Mapping[str, Any]) -> tuple[Topic, IntArray | None]:
+def topic_of(content: Mapping[str, object]) -> tuple[Topic, IntArray | None]:
     """The topic of a line; candidates with retrieval scores are put into retrieval order.
 
     Args:
@@ -286,7 +285,7 @@ def _positions(doc_ids: Sequence[str | int], ids: object, key: str) -> list[int 
     return [None if each is None else place[each] for each in named]
 
 
-def _array(query_id: str, key: str, value: object, shape: tuple[int, ...]) -> NDArray[Any]:
+def _array(query_id: str, key: str, value: object, shape: tuple[int, ...]) -> AnyArray:
     """Numbers as an array: lists of them, or base64 of little-endian float32, or of {"float16": ...}.
 
     Args:
@@ -310,7 +309,7 @@ def _array(query_id: str, key: str, value: object, shape: tuple[int, ...]) -> ND
     return array_of(query_id, key, encoded, may_lack=True)
 
 
-def _decoded(key: str, rows: list[str], kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def _decoded(key: str, rows: list[str], kind: str, shape: tuple[int, ...]) -> AnyArray:
     """Numbers from base64: of all rows in one text, or of a text each."""
     try:
         parts = [binascii.a2b_base64(row, strict_mode=True) for row in rows]

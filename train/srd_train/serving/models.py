@@ -51,7 +51,7 @@ def digest_of(query_ids: Collection[str]) -> str:
 
 
 def load_model(
-    name_or_folder: str, config: Mapping[str, Any] | None = None, seed: int = 0, *, trust: bool = False
+    name_or_folder: str, config: Mapping[str, object] | None = None, seed: int = 0, *, trust: bool = False
 ) -> Model:
     """A trained ranker from its folder or as "pretrained:NAME", or a heuristic by name.
 
@@ -108,7 +108,7 @@ def load_with_options(text: str, seed: int = 0, *, trust: bool = False) -> Model
     match = None if Path(text).is_dir() else _WITH_OPTIONS.fullmatch(text.strip())
     if match is None:
         return load_model(text, {}, seed, trust=trust)
-    options: dict[str, Any] = called(dict, match["ranker"], match["options"])
+    options: dict[str, object] = called(dict, match["ranker"], match["options"])
     return load_model(match["ranker"], options, seed, trust=trust)
 
 
@@ -131,7 +131,7 @@ def ranking_options(folder: Path, *, trust: bool = False) -> tuple[Any, tuple[st
     return config_from(RANKERS[info.ranker].config_class, info.config, f"ranker {info.ranker!r} in {folder}"), names
 
 
-def _info(folder: Path, ranking: Mapping[str, Any], *, trust: bool) -> ModelInfo:
+def _info(folder: Path, ranking: Mapping[str, object], *, trust: bool) -> ModelInfo:
     """Content of a model folder's config; whatever ranking with these options needs is imported.
 
     A model ranks without what its training was paid, chosen or pruned by.
@@ -149,7 +149,11 @@ def saved_vectorizer(folder: Path) -> LsaVectorizer | None:
 
 
 def write_heuristic(
-    folder: Path, spec: RankerSpec, config: Mapping[str, Any], vector_width: int | None, metadata: Mapping[str, Any]
+    folder: Path,
+    spec: RankerSpec,
+    config: Mapping[str, object],
+    vector_width: int | None,
+    metadata: Mapping[str, object],
 ) -> None:
     """Write a heuristic with the options chosen for it as a model folder.
 

@@ -23,7 +23,7 @@ from srd_agents.supervised.desa.network import (
 )
 from srd_agents.supervised.samples import Sampler
 from srd_agents.training.torch_learner import NetworkLearner
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import AnyArray, IntArray
 from srd_gym.measures.judgments import judged
 from srd_gym.topic import FloatArray, Topic, TopicSet
 
@@ -94,7 +94,7 @@ class Desa(NetworkLearner[DesaConfig]):
         """Some topics, padded to the largest."""
         device = self._network.shift.device
 
-        def tensor(rows: Sequence[NDArray[Any]]) -> torch.Tensor:
+        def tensor(rows: Sequence[AnyArray]) -> torch.Tensor:
             return torch.from_numpy(side_by_side(rows)).to(device)
 
         return DesaInputs(

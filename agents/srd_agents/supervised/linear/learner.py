@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.heuristic.stepwise import PartialRanking, Stepwise, greedily
 from srd_agents.networks.features import FEATURES, relevance_columns
@@ -25,7 +24,7 @@ from srd_agents.supervised.samples import Pooling, Samples, pooled_with
 from srd_agents.training.files import Tree, Weights
 from srd_agents.training.learner import Learner, LearnerConfig
 from srd_agents.training.options import Count, Positive
-from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import AnyArray, BoolArray, IntArray, ScoreArray
 from srd_gym.measures.judgments import judged
 from srd_gym.topic import FloatArray, Topic, TopicSet
 
@@ -100,7 +99,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
     def _build(self, vector_width: int) -> None:
         self._values = np.zeros(len(self.weight_names()))
 
-    def _weights(self) -> dict[str, NDArray[Any]]:
+    def _weights(self) -> dict[str, AnyArray]:
         return {"weights": self._values.copy()}
 
     def _set_weights(self, weights: Weights) -> None:

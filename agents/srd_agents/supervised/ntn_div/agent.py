@@ -26,7 +26,7 @@ from srd_agents.supervised.ntn_div.scoring import TensorRanking, TensorScorer
 from srd_agents.supervised.samples import Sampler, Samples
 from srd_agents.training.files import Weights
 from srd_agents.training.torch_learner import NetworkLearner, told
-from srd_gym.dtypes import BoolArray, IntArray, ScoreArray
+from srd_gym.dtypes import AnyArray, BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
 _CHUNK_VALUES = 1 << 22
@@ -100,7 +100,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         self._network.similarity_weight.requires_grad_(similarity)  # no part of the paper's tensors
         few = [self._network.similarity_weight, self._network.slice_weight, self._network.feature_weight]
         many = [self._network.tensor, self._network.vector_weight]
-        groups: list[dict[str, Any]] = [
+        groups: list[dict[str, object]] = [
             {"params": few},
             {"params": many, "lr": config.learning_rate * config.tensor_rate},
         ]
@@ -126,7 +126,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         self._scorer = None
         topics = [self._topics[index] for index in batch]
         self._optimizer.zero_grad()
-        total: Any = 0.0
+        total: object = 0.0
         # Topics differ in how many pairs they have, so that with them each is learned from alone.
         parts = pieces(topics, self.config.slices) if self.config.loss == "likelihood" else ([one] for one in topics)
         for part in parts:
@@ -141,7 +141,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
     def _loss(self, topics: Sequence[TensorProblem]) -> Tensor:
         """The loss of each topic, [B]; of pairs, B is 1."""
 
-        def tensor(rows: Sequence[NDArray[Any]]) -> Tensor:
+        def tensor(rows: Sequence[AnyArray]) -> Tensor:
             """Arrays of one topic each, padded to the largest."""
             return torch.from_numpy(side_by_side(rows)).to(self._network.shift.device, non_blocking=True)
 

@@ -175,7 +175,7 @@ def check_type(name: str, value: object, hint: object) -> None:
     for kind in kinds:
         origin = get_origin(kind) or kind
         is_odd = isinstance(value, type) or (isinstance(value, bool) and origin in (int, float))
-        if origin is object or (not is_odd and isinstance(value, _PASSING.get(origin, origin))):
+        if origin in (Any, object) or (not is_odd and isinstance(value, _PASSING.get(origin, origin))):
             break
     else:
         expected = " or ".join(_called(kind, value) for kind in kinds if kind is not NoneType)

@@ -11,4 +11,4 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 ScoreArray = NDArray[np.float64]
 AnyArray = NDArray[Any]
-"""Of any type."""
+"""An array of any type."""

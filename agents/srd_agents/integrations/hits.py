@@ -114,17 +114,10 @@ def diversify_hits(
     if texts is None:
         _check_vectors(fields, vectors, vector, all_of_them=embed is not None)
     engine = path[0] if path else ""
-    parts = ("",) if engine in _ONE_SCORE else _OF_ENGINES.get(engine, ("_additional.", ""))
-    known = [f"{part}{name}" for part in parts for name in (*_SCORES, "distance")]
-    if engine in _ONE_SCORE:
-        known = [_ONE_SCORE[engine]]
-    scores = _scores(own, known) if score is None else _scores(fields, [score])
+    scores = _scores_of_engine(engine, own) if score is None else _scores(fields, [score])
     if score is not None and scores is None:
         raise ValueError(f"no hit has a score in {score!r} (the first has {few(fields[0])})")
-    if score is None and engine in ("result", "points") and scores is not None and _rise(scores):
-        scores = [None if value is None else -value for value in scores]  # Qdrant's, where they are distances
-    named = [f"{part}{name}" for part in parts for name in (("_id", "id") if engine == "hits" else ("id", "_id"))]
-    ids = tuple([_id(each, named) for each in own])
+    ids = tuple([_id(engine, each) for each in own])
     given = Given("of this answer", ids, query_vector, vectors, scores, query_text=query_text, doc_texts=texts)
     held = adapter.each_once("hit", hits, given, fields)
     held = held._replace(remedy="" if vector is None else "name its text by text=")
@@ -277,10 +270,21 @@ def _scores(fields: Sequence[Mapping[str, object]], names: Sequence[str]) -> lis
     return [None if (value := hit.get(found)) is None else sign * _number(found, value) for hit in fields]
 
 
-def _rise(scores: Sequence[float | None]) -> bool:
-    """Whether the best hits have the lowest scores."""
-    known = [value for value in scores if value is not None]
-    return known == sorted(known) and known[:1] < known[-1:]
+def _scores_of_engine(engine: str, fields: Sequence[Mapping[str, object]]) -> list[float | None] | None:
+    """[N] of the field in which the engine has its scores; None where no hit has any."""
+    if engine in _ONE_SCORE:
+        scores = _scores(fields, [_ONE_SCORE[engine]])
+    else:
+        scores = _scores(fields, [f"{part}{name}" for part in _parts(engine) for name in (*_SCORES, "distance")])
+    known = [value for value in scores or () if value is not None]
+    if engine in ("result", "points") and known == sorted(known) and known[:1] < known[-1:]:
+        return [None if value is None else -value for value in scores or ()]  # Qdrant's, where they are distances
+    return scores
+
+
+def _parts(engine: str) -> tuple[str, ...]:
+    """The parts of a hit in which the engine has fields."""
+    return ("",) if engine in _ONE_SCORE else _OF_ENGINES.get(engine, ("_additional.", ""))
 
 
 def _number(name: str, value: Any) -> float:
@@ -290,7 +294,10 @@ def _number(name: str, value: Any) -> float:
         raise TypeError(f"{name} must hold a number, got {with_type(value)}") from error
 
 
-def _id(fields: Mapping[str, object], names: Sequence[str]) -> Any:
-    """The hit's id, the first under these names, with that of its index, as ids of several may be equal."""
+def _id(engine: str, fields: Mapping[str, object]) -> Any:
+    """The hit's id, with that of its index, as ids of several may be equal; None where it has none."""
+    names = [
+        f"{part}{name}" for part in _parts(engine) for name in (("_id", "id") if engine == "hits" else ("id", "_id"))
+    ]
     own = next((fields[name] for name in names if fields.get(name) is not None), None)
     return None if own is None else f"{fields.get('_index', '')}/{own}"

@@ -262,7 +262,7 @@ def _of_its_fold(record: Record, topics: TopicSet, cell: Cell) -> bool:
     if not (cell.topics.folds_file or cell.topics.twins):
         return True
     test = fold_of(topics, cell.topics, cell.fold).test
-    return test is None or record["per_topic"].keys() == set(test.query_ids)
+    return test is None or record["per_topic"].keys() == {topic.query_id for topic in test if topic.labelled}
 
 
 def _written(out: Path, cell: Cell, result: CellResult) -> CellResult:

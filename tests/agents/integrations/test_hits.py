@@ -182,6 +182,7 @@ def test_fields_of_documents_are_not_taken_for_those_of_the_engine() -> None:
 
 
 def test_places_and_what_hits_are_sorted_by_are_no_vectors() -> None:
+    pytest.importorskip("sklearn")
     texts = ["red car fast", "red car fast new", "blue sea water", "green tree"]
     plain = [{"_id": n, "_score": 4 - n / 9, "_source": {"body": text}} for n, text in enumerate(texts)]
     wanted = _ids(diversify_hits({"hits": {"hits": plain}}, text="body", diversity=0.6)["hits"]["hits"])

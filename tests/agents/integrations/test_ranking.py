@@ -218,6 +218,7 @@ def test_without_a_model_documents_are_compared_by_their_words() -> None:
 
 
 def test_the_librarys_vector_of_the_query_is_not_compared_with_words() -> None:
+    pytest.importorskip("sklearn")
     texts = ["apple tree", "banana", "apple pie", "cherry"]
     found = []
     for vector in (None, [1.0, 0, 0]):

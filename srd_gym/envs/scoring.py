@@ -301,7 +301,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
             raise TypeError(f"scores must be integers from 0 to {self.core.n_scores - 1}, got True or False")
         scores = np.array([*given, *([0] * (n - present))])
         if scores.dtype.kind not in "iu":
-            wrong = next(i for i, score in enumerate(given) if np.asarray(score).dtype.kind not in "iu")
+            odd = [i for i, score in enumerate(given) if np.asarray(score).dtype.kind not in "iu"]
+            wrong = odd[0] if odd else given.index(max(given))  # no type holds it beside the others
             raise TypeError(
                 f"the score of {self.possible_agents[wrong]} must be an integer from 0 to {self.core.n_scores - 1}, "
                 f"got {shown(given[wrong])}"

@@ -232,8 +232,8 @@ def test_wrong_actions_scores_and_reset_options_are_answered() -> None:
     assert env.reset(options={"options": 1})[0]  # PettingZoo's own tests do that
     for key in ("qid", "queryid"):
         refused(lambda key=key: env.reset(options={key: "x"}), f"option '{key}'. Did you mean query_id")
-    for wrong in (1.5, "1", None):
-        given: dict[str, Any] = {**dict.fromkeys(env.agents, 1), env.agents[1]: wrong}
+    for wrong in (1.5, "1", None, 2**63):
+        given: dict[str, Any] = {**dict.fromkeys(env.agents, -1), env.agents[1]: wrong}
         refused(lambda given=given: env.step(given), "must be an integer from 0 to 29", TypeError)
 
 

@@ -87,12 +87,12 @@ def _own_paths(value: object) -> list[str]:
     """Every "module:NAME" in a value, throughout lists and tables."""
     paths, left = list[str](), [value]
     while left:
-        item = left.pop(0)
+        item = left.pop()
         if isinstance(item, str):
             matches = map(_OWN.fullmatch, map(str.rstrip, _NEXT.split(item)))
             paths += [match["path"] for match in matches if match is not None]
         elif isinstance(item, Mapping):
-            left = [inner for key, inner in item.items() if key not in _NO_CODE] + left
+            left += reversed([inner for key, inner in item.items() if key not in _NO_CODE])
         elif isinstance(item, list | tuple):
-            left = [*item, *left]
+            left += reversed(item)
     return paths

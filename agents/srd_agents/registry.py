@@ -110,6 +110,7 @@ class RankerSpec:
             trust: let it run other people's code (`requires_trust`).
 
         Raises:
+            TypeError: it must be fitted but has no `fit`, or is a `Learner` that reads other options than these.
             ValueError: it can run other people's code and is not trusted.
         """
         if self.requires_trust and not trust:
@@ -123,9 +124,25 @@ class RankerSpec:
         given = () if self.config_class is Config else (config,)
         made: Any = self.ranker_class(*given, **({"trust": True} if self.requires_trust else {}))
         if self.trainable:
+            self._check_learner(made)
             made.name = self.name  # several names can share a class
         ranker: Ranker = made
         return ranker
+
+    def _check_learner(self, made: object) -> None:
+        """Refuse what could not be fitted, or not be loaded again."""
+        if not isinstance(made, Learner):
+            if not callable(getattr(made, "fit", None)):
+                raise TypeError(
+                    f"ranker {self.name!r} is to be fitted, but {self.class_path} has no method `fit`: write one, or "
+                    "leave trainable=True out where nothing needs training"
+                )
+        elif made.config_class is not self.config_class:
+            raise TypeError(
+                f"ranker {self.name!r}: its RankerSpec has the options {self.config_path}, but {self.class_path} reads "
+                f"those of saved models as {made.config_class.__qualname__}; set the class's config_class to the same "
+                "dataclass, and leave config_path out"
+            )
 
 
 class Registry(Mapping[str, RankerSpec]):

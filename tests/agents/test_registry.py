@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -136,11 +136,18 @@ class Unfitted:
     def rank_batch(self, topics: list[Topic], k: int) -> None: ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class OtherConfig(NoisyLinearConfig):
+    """Options that the class does not read."""
+
+
 HERE = "third_party_rankers"
 LEARNER = RankerSpec(name="theirs", summary="x", class_path=f"{HERE}:Fitted", needs=("vectors",))
 HEURISTIC = RankerSpec(name="heuristic", summary="x", class_path="srd_agents.heuristic.order:RandomOrder")
 THEIRS = replace(HEURISTIC, name="theirs")
 NO_LEARNER = RankerSpec(name="no-learner", summary="x", class_path=f"{HERE}:Unfitted")
+NO_FIT = replace(HEURISTIC, name="no-fit", trainable=True)
+OTHER = replace(LEARNER, name="other", config_path=f"{HERE}:OtherConfig")
 NO_TORCH = RankerSpec(name="no-torch", summary="x", class_path="no_such_library:Learner")
 
 
@@ -148,7 +155,7 @@ NO_TORCH = RankerSpec(name="no-torch", summary="x", class_path="no_such_library:
 def _announced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, HERE, sys.modules[__name__])
     named = {"learner": "LEARNER", "heuristic": "HEURISTIC", "no-learner": "NO_LEARNER", "no-torch": "NO_TORCH"}
-    named |= {"theirs": "THEIRS", "wrong": "Fitted", "mmr": "THEIRS"}
+    named |= {"theirs": "THEIRS", "wrong": "Fitted", "mmr": "THEIRS", "no-fit": "NO_FIT", "other": "OTHER"}
     points = [EntryPoint(name, f"{HERE}:{value}", registry.GROUP) for name, value in named.items()]
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points if group == registry.GROUP else [])
 
@@ -178,9 +185,16 @@ def test_an_announced_learner_learns_under_the_name_that_announces_it(tmp_path: 
 
 
 @pytest.mark.usefixtures("_announced")
-def test_a_spec_that_lacks_something_is_listed_and_refused_when_used() -> None:
-    assert RANKERS["no-torch"].summary == "x"
-    refused(lambda: make_ranker("no-torch"), "no_such_library", ImportError)
+@pytest.mark.parametrize(("name", "message", "error"), [
+    ("no-fit", ":RandomOrder has no method `fit`", TypeError),
+    ("other", "has the options .*:OtherConfig", TypeError),
+    ("no-torch", "no_such_library", ImportError),
+])  # fmt: skip
+def test_a_spec_that_lacks_something_is_listed_and_refused_when_used(
+    name: str, message: str, error: type[Exception]
+) -> None:
+    assert RANKERS[name].summary == "x"
+    refused(lambda: make_ranker(name), message, error)
 
 
 def distribution(folder: Path, name: str, entry_point: str) -> None:

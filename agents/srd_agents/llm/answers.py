@@ -299,7 +299,11 @@ def _signs(text: str) -> str:
 
 
 def _uncounted(text: str) -> str:
-    """The text without numbers of lines before labels, as in "1. Passage 3"."""
+    """The text without numbers of lines before labels, as in "1. Passage 3"; they count from 1 on."""
+    marks = [match[0] for match in _COUNTED.finditer(text) if not match[1]]
+    counted = [int(digits[:7]) for mark in marks if (digits := _DIGITS.findall(mark)[0])]
+    if len(counted) < 2 or counted != list(range(1, len(counted) + 1)):
+        return text
     return _COUNTED.sub(lambda match: match[1] or "", text)
 
 

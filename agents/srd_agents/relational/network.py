@@ -16,6 +16,8 @@ from srd_agents.relational.ranker import fixed_part, network_scores, offered_sha
 from srd_agents.relational.relations import LIMIT, NEAR, Ranked, Relations, position_of
 from srd_gym.dtypes import BoolArray, IntArray
 
+_NAMES = tuple(weight_shapes(0, 0))
+
 
 class RelationalNetwork(nn.Module):
     """The weights of `srd_agents.relational.ranker`.
@@ -27,14 +29,12 @@ class RelationalNetwork(nn.Module):
 
     def __init__(self, first: int, second: int) -> None:
         super().__init__()
-        shapes = weight_shapes(first, second)
-        self.names = tuple(shapes)
-        for name, shape in shapes.items():
+        for name, shape in weight_shapes(first, second).items():
             self.register_parameter(name, nn.Parameter(torch.zeros(shape)))
 
     def weights(self) -> dict[str, Any]:
         """By name, as the formula takes them."""
-        return {name: getattr(self, name) for name in self.names}
+        return {name: getattr(self, name) for name in _NAMES}
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:

@@ -33,7 +33,7 @@ class CandidateExtractor(BaseFeaturesExtractor):
         hidden: H.
 
     Raises:
-        ValueError: other observations, compact ones without topics, or topics with more candidates.
+        ValueError: other observations, compact ones without topics, or topics of other sizes.
     """
 
     def __init__(self, observation_space: spaces.Space, topics: TopicSource | None = None, hidden: int = 64) -> None:  # type: ignore[type-arg] # as SB3 has it
@@ -52,6 +52,11 @@ class CandidateExtractor(BaseFeaturesExtractor):
                 )
             self.lookup = TopicLookup(arrays)
         width = shapes.width if arrays is None else arrays.topics.vector_width
+        if shapes.width not in (None, width):
+            raise ValueError(
+                f"the environment's vectors have width {shapes.width}, but those of the topics given have "
+                f"{width or 'none'}: pass the very topics of the environment, as policy_arguments(env) does"
+            )
         self.network = CandidateNetwork(width or 0, hidden)
         # SB3 has seeded torch's global generator; one draw from it decides all first weights.
         initialise(self.network, torch.Generator().manual_seed(int(torch.randint(2**62, ()))))

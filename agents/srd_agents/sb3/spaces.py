@@ -66,10 +66,16 @@ def topics_of(env: object) -> TopicArrays | None:
 
     Raises:
         TypeError: no such environment.
-        ValueError: other spaces, or compact observations of different sets.
+        ValueError: sub-environments of different spaces, or compact observations of different sets.
     """
     sets = [core.arrays for core in _asked(env, "core")]
-    shapes = shapes_of(_asked(env, "observation_space")[0])
+    shapes, *others = (shapes_of(space) for space in _asked(env, "observation_space"))
+    for unlike in others:
+        if unlike != shapes:
+            raise ValueError(
+                f"the sub-environments of this VecEnv observe different spaces: {shapes} and {unlike}; give all the "
+                "same topics, or at least the same max_candidates, horizon and vector width"
+            )
     for other in sets:
         if other is sets[0] or other.topics.fingerprint == sets[0].topics.fingerprint:
             continue

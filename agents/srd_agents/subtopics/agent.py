@@ -24,7 +24,7 @@ from srd_agents.simulators import SelectionSimulator
 from srd_agents.subtopics.config import ClassifierConfig, SubtopicsConfig
 from srd_agents.subtopics.features import judged_as, list_features, recurring_subtopics, unit_rows
 from srd_agents.subtopics.network import Predicted, Seen, SubtopicNetwork
-from srd_agents.training.files import Tree
+from srd_agents.training.files import Tree, Weights
 from srd_agents.training.torch_learner import NetworkLearner, told
 from srd_agents.training.validation import Validation
 from srd_gym.dtypes import IntArray, ScoreArray
@@ -71,8 +71,11 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
         """One update, when this part of the decay of the learning rate is gone."""
 
     def _build(self, vector_width: int) -> None:
-        self._count = len(self.metadata.get("subtopics", ()))
         self._network = SubtopicNetwork(vector_width, self._count, self._hidden_size)
+
+    def _build_for(self, weights: Weights, vector_width: int) -> None:
+        self._count = len(weights.get("subtopics.bias", ()))
+        super()._build_for(weights, vector_width)
 
     # Ranking.
 
@@ -118,7 +121,7 @@ class PredictedSubtopics(NetworkLearner[C], Stepwise):
                 "relevance alone",
                 stacklevel=4,
             )
-        self.metadata["subtopics"] = names
+        self._count, self.metadata["subtopics"] = len(names), names
         self._build(self.vector_width or 0)
         self._topics, self._updates = list(topics), 0
         self._labels = [judged_as(topic, names) for topic in topics]

@@ -69,6 +69,9 @@ class Learner(ABC, Generic[C]):
     only_training: ClassVar[tuple[str, ...]] = ()
     """Attributes that are let go of when training ends."""
 
+    _origin: dict[str, object] | None = None
+    """Origin of the topics of the last fit, where the caller gave none."""
+
     def __init__(self, config: C | None = None) -> None:
         self.name = self._class_name()
         self.config: C = self.config_class() if config is None else config
@@ -76,7 +79,6 @@ class Learner(ABC, Generic[C]):
         self.seed: int | None = None
         self.history: History | None = None
         self.metadata: dict[str, Any] = {}
-        self._origin: dict[str, object] | None = None
         self.pretraining_seconds = self.pretraining_cpu_seconds = 0.0
         self._resuming = False
 
@@ -162,6 +164,10 @@ class Learner(ABC, Generic[C]):
             return self.metadata
         self._origin = topics.origin
         return {**self.metadata, "topic_set": self._origin}
+
+    def _build_for(self, weights: Weights, vector_width: int) -> None:
+        """`_build` for the weights of a file."""
+        self._build(vector_width)
 
     def _release(self) -> None:
         """Let go of what only training needed (topics, optimizer); called when `fit` ends."""
@@ -342,7 +348,7 @@ class Learner(ABC, Generic[C]):
                     f"{where}: {MODEL_FILE} and {CONFIG_FILE} come from different trainings; train again, or resume"
                 )
             with enough_memory(name):
-                learner._build(info.vector_width or 0)  # a width of 0 fits no weights
+                learner._build_for(weights, info.vector_width or 0)  # a width of 0 fits no weights
             learner.check_weights(weights, str(where / MODEL_FILE))
             learner._set_weights(weights)
             return learner

@@ -224,6 +224,7 @@ FLAWED: list[tuple[str, list[int], dict[str, int]]] = [
     ("1. Passage 3\n2. Passage 1\n3. Passage 2", [3, 1, 2], {"wrong_format": 1}),
     ("1) **Document 3**\n2) **Document 1**\n3) **Document 2**", [3, 1, 2], {"wrong_format": 1}),
     ("1. Passage 3. 2. Passage 1. 3. Passage 2.", [3, 1, 2], {"wrong_format": 1}),
+    ("3 > 1 > 2. Document 3 is most relevant", [3, 1, 2], {"wrong_format": 1, "repeated": 1}),
     ("Here are 3, best first: [3] > [1]. Passage 2 is off.", [3, 1, 2], {"wrong_format": 1, "missing": 1}),
 ]  # fmt: skip
 

@@ -193,6 +193,9 @@ def pointer(env: Any, **arguments: Any) -> Any:
     return sb3.PPO(PointerPolicy, env, policy_kwargs=arguments)
 
 
+WIDE = generate("serp", n_topics=12, seed=3, candidates=(6, 9), width=16)
+
+
 def looked_up(topics: TopicSet) -> dict[str, Any]:
     return {"features_extractor_kwargs": {"topics": topics}}
 
@@ -214,6 +217,7 @@ def parts() -> Any:
     (lambda: pointer(env_of(), net_arch=[64]), "multiple values for .*'net_arch'"),
     (lambda: pointer(env_of(observation="compact")), "hold no vectors.*policy_arguments"),
     (lambda: pointer(env_of(observation="compact"), **looked_up(TOPICS[:5])), "which of 12 topics .*given TopicArr"),
+    (lambda: pointer(env_of(), **looked_up(WIDE)), "vectors have width 8, .* have 16"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused(call: Any, message: str) -> None:
     refused(call, message, TypeError if message.startswith(("^expected", "multiple")) else ValueError)
@@ -231,6 +235,8 @@ def test_a_vec_env_of_mixed_topic_sets() -> None:
     assert policy_arguments(vector([TOPICS, same], observation="compact"))["features_extractor_kwargs"]["topics"]
     # With full observations the policy needs no lookup: sets of one shape go together, and no more.
     assert policy_arguments(vector([TOPICS, others]))["features_extractor_kwargs"]["topics"] is None
+    larger = vector([TOPICS, generate("serp", n_topics=3, seed=0, candidates=(12, 12), width=8)])
+    refused(lambda: policy_arguments(larger), "different spaces: .*candidates=12")
 
 
 def test_a_replay_of_compact_observations_is_small() -> None:

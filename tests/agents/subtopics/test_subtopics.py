@@ -156,6 +156,16 @@ def test_clicks_need_users_who_click() -> None:
     refused(lambda: fitted("click-classifier", users="Clicks(attraction=0.0)"), "nobody clicked in")
 
 
+def test_a_model_is_loaded_whatever_its_metadata(tmp_path: Path) -> None:
+    ranker = fitted(epochs=1)
+    ranker.metadata = {"note": "mine"}
+    ranker.save(tmp_path)
+    loaded = load_ranker(tmp_path)
+    assert [loaded.rank(topic, 5).tolist() for topic in VALIDATION] == [
+        r.tolist() for r in ranker.rank_batch(VALIDATION, 5)
+    ]
+
+
 def test_where_no_id_recurs_relevance_is_learned() -> None:
     own = TRAIN.replace(
         replace(topic, subtopic_ids=tuple(f"{topic.query_id}-{name}" for name in NAMES)) for topic in TRAIN

@@ -93,8 +93,8 @@ def _numbered(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Ids "1", "2", ... of as many subtopics as are judged, named or weighed."""
     for name, axis in _NUMBERED.items():
         if name in fields:
-            counts = np.shape(fields[name])[axis:]
-            return tuple(str(s + 1) for s in range(counts[0] if counts else 0))
+            shape = fields[name].shape if name in ARRAYS else (len(fields[name]),)
+            return tuple(str(s + 1) for s in range(shape[axis] if len(shape) > axis else 0))
     return ()
 
 

@@ -281,6 +281,15 @@ def run_of(blocks: Iterable[Block], source: str, order: Order) -> Run:
     return _run(parts, ranks, order, source)
 
 
+def _is_word(rank: object) -> bool:
+    """Whether a rank is a text that is no number."""
+    try:
+        float(str(rank))
+    except ValueError:
+        return isinstance(rank, str)
+    return False
+
+
 def _by_rank(doc_ids: Iterable[str], ranks: Sequence[object]) -> list[str] | None:
     """Documents in the order of their ranks; None where these are not distinct numbers."""
     try:
@@ -311,7 +320,7 @@ def _run(parts: Mapping[str, dict[str, float]], ranks: Mapping[str, Sequence[Any
             ordered, scores = ranked, list(range(len(part), 0, -1))
         if ranked is not None and ranked != ordered:
             told.append(query_id)
-        words += [place for place in places[:1] if ranked is None and any(map(str.isalpha, str(place)))]
+        words += [place for place in places[:1] if ranked is None and _is_word(place)]
         run.rankings[query_id] = tuple(ordered)
         run.scores[query_id] = np.array(scores, dtype=np.float64)
     if words:

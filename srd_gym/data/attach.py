@@ -240,7 +240,7 @@ def _named_only(path: PathLike, topics: TopicSet) -> VectorTable:
     table = read_vectors(path, part="subtopic")
     texts = ((topic.query_id, zip(topic.subtopic_ids, topic.subtopic_texts or (), strict=False)) for topic in topics)
     blank = [f"{query_id}\t{name}" for query_id, own in texts for name, text in own if not text]
-    blank = [name for name in blank if name not in table]
+    blank = [name for name in blank if name not in table and name.replace("\t", ".", 1) not in table]
     zeros = np.zeros((len(blank), table.width), dtype=np.float32)
     vectors = np.concatenate([table.vectors, zeros])
     return VectorTable([*table.ids, *blank], vectors, source=table.source, encoder=table.encoder)

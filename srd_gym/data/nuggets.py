@@ -187,7 +187,7 @@ def _read(paths: Paths) -> dict[str, _Query]:
     for path in files:
         for line in json_lines(path, WHAT):
             kind, reader = _format_of(line)
-            query_id = line.text("qid", "query_id", "id", "example_id")
+            query_id = line.text(*(("id", "example_id") if kind == "CRUX" else ("qid", "query_id")))
             query = queries.setdefault(query_id, _Query(query_id, kind))
             if query.kind != kind:
                 raise ValueError(

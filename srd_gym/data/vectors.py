@@ -327,8 +327,8 @@ def _from_npy(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
         raise ValueError(f"{_WHAT}: {path} needs its ids, one per line, in {Path(path).with_suffix('.ids')}")
     names = [line for _, line in numbered_lines(beside, "ids of vectors")]
     with reading(path, _WHAT, "a whole .npy file of plain numbers", _ADVICE):
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-        return _kept(names, np.array(mapped) if wanted is None else mapped, wanted, str(path))
+        vectors = np.load(path, mmap_mode=None if wanted is None else "r", allow_pickle=False)  # some rows are copied
+        return _kept(names, vectors, wanted, str(path))
 
 
 def _npz_names(arrays: Any, path: PathLike, part: Part) -> tuple[str, str]:

@@ -42,7 +42,7 @@ CRUX = (
     {"id": "d1", "request": "Write on storms."},
     {"id": "d1", "subquestions": ["what", "when"]},
     {"id": "d1", "docid": "p", "rating": [5, -1]},
-    {"example_id": "d1", "pid": "q", "rating": [2, 3]},
+    {"example_id": "d1", "query_id": "not this", "pid": "q", "rating": [2, 3]},
     {"id": "d1", "docid": "d1:report", "rating": [5, 5]},
 )
 

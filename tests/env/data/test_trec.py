@@ -381,6 +381,8 @@ def test_comments_and_what_follows_the_tag_are_skipped(tmp_path: Path) -> None:
     refused(lambda: read_run(spaced), "spaced:1: expected 6 fields")
     with pytest.warns(UserWarning, match=r"for 1 of 1 queries the ranks are words \(doc\)"):
         read_run(put(tmp_path / "untagged", "1 Q0 my doc 1 9.5\n1 Q0 his doc 2 8.5\n"))
+    with warnings.catch_warnings(action="error"):
+        read_run(put(tmp_path / "without", "1 Q0 a nan 2 t\n1 Q0 b nan 1 t\n"))
     refused(lambda: read_qrels(put(tmp_path / "long", "1 1 a 1 more\n")), "expected 4 fields")
     refused(lambda: write_run(tmp_path / "out", {"#1": ["a"]}, "t"), "query id '#1' begins with '#'")
     refused(lambda: write_run(tmp_path / "out", {"\ufeff1": ["a"]}, "t"), "query id .* begins with")

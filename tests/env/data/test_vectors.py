@@ -29,6 +29,7 @@ from srd_gym.data import (
     read_vectors,
     write_topics,
 )
+from srd_gym.data.attach import attach_files
 from srd_gym.data.simulate import simulate_vectors
 
 
@@ -67,7 +68,7 @@ def test_bad_tables_pickles_and_files_of_another_form_are_refused(tmp_path: Path
     refused(lambda: read_vectors(tmp_path / "v.npz"), message)
     np.save(tmp_path / "v.npy", objects)
     (tmp_path / "v.ids").write_text("a\n")
-    refused(lambda: read_vectors(tmp_path / "v.npy"), r"v\.npy: .*Python objects")
+    refused(lambda: read_vectors(tmp_path / "v.npy"), r"v\.npy: .*(Python objects|Object arrays)")
     message = r"f, row 1: NaN, infinity.* \(id 'b'"
     refused(lambda: VectorTable(["a", "b"], np.array([[1.0], [np.nan]]), source="f"), message)
     refused(lambda: VectorTable(["a", "b"], np.ones((3, 1)), source="f"), "2 ids but 3 vectors")
@@ -233,3 +234,13 @@ def test_a_table_does_not_change_with_its_file(tmp_path: Path) -> None:
     table = read_vectors(tmp_path / "v.npy")
     np.save(tmp_path / "v.npy", np.zeros((2, 2), np.float32))
     assert table.rows(["a", "b"]).tolist() == [[1, 0], [0, 1]]
+
+
+def test_subtopics_without_a_text_have_the_vectors_that_a_file_gives(tmp_path: Path) -> None:
+    topics = TopicSet([small_topic(query_id="q", subtopic_texts=("x", ""))], name="one")
+    for ids in (["q.1", "q.2"], ["q\t1", "q\t2"]):
+        arrays: Any = {"document_ids": ["a", "b"], "document_vectors": np.eye(2), "query_ids": ["q"]}
+        arrays |= {"query_vectors": np.ones((1, 2)), "subtopic_ids": ids, "subtopic_vectors": [[1, 2], [3, 4]]}
+        np.savez(tmp_path / "v.npz", **arrays)
+        (topic,) = attach_files(topics, tmp_path / "v.npz", None, "error")
+        assert topic.subtopic_vectors.tolist() == [[1, 2], [3, 4]]

@@ -168,3 +168,10 @@ def test_a_run_of_the_training_topics_is_said_to_be_no_test(srd: Srd, tmp_path: 
         for place, option in enumerate(("--lambda", "--lambda_"))
     ]
     assert written[0] == written[1]
+
+
+def test_options_that_take_anything_take_text(srd: Srd, tmp_path: Path) -> None:
+    said = srd.fails(
+        "rank", "llm-listwise", "--topics", "words", "--llm", tmp_path / "none", "--out", tmp_path / "l.run"
+    )
+    assert "neither a folder nor a .gguf file" in said

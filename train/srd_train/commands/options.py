@@ -148,5 +148,5 @@ def _in_text(hint: object) -> Any:
     if get_origin(hint) not in (Union, UnionType):
         return hint
     return functools.reduce(
-        operator.or_, [kind for kind in get_args(hint) if not hasattr(kind, "bind") and kind is not object]
+        operator.or_, [kind for kind in get_args(hint) if not hasattr(kind, "bind") and kind not in (Any, object)]
     )

@@ -282,7 +282,7 @@ def run_of(blocks: Iterable[Block], source: str, order: Order) -> Run:
 
 
 def _is_word(rank: object) -> bool:
-    """Whether a rank is a text that is no number."""
+    """Whether a rank is written in letters, not as a number."""
     try:
         float(str(rank))
     except ValueError:

@@ -92,7 +92,7 @@ class Retrieved:
         return list(zip(texts, vectors, map(float, self.scores), metadata, strict=True))
 
     def places(self, shown: Sequence[tuple[Any, Any]]) -> Shown:
-        """What was shown by its text, by its place."""
+        """The places of the documents that were shown, found by their texts."""
         known = [text for text, *_ in self.rows()]
         return [(known.index(text), bool(mark)) for text, mark in shown]
 

@@ -85,8 +85,8 @@ def simulate_vectors(
         if catalogue < topics.max_subtopics:
             largest = max(topics, key=lambda topic: topic.n_subtopics)
             raise ValueError(
-                f"catalogue must have a direction for each subtopic of a topic, got {catalogue}, but topic "
-                f"{shown(largest.query_id)} has {largest.n_subtopics} subtopics; give at least that many"
+                f"catalogue must be at least {largest.n_subtopics}, as topic {shown(largest.query_id)} has so many "
+                f"subtopics, got {catalogue}"
             )
         shared = directions(generator_of(seed, "catalogue"), catalogue, width)
     made = [_with_vectors(topic, int(width), float(noise), int(seed), shared) for topic in topics]

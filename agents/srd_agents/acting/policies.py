@@ -138,10 +138,8 @@ class RankerPolicy:
                 f"expected a full observation of SRD-v0 ({few(_SEEN, 9)}) or a compact one, got {few(list(row), 9)}; "
                 "wrappers that flatten or scale observations go above the policy"
             )
-        topic, identity = (
-            observed_topic(row),
-            {name: row[name].copy() for name in ("documents", "query", "retrieval_scores")},
-        )
+        topic = observed_topic(row)
+        identity = {name: row[name].copy() for name in ("documents", "query", "retrieval_scores")}
         try:
             return _Episode(topic, identity, progress_of(self.ranker, topic))
         except NoJudgmentsError as error:

@@ -117,7 +117,7 @@ class Knobs:
 
 
 def check_knobs(knobs: Mapping[str, Any]) -> None:
-    """Refuse what the schemas of `Knobs` refuse of numbers and switches; None is neither.
+    """Refuse what the schemas of `Knobs` refuse of numbers and switches; None is no number, but leaves one out.
 
     Raises:
         TypeError: a number that is none, or a switch that is neither True nor False.
@@ -127,7 +127,7 @@ def check_knobs(knobs: Mapping[str, Any]) -> None:
         schema, most = ARGUMENTS[name].schema, float_info.max
         if value is not None and schema.get("type") == "number":
             check_number(name, value, schema.get("minimum", -most), schema.get("maximum", most))
-        if schema is _SWITCH and not isinstance(value, bool | np.bool_ | None):
+        if schema is _SWITCH and not isinstance(value, bool | np.bool_):
             raise TypeError(f"{name} must be True or False, got {shown(value)}")
 
 

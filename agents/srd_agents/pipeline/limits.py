@@ -223,9 +223,9 @@ def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limit
     else:
         rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker, k)
         found = [(ranking, one_over_rank(len(ranking))) for ranking in rankings]
-    last = ranker.copies if puts_copies_last(ranker) else None
+    moved = ranker.copies if puts_copies_last(ranker) else None
     for place, (topic, limit) in enumerate(zip(topics, limits, strict=True)):
-        if not limit.kept_by(topic, rankings[place], copies_last=limit.near_duplicates == last):
+        if not limit.kept_by(topic, rankings[place], copies_last=limit.near_duplicates == moved):
             found[place] = ranking, scores = limit.choose(topic, k, progress_of(ranker, topic))
             if not scored:
                 found[place] = ranking, one_over_rank(len(scores))

@@ -222,7 +222,7 @@ def _is_unnamed(given: Given) -> bool:
 
 
 def is_ours(ranker: PathLike | Ranker | None) -> bool:
-    """Whether this names a ranker of the package that needs no training."""
+    """Whether this is the name of a ranker of the package; None names the default."""
     return ranker is None or (
         isinstance(ranker, str) and ranker in RANKERS.built_in and ":" not in ranker and not os.path.isdir(ranker)
     )

@@ -1,6 +1,6 @@
 """The choice of one document after the other within limits.
 
-Shapes: N candidates of a topic, K chosen, P documents sorted by score.
+Shapes: N candidates of a topic, K chosen, P documents in falling order of their scores.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ FORMS: dict[str, tuple[Callable[[Any], Any], Hit]] = {
         },
     ),
 }  # fmt: skip
-"""Of each engine the answer that holds its hits, and a hit."""
+"""For each engine: an answer around its hits, and one hit."""
 
 
 def shown_by(form: str, places: Sequence[int] = (0, 1, 2, 3)) -> Any:

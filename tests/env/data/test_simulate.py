@@ -157,6 +157,6 @@ def test_bad_input_says_what_to_do() -> None:
     refused(lambda: simulate_vectors(topics, noise=-1), "noise must be between 0 and 1000, got -1")
     refused(lambda: simulate_vectors(topics, noise=float("nan")), "between 0 and 1000, got nan")
     refused(lambda: simulate_vectors(topics, seed=0.5), "seed must be a whole number", TypeError)
-    refused(lambda: simulate_vectors(pages, catalogue=2), "but topic 'a' has 3 subtopics")
+    refused(lambda: simulate_vectors(pages, catalogue=2), "at least 3, as topic 'a' has so many subtopics")
     refused(lambda: simulate_vectors(pages, catalogue=0), "catalogue must be at least 1, got 0")
     assert len(simulate_vectors(pages, catalogue=3)) == 2

@@ -64,7 +64,9 @@ PARTS: dict[str, Part] = {
     ),
     "progress": Part(
         lambda *_: spaces.Box(0, 1, (1,), np.float32),
-        state=lambda core: lambda where: np.array(core.rank[where] / core.length[where], np.float32)[..., None],
+        state=lambda core: (
+            lambda where: np.array(core.rank[where] / np.maximum(core.length[where], 1), np.float32)[..., None]
+        ),
     ),
 }
 """All keys, in the order that observations have; `Observer` itself makes `ranking` and `action_mask`."""

@@ -147,7 +147,7 @@ def run_benchmark(
             left = []
             for cell in task.cells:
                 ids.append(cell.id)
-                record = elsewhere.get(cell.id) or (None if fresh else _finished(out, cell))
+                record = (None if fresh else _finished(out, cell)) or elsewhere.get(cell.id)
                 if record is None or not _of_its_fold(record, task.topics, cell):
                     left.append(cell)
                 else:

@@ -103,16 +103,16 @@ def _temporary(folder: Path, name: str) -> Iterator[Path]:
     remove_left(folder, name)
     while True:
         made = folder / f".{name}.{secrets.token_hex(4)}{PARTIAL}"
-        with made.open("x") as stream:
-            if not _locked(stream, wait=True):
-                stream.close()  # Windows replaces no open file
-            elif not made.exists():  # before it was locked, another writer took it for one that was left
-                continue
-            try:
+        try:  # before it is made: an interrupt may come at any moment
+            with made.open("x") as stream:
+                if not _locked(stream, wait=True):
+                    stream.close()  # Windows replaces no open file
+                elif not made.exists():  # before it was locked, another writer took it for one that was left
+                    continue
                 yield made
-            finally:
-                made.unlink(missing_ok=True)
-            return
+                return
+        finally:
+            made.unlink(missing_ok=True)
 
 
 def remove_left(folder: Path, name: str | None = None) -> None:

@@ -173,7 +173,7 @@ def test_an_interrupt_at_any_moment_leaves_the_old_file_or_the_new_one(tmp_path:
         def interrupt(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
             nonlocal left
             frame.f_trace_opcodes = True
-            left -= event == "opcode"
+            left -= event in ("line", "opcode")
             if left < 0:
                 raise KeyboardInterrupt
             return interrupt

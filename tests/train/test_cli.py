@@ -169,6 +169,17 @@ def test_negative_seeds_are_refused_before_any_work(srd: Srd, words: str) -> Non
 
 
 @pytest.mark.parametrize(("words", "message"), [
+    ("mmr --threads 2", "ranker 'mmr' is not a learner and has no epochs; leave --threads out"),
+    ("mmr --measures StRecall@5", "ranker 'mmr' is not a learner and has no epochs; leave --measures out"),
+    ("relevance --select-by ERR-IA@5", "ranker 'relevance' is a learner: --validation-measure judges it; leave"),
+])  # fmt: skip
+def test_options_without_any_use_are_refused(srd: Srd, tmp_path: Path, words: str, message: str) -> None:
+    said = srd.fails("train", *words.split(), "--topics", "none.parquet", "--out", tmp_path / "m")
+    assert said.startswith(message)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("words", "message"), [
     (("--rollouts", 10**12), "ranker 'reinforce' needs more memory than there is (Unable to allocate"),
     (("--hidden-size", 10**12), "ranker 'reinforce' needs more memory than there is"),
     (("--seed", 2**70), "--seed must be at most 9,223,372,036,854,775,807, got 1180591620717411303424"),

@@ -124,10 +124,11 @@ class TrainCommand:
         options, spec = self.options, self.ranker.spec
         check_saved(spec)
         untrained = spec.build(self.ranker.configured({}))
+        _check_options(options, spec, learner=isinstance(untrained, Learner))
         if isinstance(untrained, Learner):
             untrained.check_device()  # topics can take minutes to read
         with locked(options.out):
-            _check_folder(options, spec)
+            _check_folder(options)
             topics = load_topics(options.topics)
             _check_vectors(options, spec, topics)
             split = split_topics(topics, fold=options.fold, folds=options.folds, seed=options.seed)
@@ -224,14 +225,18 @@ class TrainCommand:
         output.table(f"Trained {spec.name}", ["", "value"], rows, caption)
 
 
-def _check_folder(options: Train, spec: RankerSpec) -> None:
-    """Refuse to train what has nothing to fit, and to overwrite a trained model."""
+def _check_options(options: Train, spec: RankerSpec, *, learner: bool) -> None:
+    """Refuse to train what has nothing to fit, and options that it has no use for."""
     if not spec.trainable and not spec.parameters_to_tune:
         raise ValueError(f"ranker {spec.name!r} has nothing to train or choose; `srd rank {spec.name}` ranks at once")
-    for option in ("resume", "tensorboard", "measures", "time_budget"):
-        if getattr(options, option) and not spec.trainable:
-            spelt = option.replace("_", "-")
-            raise ValueError(f"ranker {spec.name!r} is not a learner and has no epochs; leave --{spelt} out")
+    for option in ("select_by",) if learner else ("resume", "tensorboard", "measures", "time_budget", "threads"):
+        if getattr(options, option) != getattr(Train, option):
+            what = "is a learner: --validation-measure judges it" if learner else "is not a learner and has no epochs"
+            raise ValueError(f"ranker {spec.name!r} {what}; leave --{option.replace('_', '-')} out")
+
+
+def _check_folder(options: Train) -> None:
+    """Refuse to overwrite a trained model."""
     used = [name for name in (CONFIG_FILE, MODEL_FILE, STATE_FILE) if (options.out / name).exists()]
     if used and not options.resume:
         raise ValueError(

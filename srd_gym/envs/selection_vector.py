@@ -138,7 +138,7 @@ class SelectionVectorEnv(TopicVectorEnv):
         final: Info = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             final = self._infos.finals(ended, self._paid, result.invalid.copy())
-            ended, begun = ended[:0], ended
+            ended, begun = ended[:0], np.concatenate((begun, ended))  # restored at their ends, and ended now
             result.invalid[begun] = False
         self._begin(begun, {})
         if self.render_mode == "human":

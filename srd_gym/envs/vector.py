@@ -79,7 +79,7 @@ class TopicVectorEnv(VectorEnv[object, IntArray, object]):
             episodes = np.flatnonzero(checked_mask("reset_mask", options["reset_mask"], self.num_envs))
             if not self._begun and len(episodes) < self.num_envs:
                 raise ResetNeeded("some episodes were never begun; reset all of them first, without a reset_mask")
-        asked = self._asked_topics(options)
+        asked = self._asked_topics(options, episodes)
         seeds = as_seeds(seed, self.num_envs)
         for episode in episodes.tolist() if seed is not None else ():
             if seeds[episode] is not None:
@@ -132,8 +132,8 @@ class TopicVectorEnv(VectorEnv[object, IntArray, object]):
         self._dealt[episodes] += 1
         return topics
 
-    def _asked_topics(self, options: dict[str, Any]) -> dict[int, int]:
-        """Lane -> topic index, where the reset options ask for one."""
+    def _asked_topics(self, options: dict[str, Any], episodes: IntArray) -> dict[int, int]:
+        """Topic index by episode, of those of these episodes for which the reset options ask for one."""
         if "query_id" in options and "query_ids" in options:
             raise ValueError("reset options query_id (one topic for all) and query_ids (one each) exclude each other")
         query_ids = options.get("query_ids")
@@ -149,7 +149,7 @@ class TopicVectorEnv(VectorEnv[object, IntArray, object]):
         return {
             episode: self._topic_set.position(query_id)
             for episode, query_id in enumerate(query_ids)
-            if query_id is not None
+            if query_id is not None and episode in episodes
         }
 
 

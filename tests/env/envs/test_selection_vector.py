@@ -69,7 +69,8 @@ def test_reset_masks_and_seeds_are_those_of_sync(seed: int, query_ids: list[str 
     _require_equal(*(env.reset(options={"query_id": "q3"}) for env in both), "query_id")
 
     before = vector.core.topic_index.copy()
-    _, infos = vector.reset(options={"reset_mask": mask, "query_ids": query_ids})
+    ignored = [query_id if begins else "no such query" for begins, query_id in zip(mask, query_ids, strict=True)]
+    _, infos = vector.reset(options={"reset_mask": mask, "query_ids": ignored})
     for episode, (begins, query_id) in enumerate(zip(mask, query_ids, strict=True)):
         got = topics.query_ids[vector.core.topic_index[episode]]
         assert not begins or query_id in (None, got)
@@ -189,6 +190,22 @@ def test_snapshots_and_deep_copies_go_their_own_way(share: bool) -> None:
     observation, *_ = vector.step([5, 5, 5])
     assert (observation["ranking"] == observation["ranking"][1]).all()
     assert_array_equal(observation["documents"][0], observation["documents"][1])
+
+
+@pytest.mark.parametrize("mode", ["same_step", "next_step"])
+def test_an_episode_restored_at_its_end_begins_anew_in_the_next_step(mode: str) -> None:
+    topics = random_topics(3, n=6)
+    single = SelectionEnv(topics, horizon=2)
+    single.reset(seed=0)
+    single.step(0)
+    single.step(1)
+    vector = SelectionVectorEnv(topics, num_envs=2, horizon=2, autoreset_mode=mode)
+    vector.reset(seed=0)
+    vector.restore(single.snapshot(), [0])
+    _, reward, terminated, _, _ = vector.step([0, 0])
+    assert (reward[0], terminated.tolist(), vector.core.rank.tolist()) == (0, [False, False], [0, 1])
+    *_, terminated, _, _ = vector.step([0, 1])
+    assert terminated.tolist() == [False, True]
 
 
 @pytest.mark.parametrize(("options", "error", "message"), [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +17,7 @@ from srd_gym.core.scoring import ScoringCore, Ties
 from srd_gym.core.users import Clicks, drawn_users
 from srd_gym.dtypes import AnyArray
 from srd_gym.measures import Measure, Normalizer
-from srd_gym.reading import few, shown
+from srd_gym.reading import few, shown, with_type
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, scoring_scene
 from srd_gym.showing import repr_of
 from srd_gym.sources import DEFAULT_TOPICS, TopicShuffle, TopicSource, arrays_to_play
@@ -299,14 +300,15 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         given = [actions[agent] for agent in self.possible_agents[:present]]
         if holds_truth(given):
             raise TypeError(f"scores must be integers from 0 to {self.core.n_scores - 1}, got True or False")
-        scores = np.array([*given, *([0] * (n - present))])
-        if scores.dtype.kind not in "iu":
-            odd = [i for i, score in enumerate(given) if np.asarray(score).dtype.kind not in "iu"]
-            wrong = odd[0] if odd else given.index(max(given))  # no type holds it beside the others
-            raise TypeError(
-                f"the score of {self.possible_agents[wrong]} must be an integer from 0 to {self.core.n_scores - 1}, "
-                f"got {shown(given[wrong])}"
-            )
+        scores = np.zeros(n, np.int64)
+        for i, score in enumerate(given):
+            try:
+                scores[i] = operator.index(score)
+            except (TypeError, OverflowError):
+                raise TypeError(
+                    f"the score of {self.possible_agents[i]} must be an integer from 0 to {self.core.n_scores - 1}, "
+                    f"got {with_type(score)}"
+                ) from None
         return scores
 
     def _begun(self) -> int:

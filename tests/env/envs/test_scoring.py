@@ -222,7 +222,7 @@ def test_wrong_actions_scores_and_reset_options_are_answered() -> None:
     for odd in (True, np.True_, np.array(True)):
         given = {"doc_0": odd, "doc_1": 0, "doc_2": 0}
         refused(lambda given=given: env.step(given), "integers from 0 to 3, got True or False", TypeError)
-    env.step({"doc_0": 0, "doc_1": 0, "doc_2": 0})
+    env.step({"doc_0": np.uint64(1), "doc_1": 0, "doc_2": 0})
     refused(lambda: env.step({"doc_0": 0}), "ended", ResetNeeded)
     core, random = env.core, ScoringCore(TOPICS, ties="random")
     refused(lambda: core.rank([0], [[1, 2, 3]]), r"expected scores of shape \(1, 6\)")
@@ -232,7 +232,7 @@ def test_wrong_actions_scores_and_reset_options_are_answered() -> None:
     assert env.reset(options={"options": 1})[0]  # PettingZoo's own tests do that
     for key in ("qid", "queryid"):
         refused(lambda key=key: env.reset(options={key: "x"}), f"option '{key}'. Did you mean query_id")
-    for wrong in (1.5, "1", None, 2**63):
+    for wrong in (1.5, "1", None, 2**63, np.array([3])):
         given: dict[str, Any] = {**dict.fromkeys(env.agents, -1), env.agents[1]: wrong}
         refused(lambda given=given: env.step(given), "must be an integer from 0 to 29", TypeError)
 

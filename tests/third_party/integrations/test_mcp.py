@@ -193,7 +193,7 @@ def test_what_calls_import_is_imported_before_the_first() -> None:
     assert (done.stdout, done.stderr) == ("", "True\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_at_once(number: signal.Signals) -> None:
     with started() as process:
         assert process.stdin

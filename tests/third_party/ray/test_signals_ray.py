@@ -106,5 +106,7 @@ def test_ranking_that_is_killed_while_ray_starts_or_works_writes_nothing(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     words = ["rank", "slow:Slow", "--trust", "--topics", str(topics), "--out", str(tmp_path / "run")]
     code, said = killed(words, 3 if at == "start" else begun, signal.SIGTERM)
-    assert (code, said.splitlines()[-1]) == (143, "error: stopped by SIGTERM; nothing is left half written")
+    told = (143, "error: stopped by SIGTERM; nothing is left half written")
+    early = at == "start" and code == -signal.SIGTERM  # on a slow machine: before the command handles signals
+    assert early or (code, said.splitlines()[-1]) == told
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"t.parquet", "slow.py", "begun"}

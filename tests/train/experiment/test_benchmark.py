@@ -117,6 +117,20 @@ def test_an_interrupted_benchmark_goes_on_where_it_stopped(tmp_path: Path) -> No
     assert again == [True] * 4 + [False] * 8
 
 
+def test_a_run_that_is_made_anew_is_never_beside_the_record_of_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    run_benchmark(recipe("random"), tmp_path)
+    assert len(list((tmp_path / "cells").iterdir())) == 3
+    monkeypatch.setattr("srd_train.experiment.benchmark.write_run", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_benchmark(recipe("random"), tmp_path, fresh=True)
+    assert len(list((tmp_path / "cells").iterdir())) == 2
+
+
 @pytest.mark.parametrize(
     ("more", "again"), [((), "the same command"), (("--fresh",), "the same command without --fresh")]
 )

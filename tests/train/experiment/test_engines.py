@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import multiprocessing
+import os
 import pickle
+import signal
 import socket
 import sys
 import threading
@@ -21,9 +23,10 @@ from srd_agents.own_code import import_own
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.installing import how_to_install
+from srd_gym.interrupts import Stopped, stopped_by_signals
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import tasks
-from srd_train.experiment.engines import _check_reachable, _named, _run, processes
+from srd_train.experiment.engines import _check_reachable, _named, _run, processes, shielded
 from srd_train.experiment.recipe import RankerEntry, load_recipe
 
 LEARNER = 'ranker = "listmle"\nseeds = [0, 1]\nconfig = { epochs = 3 }'  # without torch, which takes seconds to import
@@ -41,8 +44,11 @@ class Dying:
         return self.rank_batch([topic], k)[0]
 
     def rank_batch(self, topics, k):
-        if not os.path.exists({killed!r}):
-            open({killed!r}, "w").close()
+        try:
+            open({killed!r}, "x").close()
+        except FileExistsError:
+            pass
+        else:
             os.kill(os.getpid(), signal.SIGKILL)
         return [np.arange(min(k, topic.n_candidates)) for topic in topics]
 """
@@ -90,6 +96,26 @@ def test_a_killed_process_loses_its_cell_alone(tmp_path: Path, monkeypatch: pyte
     run_benchmark(many, tmp_path / "whole", trust=True)
     assert written(out) == written(tmp_path / "whole")
     assert not list((out / "failed").iterdir())
+
+
+def test_a_signal_waits_for_the_end_of_what_is_shielded_though_another_thread_takes_it() -> None:
+    def signalled() -> None:
+        with stopped_by_signals(), shielded():
+            os.kill(os.getpid(), signal.SIGTERM)
+            for _ in range(100):
+                time.sleep(0.001)
+            done.set()
+
+    ended, done = threading.Event(), threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with pytest.raises(Stopped):
+        signalled()
+    ended.set()
+    thread.join()
+    assert done.is_set()
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
 
 
 def test_a_process_that_dies_between_two_cells_is_replaced(tmp_path: Path) -> None:

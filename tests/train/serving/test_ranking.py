@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +57,38 @@ def test_processes_write_the_run_of_one_and_name_what_is_wrong(srd: Srd, parts: 
     write_topics(parts / "part-9.parquet", TopicSet([bare], name="bare"))
     assert "'bare' has no document vectors" in srd.fails(*words, "--out", tmp_path / "three", "--jobs", "2")
     assert not (tmp_path / "three").exists()
+
+
+SLOW = """
+import time
+
+
+class Slow:
+    def rank(self, topic, k):
+        return self.rank_batch([topic], k)[0]
+
+    def rank_batch(self, topics, k):
+        open({begun!r}, "w").close()
+        time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_does_not_wait_for_what_processes_rank(
+    number: signal.Signals, parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = tmp_path / "begun"
+    (tmp_path / "slow.py").write_text(SLOW.format(begun=str(begun)))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    words = ["rank", "slow:Slow", "--trust", "--topics", str(parts), "--out", str(tmp_path / "run"), "--jobs", "2"]
+    with subprocess.Popen([sys.executable, "-m", "srd_train", *words], stderr=subprocess.PIPE, text=True) as process:
+        until = time.monotonic() + 120
+        while not begun.exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(number)
+        error = process.communicate(timeout=120)[1]
+    how = "interrupted" if number == signal.SIGINT else "stopped by SIGTERM"
+    assert (process.returncode, error) == (128 + number, f"error: {how}; nothing is left half written\n")
 
 
 def test_patterns_may_be_relative(srd: Srd, parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from srd_agents.pipeline.subtopics import texts_of
 from srd_agents.pipeline.words import checked_texts
 from srd_gym.checks import check_option
 from srd_gym.installing import how_to_install
+from srd_gym.interrupts import STOPS
 from srd_gym.reading import json_value
 from srd_train.commands.console import Output
 
@@ -90,8 +91,9 @@ class Mcp:
             import mcp.server.stdio  # noqa: F401 - whether it is there
         except ImportError as error:
             raise ImportError(f"srd mcp needs the package mcp: {how_to_install('mcp')}") from error
-        for number in (signal.SIGINT, signal.SIGTERM):  # a thread waits for a line, and nothing is half written
-            signal.signal(number, signal.SIG_DFL)
+        for number in STOPS:  # a thread waits for a line, and nothing is half written
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         asyncio.run(_serve())
         return 0
 

@@ -268,11 +268,12 @@ def _of_its_fold(record: Record, topics: TopicSet, cell: Cell) -> bool:
 def _written(out: Path, cell: Cell, result: CellResult) -> CellResult:
     """The result, once it is written; a failure, where it cannot be (ids that a run cannot carry)."""
     if result.rankings is not None:
+        # The record goes first and comes last: where it is, the run is whole, and its own.
+        (out / "cells" / f"{cell.id}.json").unlink(missing_ok=True)
         try:
             write_run(out / run_of(cell), result.rankings, tag=re.sub(r"\s+", "-", cell.row))
         except ValueError as error:
             result = failure(cell, error, result.record["wall_seconds"])
-    # The record comes last: where it is, the run is whole.
     _write_line(out / ("failed" if result.failed else "cells") / f"{cell.id}.json", result.record)
     if not result.failed:
         (out / "failed" / f"{cell.id}.json").unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from typing import Any
 
 from srd_gym.checks import check_integer
 from srd_gym.installing import how_to_install
-from srd_gym.interrupts import STOPS, handlers_kept
+from srd_gym.interrupts import STOPS, handlers_kept, held_back
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import CellResult, Engine, failure, run_fit
 from srd_train.experiment.cells import Cell, Choice, Task
@@ -135,17 +135,19 @@ def shielded() -> Iterator[None]:
     """
     threads = {} if _THREADS in os.environ else {_THREADS: "1"}
     blocks = hasattr(signal, "pthread_sigmask")  # not on Windows
-    os.environ.update(threads)
-    if blocks:
-        resource_tracker.ensure_running()  # it comes with the first process, and lets interrupts through when it comes
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
-    try:
-        yield
-    finally:
-        for name in threads:
-            del os.environ[name]
-        if blocks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with held_back():  # the mask is of this thread and of what it starts: another thread may take a signal
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if blocks else set()
+        os.environ.update(threads)
+        try:
+            if blocks:
+                resource_tracker.ensure_running()  # it comes with the first process, and lets interrupts through then
+                signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+            yield
+        finally:
+            for name in threads:
+                del os.environ[name]
+            if blocks:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def begin_worker() -> None:

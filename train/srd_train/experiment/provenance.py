@@ -20,7 +20,12 @@ def commit() -> str | None:
 
     def git(*words: str) -> str:
         done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=20
+            # Without optional locks: a commit of the user's may be under way.
+            ["git", "--no-optional-locks", "-C", str(folder), *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=20,
         )
         return done.stdout.strip()
 

@@ -207,20 +207,27 @@ def rank_on_processes(
         RuntimeError: a process ended, as where memory ran out.
     """
     parts, running = iter(_parts(topics, "--jobs")), deque[Future[list[tuple[str, list[str]]]]]()
-    with shielded():
-        context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_to_rank, initargs=(load, k, wanted))
-        running += [pool.submit(_rank_part, *part) for part in islice(parts, 2 * jobs)]
+    context, others = multiprocessing.get_context("spawn"), multiprocessing.active_children()
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_to_rank, initargs=(load, k, wanted))
     try:
+        with shielded():
+            running += [pool.submit(_rank_part, *part) for part in islice(parts, 2 * jobs)]
         while running:
-            pairs = running.popleft().result()
-            running += [pool.submit(_rank_part, *part) for part in islice(parts, 1)]
+            pairs = running[0].result()
+            with shielded():
+                running += [pool.submit(_rank_part, *part) for part in islice(parts, 1)]
+            running.popleft()
             advance(len(pairs))
             yield from pairs
     except BrokenProcessPool as error:
         raise RuntimeError("a process that ranked has ended; did memory run out? Fewer --jobs need less") from error
     finally:
-        pool.shutdown(cancel_futures=True)
+        with shielded():
+            if running:  # an error or an interrupt: what they rank is not waited for, and they write nothing
+                for process in multiprocessing.active_children():
+                    if process not in others:
+                        process.kill()
+            pool.shutdown(cancel_futures=True)
 
 
 def _parts(topics: TopicStream, who: str) -> list[tuple[str, int]]:

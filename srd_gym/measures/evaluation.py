@@ -118,15 +118,17 @@ def _by_labels(qrels: Qrels | TopicSet, run: Run, wanted: Mapping[str, Measure])
             f"...); check that run and {what} belong together"
         )
     rows: dict[str, IntArray] = {}
+    # Ranks that some measure looks at; None: all, as where documents that are not judged are skipped.
+    skipping = any(isinstance(each, AdHoc) and "judged_only" in each.given for each in wanted.values())
     cutoffs = [each.cutoff for each in wanted.values()]
-    longest = None if None in cutoffs else max(filter(None, cutoffs))  # ranks that some measure looks at; None: all
+    longest = None if skipping or None in cutoffs else max(filter(None, cutoffs))
     for query_id, (doc_ids, _) in judged.items():
         if query_id in run.rankings:
             position = {doc_id: row for row, doc_id in enumerate(doc_ids)}
             ranking = [position.get(doc_id, -1) for doc_id in run.rankings[query_id][:longest]]
             rows[query_id] = np.array(ranking, dtype=np.int64)
     basis.tell_irrelevant(wanted, "judgment of")
-    if not any((ranking >= 0).any() for ranking in rows.values()):
+    if all(set(judged[query_id][0]).isdisjoint(run.rankings[query_id]) for query_id in rows):
         first = next(iter(rows))
         warnings.warn(
             f"no ranked document is judged (query {shown(first)}: the run has {few(run.rankings[first][:1])}, the "

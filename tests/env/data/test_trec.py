@@ -86,6 +86,8 @@ def test_a_run_without_a_judged_document_is_told(tmp_path: Path) -> None:
         assert evaluate_run(swapped, run, ["alpha_nDCG@5"]).mean() == {"alpha_nDCG@5": 0.0}
     with warnings.catch_warnings(action="error"):
         evaluate_run(read_qrels(put(tmp_path / "qrels", "1 1 a 0\n1 2 a 0\n1 2 z 1\n")), run, ["alpha_nDCG@5"])
+        below = read_qrels(put(tmp_path / "below", "1 1 b 1\n1 2 b 1\n"))
+        assert evaluate_run(below, run, ["StRecall@1"]).mean() == {"StRecall@1": 0.0}, "judged, at rank 2"
 
 
 def test_several_and_packed_files_are_read_and_share_no_query(tmp_path: Path) -> None:

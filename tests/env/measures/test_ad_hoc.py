@@ -79,6 +79,19 @@ def test_diversity_and_relevance_come_in_the_order_they_were_asked_for() -> None
     assert found.unjudged == ("9",)
 
 
+@pytest.mark.filterwarnings("ignore:qrels")
+@pytest.mark.parametrize("name", ["P(judged_only=True)@2", "nDCG(judged_only=True)@2", "R(judged_only=True)@2"])
+def test_documents_that_are_not_judged_are_skipped_whatever_is_asked_beside(name: str) -> None:
+    library = pytest.importorskip("ir_measures")
+    ranking, grades = ["v", "w", "y", "x", "z"], {"x": 2, "y": 0, "z": 1}
+    scores = {doc_id: -float(rank) for rank, doc_id in enumerate(ranking)}
+    (expected,) = library.calc_aggregate([library.parse_measure(name)], {"1": grades}, {"1": scores}).values()
+    assert expected > 0
+    qrels = {"1": {"a": {"x": 2, "y": 0}, "b": {"z": 1}}}
+    for names in ([name], [name, "P@1"], [name, "AP"]):
+        assert evaluate_run(qrels, {"1": ranking}, names).measures[name] == expected
+
+
 def test_topics_score_as_their_files_do() -> None:
     pytest.importorskip("ir_measures")
     topics = TopicSet([judged_topic(8, seed, 3, 2, query_id=str(seed)) for seed in range(5)], name="five")

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
+from subprocess import CalledProcessError
 from typing import Any, ClassVar, Self
 
 from srd_gym.installing import how_to_install
 from srd_gym.measures.base import Measure, Statistics
 from srd_gym.measures.bound import Term
 
-AD_HOC = ("AP", "Bpref", "IPrec", "Judged", "P", "R", "RR", "Rprec", "Success", "nDCG")
+AD_HOC = ("AP", "Bpref", "Judged", "P", "R", "RR", "Rprec", "Success", "nDCG")
 """Measures by their names in ir_measures."""
 AD_HOC_ALIASES = {"map": "AP", "mrr": "RR", "precision": "P", "recall": "R"}
 """Other names that ir_measures has for some of them."""
@@ -80,38 +82,50 @@ class AdHoc(Measure):
 def ad_hoc_scores(
     measures: Mapping[str, AdHoc],
     grades: Mapping[str, Mapping[str, int]],
-    rankings: Mapping[str, Sequence[str]],
+    rankings: Mapping[str, Sequence[str | None]],
 ) -> dict[str, dict[str, float]]:
     """Values of every judged topic, as ir_measures computes them.
 
     Args:
         measures: by the names that they were asked for.
         grades: query id -> document id -> grade, as of `srd_gym.trec_files.grades_of`.
-        rankings: query id -> document ids, best first; a judged query without one scores 0.
+        rankings: query id -> document ids, best first, None where nothing judged is ranked; a judged query without one
+            scores 0.
 
     Returns:
         Query id -> name -> value.
 
     Raises:
-        ImportError, ValueError: as `AdHoc.parsed`; or nothing that is installed computes the measure.
+        ImportError, ValueError: as `AdHoc.parsed`; or nothing that is installed computes the measure
+            of these grades.
     """
     names: defaultdict[Any, list[str]] = defaultdict(list)
     for name, each in measures.items():
         names[each.parsed()].append(name)
     scores = {query_id: dict.fromkeys(measures, 0.0) for query_id in grades}
-    run = {
-        query_id: {doc_id: float(len(ids) - rank) for rank, doc_id in enumerate(ids)}
-        for query_id, ids in rankings.items()
-        if ids and query_id in scores
-    }
+    # Numbers stand for ids: gdeval takes no query ids of letters, and no document ids with spaces.
+    queries = dict(zip(map(str, count()), grades, strict=False))
+    judged, run = {}, {}
+    for query, query_id in queries.items():
+        own, ranking = grades[query_id], rankings.get(query_id, ())
+        judged[query] = dict(zip(map(str, count()), own.values(), strict=False))
+        numbers: dict[str | None, str] = dict(zip(own, judged[query], strict=True))
+        ids = [numbers.get(doc_id) or f"unjudged{rank}" for rank, doc_id in enumerate(ranking)]
+        if ids:
+            run[query] = dict(zip(ids, map(float, range(len(ids), 0, -1)), strict=True))
     if not run:
         return scores
     import ir_measures
 
     try:
-        values = list(ir_measures.iter_calc(list(names), grades, run))
+        values = list(ir_measures.iter_calc(list(names), judged, run))
+    except CalledProcessError as error:
+        raise ValueError(
+            f"{', '.join(measures)}: ir_measures calls gdeval, which ended with exit status {error.returncode}; it "
+            f"takes grades up to 4, and the highest is {max(max(own.values(), default=0) for own in grades.values())}"
+        ) from error
     except (RuntimeError, ValueError) as error:
         raise ValueError(f"{', '.join(measures)}: ir_measures cannot compute it: {error}") from error
-    for query_id, known, value in values:
-        scores[query_id].update(dict.fromkeys(names[known], float(value)))
+    for query, known, value in values:
+        scores[queries[query]].update(dict.fromkeys(names[known], float(value)))
     return scores

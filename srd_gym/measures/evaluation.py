@@ -239,7 +239,10 @@ class _Basis:
         views = {
             query_id: grades_of(one.pool_ids or (), one.pool) for query_id, one in references[self.normalizer].items()
         }
-        ids = {query_id: _ids(self.judged[query_id][0], rows[query_id]) for query_id in ranked}
+        ids = {
+            query_id: [None if place == -1 else self.judged[query_id][0][place] for place in rows[query_id].tolist()]
+            for query_id in ranked
+        }
         values = ad_hoc_scores(relevance, views, ids)
         both = {query_id: {**own, **values[query_id]} for query_id, own in scored.per_topic.items()}
         per_topic = {query_id: {name: row[name] for name in wanted} for query_id, row in both.items()}
@@ -353,12 +356,6 @@ def _places(topic: Topic, doc_ids: Sequence[str]) -> IntArray:
             "it has no vector; give topics that hold all documents of the run"
         )
     return np.array([place[doc_id] for doc_id in doc_ids], dtype=np.int64)
-
-
-def _ids(doc_ids: Sequence[str], row: IntArray) -> list[str]:
-    """Document ids of a ranking; where a rank is empty or its document unjudged an id that nobody has judged."""
-    places = enumerate(row.tolist())
-    return [f" empty rank {rank}" if place == -1 else doc_ids[place] for rank, place in places]
 
 
 def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import math
+import shutil
 import sys
 import warnings
 from collections import defaultdict
@@ -15,7 +17,7 @@ from small_topics import judged_topic, refused
 
 from srd_gym.data import read_qrels, read_run
 from srd_gym.measures import evaluate, evaluate_run, parse_measure, to_ir_measures
-from srd_gym.measures.ad_hoc import AdHoc
+from srd_gym.measures.ad_hoc import AD_HOC, AdHoc
 from srd_gym.topic import TopicSet
 
 NAMES = (
@@ -43,6 +45,8 @@ def test_notation_is_that_of_ir_measures() -> None:
     assert str(parse_measure("nDCG(dcg='log2',gains={1:5})@3")) == "nDCG(dcg='log2',gains={1:5})@3"
     refused(lambda: parse_measure("nDCF@10"), "Did you mean nDCG")
     refused(lambda: parse_measure("P@0"), "cutoff")
+    assert {name.partition("@")[0].partition("(")[0] for name in NAMES} == set(AD_HOC), "all that is offered is checked"
+    refused(lambda: parse_measure("IPrec@1"), "unknown measure 'IPrec'")
 
 
 def test_it_is_no_reward_and_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,6 +94,19 @@ def test_documents_that_are_not_judged_are_skipped_whatever_is_asked_beside(name
     qrels = {"1": {"a": {"x": 2, "y": 0}, "b": {"z": 1}}}
     for names in ([name], [name, "P@1"], [name, "AP"]):
         assert evaluate_run(qrels, {"1": ranking}, names).measures[name] == expected
+
+
+@pytest.mark.filterwarnings("ignore:qrels")
+def test_the_exponential_gain_is_computed_whatever_the_ids_are() -> None:
+    pytest.importorskip("ir_measures")
+    if shutil.which("perl") is None:
+        pytest.skip("gdeval needs perl")
+    qrels = {"first query": {"a": {"x y": 2}, "b": {"z": 1, "unjudged0": 0}}}
+    found = evaluate_run(qrels, {"first query": ["v w", "x y"]}, ["nDCG(dcg='exp-log2')@2"])
+    expected = (3 / math.log(3)) / (3 / math.log(2) + 1 / math.log(3))
+    assert [*found.measures.values()] == pytest.approx([expected], abs=1e-5)
+    message = "it takes grades up to 4, and the highest is 5"
+    refused(lambda: evaluate_run({"1": {"a": {"x": 5}}}, {"1": ["x"]}, ["nDCG(dcg='exp-log2')@2"]), message)
 
 
 def test_topics_score_as_their_files_do() -> None:

@@ -192,7 +192,7 @@ def unsupported(log: Log, ranker: Ranker, epsilon: float = 0.0) -> float:
     for size in np.unique(sizes).tolist():
         chances = EpsilonPolicy(epsilon).marginals(size, len(ranks))  # [K, M]
         lacking += float((chances * ~there[sizes == size, :, :size]).sum())
-    return lacking / (len(topics) * len(ranks))
+    return lacking / float(np.minimum(sizes, len(ranks)).sum())
 
 
 class _Evaluated:

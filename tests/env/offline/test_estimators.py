@@ -151,3 +151,15 @@ def test_a_log_without_support_is_told_and_what_it_does_not_tell_is_refused() ->
     assert unsupported(few, FORWARDS, epsilon=1.0) == pytest.approx(1 / 2)  # three of six are out of reach
     found = evaluate_offline(log, OTHER, resamples=50)
     assert (found["ips"].value, found["ips"].effective_sample_size, found["ips"].mean_weight) == (0, 0, 0)
+
+
+def test_the_share_without_support_is_of_the_places_that_lists_have() -> None:
+    short, long = judged_topic(2, 0, query_id="short"), judged_topic(10, 1, query_id="long")
+    shown = np.array([[0, 1, *[-1] * 8], list(range(10))])
+    log = Log(
+        topics=TopicSet([short, long], name="both"), topic_index=np.arange(2), shown=shown,
+        propensities=np.ones((2, 10)), slot_propensities=None, clicks=np.zeros((2, 10), np.bool_),
+    )  # fmt: skip
+    turned = Own(lambda topic, k: np.arange(topic.n_candidates)[:: -1 if topic.n_candidates == 2 else 1][:k])
+    assert unsupported(log, turned) == pytest.approx(2 / 12)
+    assert unsupported(log, FORWARDS) == 0

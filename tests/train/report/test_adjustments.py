@@ -13,6 +13,7 @@ from run_srd import Srd
 from scipy import stats
 from small_topics import refused
 
+from srd_gym.data import as_qrels, as_run
 from srd_gym.trec_files import read_qrels, read_run
 from srd_train.report.comparison import Comparison, compare
 
@@ -63,6 +64,16 @@ def test_tukeys_test_is_that_of_a_two_way_analysis_of_variance(files: dict[str, 
             assert p_value == pytest.approx(stats.studentized_range.sf(apart, count, freedom), rel=1e-9)
 
 
+@pytest.mark.parametrize("topics", [1, 2, 4, 8])
+def test_tukeys_test_of_constant_differences_is_that_of_their_signs(topics: int) -> None:
+    qrels = as_qrels({str(i): {"a": {"x": 1}, "b": {"x": 1, "y": 1}} for i in range(topics)})
+    runs = {name: as_run({str(i): [name] for i in range(topics)}) for name in ("x", "y", "z")}  # scores 1, 0.5 and 0
+    (found,) = compare(qrels, runs, ["StRecall@1"], pairs=True, adjust="tukey").differences
+    signs = np.array(list(itertools.product([-1, 1], repeat=topics)))
+    share = (np.abs(signs.sum(axis=1)) >= topics).mean()
+    assert [each.p_value for each in found] == pytest.approx([min(1, 3 * share)] * 3)
+
+
 @pytest.mark.parametrize(("options", "said"), [
     ({}, "Holm-adjusted over the 4 comparisons shown"),
     ({"pairs": True, "adjust": "measure"}, "Holm-adjusted over the 3 comparisons by each measure"),
@@ -71,9 +82,9 @@ def test_tukeys_test_is_that_of_a_two_way_analysis_of_variance(files: dict[str, 
 ])  # fmt: skip
 def test_every_form_says_what_p_is_adjusted_over(files: dict[str, Path], options: Any, said: str) -> None:
     made = compared(files, **options)
-    assert said in made.legend
-    assert said in made.markdown()
-    assert said in made.latex()
+    for form in (made.legend, made.markdown(), made.latex()):
+        assert said in form
+        assert ("t-test" in form) is (options.get("adjust") != "tukey"), "Tukey's is another test"
 
 
 def test_the_command_takes_the_family(files: dict[str, Path], srd: Srd) -> None:

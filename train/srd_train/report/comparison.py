@@ -37,9 +37,9 @@ class Comparison(Report):
         """Interval and test, and what p is adjusted over."""
         (compared,) = self.differences
         adjusted = compared[0].family if compared else "not adjusted"
+        tested = adjusted if adjusted.startswith("Tukey") else f"{TESTS[self.test]}, {adjusted}"
         return (
-            f"Interval: 95% over topics, by Student's t; of a mean within the topics' values. p: {TESTS[self.test]}, "
-            f"{adjusted}; "
+            f"Interval: 95% over topics, by Student's t; of a mean within the topics' values. p: {tested}; "
             f"{SIGNS['above']} significantly above, {SIGNS['below']} significantly below, {SIGNS['level']} no "
             f"significant difference (p >= {SIGNIFICANT:g}). Wins, ties and losses: topics."
         )

@@ -157,7 +157,8 @@ def _tukey(scores: Sequence[Scores]) -> list[float]:
     """Tukey's honestly significant difference: p of each pair, in the order of `combinations`.
 
     The error is that of a two-way analysis of variance of topics and rankers (Carterette, TOIS 2012, "Multiple testing
-    in statistical analysis of systems-based information retrieval experiments").
+    in statistical analysis of systems-based information retrieval experiments"). Without any error to divide by, p is
+    that of `paired_test` of each pair, adjusted by Holm.
 
     Args:
         scores: [S, T] of each ranker; means over seeds count.
@@ -169,7 +170,7 @@ def _tukey(scores: Sequence[Scores]) -> list[float]:
     error = np.sqrt((left**2).sum() / max(freedom, 1) / topics)
     apart = [abs(float(first.mean() - second.mean())) for first, second in combinations(means, 2)]
     if error < ROUNDING:  # every ranker differs by the same on every topic, or there is one topic
-        return [1.0 if each < ROUNDING or topics < 2 else 0.0 for each in apart]
+        return holm([1.0 if each < ROUNDING else 2.0 ** (1 - topics) for each in apart])
     return [float(stats.studentized_range.sf(each / error, rankers, freedom)) for each in apart]
 
 

@@ -88,9 +88,10 @@ def _means(table: ResultTable, compared: Sequence[Difference], label: str, *, pa
     )
     ideal = "the judged documents" if table.normalizer == "pool" else "the candidates"
     seeds = " and seeds" if test == "t" and any(len(row.seeds) > 1 for row in table.rows) else ""
+    tested = "" if compared and compared[0].family.startswith("Tukey") else f"{TESTS[test]}{seeds}, "
     caption = [
         f"Means of {len(table.rows)} {noun}s over {_about(table)} (ideal rankings: of {ideal}). Best in bold.",
-        *([f"{said} ({TESTS[test]}{seeds}, p < {SIGNIFICANT:g}, {compared[0].family})."] if compared else []),
+        *([f"{said} ({tested}p < {SIGNIFICANT:g}, {compared[0].family})."] if compared else []),
         *notes(table),
     ]
     heads = [noun, *(_measure(name) for name in table.measures)]

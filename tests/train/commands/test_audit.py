@@ -150,6 +150,10 @@ def test_lists_come_as_lines_topics_or_a_run(srd: Srd, feed: Feed, tmp_path: Pat
     assert turned["depths"]["5"]["score at it"]["mean"] == 0.0
     assert turned["actions"][ORDER]["means"]["duplicates@2"] == 1.0  # d and e
     assert "1 documents are not among the candidates of '0'" in turned["problems"][0]
+    write_run(run, {"0": ("q", "r"), "1": topics[1].doc_ids[::-1], "2": topics[2].doc_ids[::-1]}, tag="t")
+    fewer = srd.works("audit", file, "--run", run, *words).json
+    assert (fewer["lists"], fewer["actions"], fewer["depths"]) == (2, turned["actions"], turned["depths"])
+    assert fewer["problems"] == ["run: 2 documents are not among the candidates of '0'; left out"]
 
 
 def test_qrels_judge_lists_that_bring_no_judgments(srd: Srd, tmp_path: Path) -> None:
@@ -218,7 +222,7 @@ def test_other_bad_input_is_refused(srd: Srd, tmp_path: Path) -> None:
     assert "document '0a' has the groups 'x' and 'y'" in srd.fails("audit", lists)
     assert "expected rising pools" in srd.fails("audit", "words", "--pools", "50", "20")
     assert "pools must be" in srd.fails("audit", "words", "--pools", "5")
-    assert "no list to audit" in srd.fails("audit", "words", "--run", empty_run(tmp_path))
+    assert "no list to audit in 'words'; give a run" in srd.fails("audit", "words", "--run", empty_run(tmp_path))
 
 
 def empty_run(folder: Path) -> Path:

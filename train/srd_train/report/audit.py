@@ -89,7 +89,7 @@ def audit(
 
     Args:
         topics: with vectors. Where some are judged, only these count.
-        run: lists of the topics' candidates; topics that it lacks are left out.
+        run: lists of the topics' candidates; topics that it lacks, or of which it ranks no candidate, are left out.
         sources: document id -> its source; None: unknown, so that no cap is tried.
         k: documents of a page.
         pools: numbers of first documents that actions choose from, rising.
@@ -103,14 +103,16 @@ def audit(
     if not pools or any(one >= other for one, other in pairwise(pools)):
         raise ValueError(f"expected rising pools, got {few(pools)}")
     problems: list[Problem] = []
-    made = [_listed(topic, run, problems) for topic in topics if run is None or topic.query_id in run.rankings]
+    listed = [_listed(topic, run, problems) for topic in topics if run is None or topic.query_id in run.rankings]
+    made = [one for one in listed if one is not None]
     judged = [one for one, _ in made if one.labelled]
     if judged and len(judged) < len(made):
         why = f"{len(made) - len(judged)} of {len(made)} lists are not judged; left out"
         problems.append(Problem(kind="input", what=topics.name, why=why))
     kept = [(one, plain) for one, plain in made if one.labelled or not judged]
     if not kept:
-        raise ValueError(f"there is no list to audit in {topics.name!r}; give topics that have candidates")
+        needed = "topics that have candidates" if run is None else "a run that ranks candidates of the topics"
+        raise ValueError(f"there is no list to audit in {topics.name!r}; give {needed}")
     lists = topics.replace(one for one, _ in kept)
     ranked = dict(rankings([plain for _, plain in kept], k, pools, sources))
     names = [f"{name}@{k}" for name in _measures(bool(judged), sources)]
@@ -142,8 +144,11 @@ def _measures(judged: bool, sources: Sources | None) -> list[str]:
     return [*([QUALITY] if judged else []), "score", "moved", "ILS", "Vendi", "duplicates", *of_sources]
 
 
-def _listed(topic: Topic, run: Run | None, problems: list[Problem]) -> tuple[Topic, Topic]:
-    """The topic with its candidates in the order of its list and scores that say so; and as rankers are to see it."""
+def _listed(topic: Topic, run: Run | None, problems: list[Problem]) -> tuple[Topic, Topic] | None:
+    """The topic with its candidates in the order of its list and scores that say so; and as rankers are to see it.
+
+    None where the list holds none of the candidates.
+    """
     topic.require_vectors("srd audit")
     if run is not None:
         place = {doc_id: i for i, doc_id in enumerate(topic.doc_ids)}
@@ -152,6 +157,8 @@ def _listed(topic: Topic, run: Run | None, problems: list[Problem]) -> tuple[Top
         if len(known) < len(ids):
             why = f"{len(ids) - len(known)} documents are not among the candidates of {shown(topic.query_id)}; left out"
             problems.append(Problem(kind="input", what="run", why=why))
+        if not known:
+            return None
         topic = replace(topic.take([place[ids[i]] for i in known]), retrieval_scores=as_scores(scores[known]))
     elif topic.retrieval_scores is None and topic.query_vector is not None:
         near = relevance_of(topic, "cosine", "srd audit")

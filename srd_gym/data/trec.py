@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
@@ -44,7 +45,8 @@ def load_trec(
     Candidates are the run's documents in its order. Judgments and pool come from the qrels; the pool is all
     judged documents, relevant or not. A topic without a qrels line is unlabelled; a topic of the topics or the qrels
     without a ranking has no candidates and is left out, with a `DataNotice`. Subtopics are those that are named, in
-    their order, then those that only the qrels have (their text is empty); without names, those of the qrels.
+    their order, then those that only the qrels have (their text is empty); without names, those of the qrels. Where
+    qrels have weights, a named subtopic that is not judged has the mean weight of those that are, with a `DataNotice`.
 
     Args:
         run: the rankings: files, or what else `srd_gym.data.as_run` takes.
@@ -95,7 +97,11 @@ def topics_of_run(run: Run, judged: Mapping[str, TopicQrels], queries: Mapping[s
     unranked = [query_id for query_id in {**queries, **judged} if query_id not in run.rankings]
     tell(name, "topics have no candidates, as the run ranks nothing for them, and are left out", unranked)
     topics = (_trec_topic(query_id, run, judged.get(query_id), queries.get(query_id)) for query_id in run.rankings)
-    return TopicSet(topics, name=name)
+    made = TopicSet(topics, name=name)
+    weighted = [topic for topic in made if topic.subtopic_weights is not None]
+    more = [one.query_id for one in weighted if one.n_subtopics > len(judged[one.query_id].subtopic_ids)]
+    tell(name, "topics name subtopics that are not judged, and so have the mean weight of those that are", more)
+    return made
 
 
 def _with_subtopics(
@@ -167,6 +173,8 @@ def judged_fields(
 ) -> dict[str, Any]:
     """Fields that names and judgments fill: subtopics (those named, then those of the qrels), judgments, pool.
 
+    A named subtopic that is not judged has the mean weight of those that are; no measure counts it.
+
     Args:
         qrels: the judgments, if there are any.
         doc_ids: the candidates.
@@ -179,10 +187,10 @@ def judged_fields(
     if qrels is None:
         return fields
     given = qrels.subtopic_weights
-    weights = {} if given is None else dict(zip(qrels.subtopic_ids, given, strict=True))
-    weighted = weights.keys() >= set(subtopic_ids) != set()
+    weights = {} if given is None else dict(zip(qrels.subtopic_ids, given.tolist(), strict=True))
+    mean = fmean(weights.values()) if weights else None
     return fields | {
-        "subtopic_weights": [weights[s] for s in subtopic_ids] if weighted else None,
+        "subtopic_weights": [weights.get(s, mean) for s in subtopic_ids] if weights else None,
         "judgments": judgment_rows(qrels, doc_ids, subtopic_ids),
         "pool": judgment_rows(qrels, qrels.doc_ids, subtopic_ids),
         "pool_ids": qrels.doc_ids,

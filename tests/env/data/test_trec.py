@@ -279,6 +279,19 @@ def test_named_subtopics_come_beside_the_queries(files: dict[str, Path], tmp_pat
     refused(lambda: load_trec(run=files["run"], subtopics=named), "subtopics belong to queries: give topics")
 
 
+def test_weights_stay_where_a_named_subtopic_is_not_judged(files: dict[str, Path], tmp_path: Path) -> None:
+    qrels = read_qrels(files.pop("qrels")).weighted({"1": {"1": 0.75, "2": 0.5, "3": 0.25}})
+    named = put(tmp_path / "named.tsv", "1\t3\tthe car\n1\t4\tthe band\n")
+    with pytest.warns(DataNotice, match="1 topics name subtopics that are not judged, and so have the mean .*: '1'"):
+        topics = load_trec(**files, qrels=qrels, subtopics=named)
+    assert topics[0].subtopic_ids == ("3", "4", "1", "2")
+    assert topics[0].subtopic_weights.tolist() == [0.25, 0.5, 0.75, 0.5]
+    names = ["StRecall@2", "ERR_IA@2", "alpha_nDCG@2", "Dsharp_nDCG@2", "MAP_IA", "VRisk(beta=0.3)@2"]
+    scored = evaluate_run(qrels, read_run(files["run"]), names).per_topic
+    assert scored["1"]["StRecall@2"] == 0.75, "0.75 of 0.75 + 0.25; nothing is relevant to subtopic 2"
+    assert evaluate_run(topics, read_run(files["run"]), names).per_topic == scored
+
+
 def test_vectors_of_subtopics_come_with_those_of_documents(files: dict[str, Path], tmp_path: Path) -> None:
     named = put(tmp_path / "named.tsv", "1\t3\tthe car\n")
     arrays = {f"{part}_ids": ids for part, ids in (("document", list("abc")), ("query", ["1"]), ("subtopic", ["1\t3"]))}

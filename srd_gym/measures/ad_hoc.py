@@ -117,8 +117,12 @@ def ad_hoc_scores(
         return scores
     import ir_measures
 
+    # Beside nDCG with gains of its own, ir_measures may compute others by these gains: each such measure has its call.
+    with_gains = [[known] for known in names if "gains" in known.params]
+    others = [known for known in names if "gains" not in known.params]
+    calls = [others, *with_gains] if others else with_gains
     try:
-        values = list(ir_measures.iter_calc(list(names), judged, run))
+        values = [value for part in calls for value in ir_measures.iter_calc(part, judged, run)]
     except CalledProcessError as error:
         raise ValueError(
             f"{', '.join(measures)}: ir_measures calls gdeval, which ended with exit status {error.returncode}; it "

@@ -97,6 +97,16 @@ def test_documents_that_are_not_judged_are_skipped_whatever_is_asked_beside(name
 
 
 @pytest.mark.filterwarnings("ignore:qrels")
+def test_gains_of_one_measure_are_not_those_of_another() -> None:
+    pytest.importorskip("ir_measures")
+    names = ["nDCG@2", *(f"nDCG(gains={{1:{gain}}})@2" for gain in range(2, 10))]
+    found = evaluate_run({"1": {"a": {"x": 1}, "b": {"y": 3}}}, {"1": ["x", "y"]}, names).measures
+    second = 1 / math.log2(3)
+    for gain, value in enumerate(found.values(), start=1):
+        assert value == pytest.approx((gain + 3 * second) / (max(gain, 3) + min(gain, 3) * second)), gain
+
+
+@pytest.mark.filterwarnings("ignore:qrels")
 def test_the_exponential_gain_is_computed_whatever_the_ids_are() -> None:
     pytest.importorskip("ir_measures")
     if shutil.which("perl") is None:

@@ -112,25 +112,28 @@ def test_several_runs_without_texts_are_learned_from_and_compared_with(srd: Srd,
     (tmp_path / "c.2.run").write_text("".join(rows[6 * topics[0].n_candidates :]))
     write_qrels(tmp_path / "qrels", topics)
     ids = topics.query_ids
-    (tmp_path / "folds").write_text("".join(f"fold{i + 1}: {json.dumps(ids[i::3])}\n" for i in range(3)))
+    (tmp_path / "folds").write_text("".join(f"fold{i + 1}: {json.dumps(ids[i::6])}\n" for i in range(6)))
     a, third = tmp_path / "a.run", f"third={tmp_path / 'c.1.run'},{tmp_path / 'c.2.run'}"
-    measures = ("--measures", "alpha_nDCG@5", "StRecall@5")
-    ends = ("--qrels", tmp_path / "qrels", "--vectors", "runs", *measures, "--out")
+    measures = ("ILS@5", "alpha_nDCG@12", "MAP_IA")  # no option is chosen by the first; the last is of all 15 ranks
+    ends = ("--qrels", tmp_path / "qrels", "--vectors", "runs", "--measures", *measures, "--out")
     out, command = tmp_path / "out", ["experiment", "--run", a, tmp_path / "b.run", third, *ends]
     assert "--vectors runs are ranks and scores of fused runs" in srd.fails(*command, out)
     twice = srd.fails("experiment", "--run", a, a, *ends, out, "--fuse", "rrf")
     assert "runs: 'a' is the name of two; name one of them: --run NAME=FILE" in twice
-    options = ("--fuse", "rrf", "--folds", 3, "--folds-file", tmp_path / "folds", "--order", "rank")
+    options = ("--fuse", "rrf", "--folds-file", tmp_path / "folds", "--order", "rank")
     shown = srd.works(*command, out, *options, "--rankers", "mmr,r-ltr")
     recipe = (out / "recipe.toml").read_text()
     assert 'name = "third"\nconfig = { by = "third" }\n' in recipe
+    assert 'select_by = "alpha_nDCG@12"\ndepth = 15 ' in recipe
+    assert "12 test topics, folds 1 to 6" in shown.out
     assert f"folds_file = {json.dumps((tmp_path / 'folds').as_posix())}" in recipe
     assert all(f"\n  {row} " in shown.out for row in ("retrieval-order", "combsum", "combmnz", "a", "third", "r-ltr"))
     assert "simulated" not in (out / "table.md").read_text()
     whole = ("a", tmp_path / "a.run"), ("third", tmp_path / "c.run")
     for name, run in whole:
-        mean = evaluate_run(tmp_path / "qrels", run, ["alpha_nDCG@5"]).measures["alpha_nDCG@5"]
-        assert f"| {name} | {mean:.4f} |" in (out / "table.md").read_text(), "a row is the run itself"
+        of_run = evaluate_run(tmp_path / "qrels", run, measures[1:]).measures
+        (row,) = (line for line in (out / "table.md").read_text().splitlines() if line.startswith(f"| {name} |"))
+        assert all(f" {mean:.4f} " in row for mean in of_run.values()), "a row is the run itself"
     assert "xquad: expected named subtopics of every query" in srd.fails(
         *command, tmp_path / "other", *options, "--rankers", "xquad"
     )

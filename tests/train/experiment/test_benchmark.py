@@ -151,7 +151,7 @@ def test_other_options_topics_or_measures_are_other_cells_and_what_tables_add_is
 
     first = ids(PRODUCT)
     assert ids(PRODUCT) == first == ids(changed(published={"mmr": 0.5}, published_source="a paper"))
-    assert not first & ids(replace(PRODUCT, depth=4))
+    assert not first & ids(replace(PRODUCT, depth=6))
     assert not first & ids(replace(PRODUCT, measures=("alpha_nDCG@5",)))
     assert not first & ids(changed(source="synthetic:tiny:15:1"))
     assert not first & ids(changed(folds=4))
@@ -381,14 +381,22 @@ UNJUDGED = {"judgments": None, "pool": None, "pool_ids": None}
     (RankerEntry(ranker="mmr", grid={"lambda_": (0.1, 0.2)}), UNJUDGED, {}, "row 'mmr' .* have no judgments"),
     ("mmr", {}, {"run_folds": (7,)}, "row 'random' .* there is no fold 7"),
     ("mmr", {}, {"folds": 30}, "row 'random' .* expected 3 to 12 folds"),
+    ("mmr", {}, {"folds_file": "folds.yml", "folds": 5}, "row 'random' .* has 4 folds; set folds = 4"),
     ("mmr", {}, {"train_queries": 100}, "row 'random' .* at most 4 queries"),
     ("mmr", {}, {"train_subtopics": ("99",)}, "row 'random' .*99"),
 ])  # fmt: skip
 def test_a_row_that_cannot_run_fails_before_the_first_cell(
-    row: RankerEntry | str, changes: dict[str, Any], entry: dict[str, Any], message: str, tmp_path: Path
+    row: RankerEntry | str,
+    changes: dict[str, Any],
+    entry: dict[str, Any],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Even where it is the second topic set's, and one topic of many lacks what it needs."""
     topics = generate("tiny", n_topics=12, seed=0)
+    monkeypatch.chdir(tmp_path)
+    Path("folds.yml").write_text("".join(f"fold{i}: [tiny-0-{i}]\n" for i in range(4)))
     every = changes == BARE  # a set has one width
     mine = (replace(topic, **changes) if every or i == 7 else topic for i, topic in enumerate(topics))
     write_topics(tmp_path / "t.parquet", topics.replace(mine))

@@ -118,7 +118,7 @@ def test_a_cell_is_named_by_what_decides_its_result() -> None:
         {"vectors": "lsa"},
     )
     ids = {first_id(topics=[topics | other]) for other in deciding}
-    ids |= {first_id(rankers=[random | {"config": {"seed": 2}}]), first_id(depth=5), named}
+    ids |= {first_id(rankers=[random | {"config": {"seed": 2}}]), first_id(depth=20), named}
     assert len(ids) == len(deciding) + 3
 
 

@@ -18,8 +18,10 @@ from srd_gym.checks import check_integer
 from srd_gym.data import read_topics, write_topics
 from srd_gym.data.fusion import FUSIONS, Fusion
 from srd_gym.data.queries import read_queries
+from srd_gym.data.splits import read_folds
 from srd_gym.files import written_atomically
-from srd_gym.measures import parse_measure
+from srd_gym.measures import LabelFree, parse_measure
+from srd_gym.measures.ad_hoc import AdHoc
 from srd_gym.reading import few
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import Order
@@ -93,11 +95,12 @@ class Experiment:
     measures: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = (
         *("alpha_nDCG@10", "ERR_IA@10", "StRecall@10"),
     )
-    """Measures of the table. The first one is tested."""
+    """Measures of the table. The first one is tested. Options are chosen by the first one that is neither of
+    ir_measures (nDCG@10) nor label-free (ILS@10), else by alpha_nDCG@10."""
     folds: Annotated[int, tyro.conf.arg(metavar="N")] = 5
-    """Number of folds."""
+    """Number of folds to draw."""
     folds_file: SomeFile = None
-    """Published test sets in place of drawn folds: lines "fold1: [2, 7, ...]" of query ids."""
+    """Published test sets in place of drawn folds, all of them: lines "fold1: [2, 7, ...]" of query ids."""
     seeds: Annotated[int, tyro.conf.arg(metavar="N")] = 1
     """Seeds of learners. 1: one for each fold, another in each. More: as many in every fold."""
     jobs: Annotated[int, tyro.conf.arg(metavar="N")] = 1
@@ -117,8 +120,8 @@ class Experiment:
         """
         rows = self._rows()
         file, recipe, results = (self.out / name for name in ("topics.parquet", "recipe.toml", "results"))
-        content = "\n".join(self._recipe(rows, file))
-        if recipe.is_file() and recipe.read_text(encoding="utf-8") != content:
+        folds = self._number_of_folds()
+        if recipe.is_file() and recipe.read_text(encoding="utf-8") != "\n".join(self._recipe(rows, folds, file)):
             raise ValueError(
                 f"{recipe} is there and differs from what this command writes: run it by srd benchmark {recipe} --out "
                 f"{results}, or give another folder as --out"
@@ -133,7 +136,7 @@ class Experiment:
             write_topics(file, topics)
         _check_subtopics(rows, topics, made=self.vectors == "lsa")
         with written_atomically(recipe) as temporary:
-            temporary.write_text(content, encoding="utf-8")
+            temporary.write_text("\n".join(self._recipe(rows, folds, file)), encoding="utf-8")
         output.notice(f"{recipe}: run it again by srd benchmark {recipe} --out {results}")
         if self.write_only:
             return 0
@@ -144,7 +147,6 @@ class Experiment:
 
     def _rows(self) -> tuple[RankerEntry, ...]:
         """The rankers, the run before them; unknown names and measures are refused before files are read."""
-        check_integer("--folds", self.folds, 3)
         check_integer("--seeds", self.seeds, 1)
         if self.candidates is not None:
             check_integer("--candidates", self.candidates, 1)
@@ -157,6 +159,23 @@ class Experiment:
         columns = [name for name in (*FUSIONS, *run_names(self.run)) if name != self.fuse]
         single = (RankerEntry(ranker=ORDER, name=name, config={"by": name}) for name in columns)
         return (rows[0], *single, *rows[1:])
+
+    def _number_of_folds(self) -> int:
+        """The number of folds to draw, or of those in the file."""
+        if self.folds_file is None:
+            check_integer("--folds", self.folds, 3)
+            return self.folds
+        folds = len(read_folds(self.folds_file))
+        check_integer(f"the number of folds in {self.folds_file}", folds, 3)
+        return folds
+
+    def _depth(self, file: Path) -> int:
+        """Ranks that the measures see, at least 10; one without a cutoff sees the longest list of candidates."""
+        cutoffs = [parse_measure(name).cutoff for name in self.measures]
+        longest = 0
+        if None in cutoffs and file.is_file():
+            longest = max(topic.n_candidates for topic in read_topics(file))
+        return max(10, min(longest, self.candidates or longest), *filter(None, cutoffs))
 
     def _subtopics(self, output: Output) -> Files:
         """The files of named subtopics: those given, or the one with what the model names, now or before."""
@@ -183,7 +202,7 @@ class Experiment:
         own: Any = {name: getattr(self, name) for name in names}
         return Trec(**own, subtopics=subtopics, texts=self.corpus, vectors=vectors, out=file)
 
-    def _recipe(self, rows: Sequence[RankerEntry], file: Path) -> Iterator[str]:
+    def _recipe(self, rows: Sequence[RankerEntry], folds: int, file: Path) -> Iterator[str]:
         """The lines of the recipe."""
         names = [row.name for row in rows]
         runs = few([named_run(run).name or Path(run).name for run in self.run]) + (
@@ -191,17 +210,20 @@ class Experiment:
         )
         yield f"# Written by srd experiment; srd benchmark {file.with_name('recipe.toml')} --out FOLDER runs it again."
         yield f"title = {_toml(f'Rankers on {runs}')}"
-        yield f'about = "The candidates of a run, {self.folds}-fold cross-validation by query."'
+        yield f'about = "The candidates of a run, {folds}-fold cross-validation by query."'
         yield f"reference = {_toml(ORDER)}"
         yield from ('second_reference = "mmr"',) if "mmr" in names else ()
         yield f"measures = {_toml(self.measures)}"
-        yield f"select_by = {_toml(self.measures[0])}"
-        yield f"seeds = {_toml(range(self.folds if self.seeds == 1 else self.seeds))}"
+        choosing = (name for name in self.measures if not isinstance(parse_measure(name), AdHoc | LabelFree))
+        yield f"select_by = {_toml(next(choosing, 'alpha_nDCG@10'))}"
+        if (depth := self._depth(file)) > 10:
+            yield f"depth = {depth}  # documents ranked per query"
+        yield f"seeds = {_toml(range(folds if self.seeds == 1 else self.seeds))}"
         yield from ("", "[[topics]]", f"name = {_toml(runs)}", f"source = {_toml(file.as_posix())}")
         if self.vectors == "lsa":
             yield 'vectors = "lsa"  # fitted on the training queries of each fold'
         yield from () if self.candidates is None else (f"candidates = {self.candidates}",)
-        yield f"folds = {self.folds}"
+        yield f"folds = {folds}"
         yield from () if self.folds_file is None else (f"folds_file = {_toml(self.folds_file.as_posix())}",)
         if self.seeds == 1:
             yield "one_seed_a_fold = true  # learners: fold 1 has the first seed, fold 2 the second"

@@ -24,10 +24,17 @@ def cut_of(topics: TopicSet, entry: TopicsEntry) -> Cut:
     """The content of the files that an entry names, as far as it cuts the topics.
 
     Raises:
-        ValueError, FileNotFoundError: one cannot be read, or is missing.
+        ValueError, FileNotFoundError: one cannot be read, or is missing; or it has another number of folds than the
+            entry, which names none of them.
     """
     file = folds_path(entry)
-    return Cut(None if file is None else Published.read(file), groups_in(entry, topics))
+    folds = None if file is None else Published.read(file)
+    if folds is not None and not entry.run_folds and len(folds.test_sets) != entry.folds:
+        count = len(folds.test_sets)
+        raise ValueError(
+            f"folds is {entry.folds}, and {file} has {count} folds; set folds = {count}, or name some as run_folds"
+        )
+    return Cut(folds, groups_in(entry, topics))
 
 
 def fold_of(

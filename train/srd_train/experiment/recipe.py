@@ -137,7 +137,7 @@ class Recipe(Config):
     select_by: str = "alpha_nDCG@10"
     """Measure that grids are chosen by on the validation topics."""
     depth: Count = 10
-    """Documents ranked per topic."""
+    """Documents ranked per topic: all that measures see. No cutoff of a measure is larger."""
     seeds: Annotated[tuple[int, ...], at_least(0)] = (0,)
     """Seeds of the rankers."""
     minutes: float | None = None
@@ -190,8 +190,14 @@ class Recipe(Config):
             self._check_seeds(entry)
         if not self.seeds or not self.measures:
             raise ValueError("expected seeds and measures")
+        self._check_measures()
+
+    def _check_measures(self) -> None:
+        """Refuse measures that see more ranks than there are, and those that options cannot be chosen by."""
         for name in self.measures:
-            parse_measure(name)
+            if (parse_measure(name).cutoff or 0) > self.depth:
+                cutoff = parse_measure(name).cutoff
+                raise ValueError(f"{name!r} measures {cutoff} ranks, and depth is {self.depth}; set depth = {cutoff}")
         for name in (self.select_by, *(entry.select_by for entry in self.rankers if entry.select_by)):
             if isinstance(parse_measure(name), AdHoc | LabelFree):
                 raise ValueError(f"select_by {name!r}: options are chosen by a measure such as alpha_nDCG@10")

@@ -86,7 +86,7 @@ class TopicsEntry(Parts):
     any set without a retrieval order), "query_vector", "subtopics" (their texts and vectors), "pool" (the ideal is then
     the candidates'; topics without a relevant one go)."""
     folds: Annotated[int, at_least(3)] = 5
-    """Number of folds to split the set into."""
+    """Number of folds to split the set into, or of those in `folds_file`."""
     folds_file: str | None = None
     """Published test sets instead, in a file here or below SRD_DATA_DIR."""
     run_folds: Annotated[tuple[int, ...], at_least(1)] = ()

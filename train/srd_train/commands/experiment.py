@@ -172,9 +172,7 @@ class Experiment:
     def _depth(self, file: Path) -> int:
         """Ranks that the measures see, at least 10; one without a cutoff sees the longest list of candidates."""
         cutoffs = [parse_measure(name).cutoff for name in self.measures]
-        longest = 0
-        if None in cutoffs and file.is_file():
-            longest = max(topic.n_candidates for topic in read_topics(file))
+        longest = read_topics(file).max_candidates if None in cutoffs and file.is_file() else 0
         return max(10, min(longest, self.candidates or longest), *filter(None, cutoffs))
 
     def _subtopics(self, output: Output) -> Files:

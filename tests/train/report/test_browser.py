@@ -11,6 +11,7 @@ import pytest
 from made_results import HOSTILE, made_runs, record, write_records
 
 from srd_gym.data.queries import TopicText
+from srd_gym.measures import evaluate_run
 from srd_gym.trec_files import read_qrels, read_run
 from srd_train.report.comparison import compare
 from srd_train.report.markup import write_text
@@ -308,6 +309,23 @@ def test_runs_alone_make_a_page(browser: Any, tmp_path: Path) -> None:
     assert page.evaluate("window.pwned") is None
     assert opened.complaints == []
     page.close()
+
+
+def test_where_lower_is_better_lists_have_their_scores_and_documents_take_away(browser: Any, tmp_path: Path) -> None:
+    made = made_runs(tmp_path, topics=1)
+    runs, qrels = {name: read_run(made[name]) for name in ("first", "second")}, read_qrels(made["qrels"])
+    compare(qrels, runs, ["VRisk@5"]).write(html=tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html")
+    opened.see_all()
+    for name, value in zip(
+        opened.page.locator("#lists thead bdi").all_inner_texts(),
+        opened.page.locator("#lists .value").all_inner_texts(),
+        strict=True,
+    ):
+        assert float(value) == pytest.approx(evaluate_run(qrels, runs[name], ["VRisk@5"]).measures["VRisk@5"], abs=1e-3)
+    assert any(gain.startswith("\N{MINUS SIGN}") for gain in opened.page.locator("#lists .gain").all_inner_texts())
+    assert opened.complaints == [], "no bar has a negative width"
+    opened.page.close()
 
 
 def test_without_scripts_the_tables_are_there(browser: Any, file: Path) -> None:

@@ -5,17 +5,23 @@ import csv
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import markupsafe
 import numpy as np
 import pytest
-from made_results import HOSTILE, record, write_large, write_records
+from made_results import HOSTILE, TINY, recipe, record, write_large, write_records
 from pdflatex import compiled
 from run_srd import Srd
 
 import srd_train.report.page as page_module
+from srd_gym.data.synthetic import generate
+from srd_gym.in_memory import as_run
+from srd_gym.measures import evaluate_run
+from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import load_recipe
+from srd_train.report.comparison import compare
 from srd_train.report.latex import as_latex
 from srd_train.report.markup import as_markdown
 from srd_train.report.page import RANKING_BYTES, SCRIPTS, Report, embedded, report
@@ -85,6 +91,49 @@ def test_the_page_holds_the_scores_and_gains_of_the_records(small: Report) -> No
                     score = by_cell[ranker, seed][topic["id"]][entry["measures"][0]]
                     assert sum(ranking["gains"]) / 1e4 == pytest.approx(score, abs=5e-4)
                     assert len(ranking["docs"]) == len(ranking["gains"]) == 5
+
+
+def test_the_page_shows_the_subtopics_that_were_tested(tmp_path: Path) -> None:
+    parts = {"train_subtopics": ("1", "2", "3"), "test_subtopics": ("4", "5", "6")}
+    records = run_benchmark(recipe("random", topics=(replace(TINY, **parts),)), tmp_path)
+    scores = {query_id: own["alpha_nDCG@5"] for one in records for query_id, own in one["per_topic"].items()}
+    topics = json.loads(blocks(report(tmp_path).html()[0])["lists-0"])
+    assert {topic["id"] for topic in topics} == scores.keys()
+    for topic in topics:
+        assert {name for name, _ in topic["subtopics"]} <= {"4", "5", "6"}
+        (listed,) = topic["lists"]["random"].values()
+        assert sum(listed["gains"]) / 1e4 == pytest.approx(scores[topic["id"]], abs=5e-4)
+
+
+RANKED = {"a": 0, "b": 3}
+"""Names of runs, and the first of seven documents that each ranks."""
+
+
+@pytest.mark.parametrize("measure", ["alpha_nDCG@5", "alpha_nDCG(normalizer=candidates)@5", "VRisk@5", "MAP_IA", "AP"])
+@pytest.mark.parametrize("pool", [True, False])
+def test_lists_of_runs_have_the_scores_of_the_topics_whatever_was_ranked(measure: str, pool: bool) -> None:
+    if measure == "AP":
+        pytest.importorskip("ir_measures")
+    topics = generate("serp", n_topics=5, seed=0)
+    pools = [{"pool": topic.judgments, "pool_ids": topic.doc_ids} if pool else {} for topic in topics]
+    runs = {
+        name: as_run({topic.query_id: topic.doc_ids[first:7] for topic in topics}) for name, first in RANKED.items()
+    }
+    kept = (topic.take(np.arange(4, 11)) for topic in topics)  # runs rank others, too
+    topics = topics.replace(replace(topic, **own) for topic, own in zip(kept, pools, strict=True))
+    scores = {name: evaluate_run(topics, run, [measure]).per_topic for name, run in runs.items()}
+    entries = json.loads(blocks(compare(topics, runs, [measure]).html()[0])["lists-0"])
+    assert len(entries) == 5
+    for entry in entries:
+        assert entry["candidates"] == 7
+        lists = {name: entry["lists"][name]["0"] for name in runs}
+        for name, listed in lists.items():
+            assert listed["value"] / 1e4 == pytest.approx(scores[name][entry["id"]][measure], abs=1e-4)
+            assert ("gains" in listed) == (measure != "AP")
+        if measure != "AP":
+            start = [listed["value"] - sum(listed["gains"]) for listed in lists.values()]
+            assert start == pytest.approx([start[0]] * 2, abs=5), "of no documents; of VRisk more than 0"
+            assert measure == "VRisk@5" or abs(start[0]) < 5
 
 
 def test_every_table_says_what_is_simulated_and_what_was_tested(small: Report) -> None:

@@ -115,7 +115,7 @@ def compare(
         title=f"{len(runs)} runs compared",
         tables=(_tested_with(table, compared),),
         problems=tuple(_problems(runs, scored, unranked)),
-        topics=_topics(judged, runs, topics or (qrels if isinstance(qrels, TopicSet) else {})),
+        topics=_topics(judged, runs, qrels if isinstance(qrels, TopicSet) else None, topics),
         pairs=pairs,
         test=test,
         adjust=adjust,
@@ -208,25 +208,38 @@ def _problems(runs: Mapping[str, Run], scored: Mapping[str, Evaluation], unranke
 
 
 def _topics(
-    judged: Mapping[str, TopicQrels | None], runs: Mapping[str, Run], topics: TopicSet | Mapping[str, TopicText]
+    judged: Mapping[str, TopicQrels | None],
+    runs: Mapping[str, Run],
+    scored: TopicSet | None,
+    topics: TopicSet | Mapping[str, TopicText] | None,
 ) -> TopicSet:
-    """The judged topics, what any run ranks as their candidates, with the texts that are known."""
+    """The judged topics that runs rank, with the texts that are known.
+
+    Args:
+        judged: judgments by topic.
+        runs: all of them; without topics, candidates are the documents that any of them ranks.
+        scored: the topics that runs are scored by, if not by qrels.
+        topics: as of `compare`.
+    """
     judged_topics = []
+    topics = topics or scored or {}
     texts = {topic.query_id: topic for topic in topics} if isinstance(topics, TopicSet) else topics
     for query_id, own in judged.items():
         doc_ids = tuple(dict.fromkeys(doc for run in runs.values() for doc in run.rankings.get(query_id, ())))
         if not doc_ids:
             continue
+        if scored is None:
+            topic = Topic(query_id=query_id, doc_ids=doc_ids, **judged_fields(own, doc_ids))
+        else:
+            topic = scored[query_id]
         about_topic = texts.get(query_id)
         about, documents = _texts(about_topic)
         judged_topics.append(
-            Topic(
-                query_id=query_id,
+            dataclasses.replace(
+                topic,
                 query_text=None if about_topic is None else about_topic.query_text,
-                doc_ids=doc_ids,
-                doc_texts=tuple(documents.get(doc_id, "") for doc_id in doc_ids) if documents else None,
-                subtopic_texts=None if own is None else tuple(about.get(name) or name for name in own.subtopic_ids),
-                **judged_fields(own, doc_ids),
+                doc_texts=tuple(documents.get(doc_id, "") for doc_id in topic.doc_ids) if documents else None,
+                subtopic_texts=tuple(about.get(name) or name for name in topic.subtopic_ids),
             )
         )
     return TopicSet(judged_topics, name="runs")

@@ -28,6 +28,7 @@ from srd_gym.trec_files import read_run
 from srd_train.experiment.recipe import CELLS, RECIPE_FILE, Recipe
 from srd_train.experiment.records import OtherVersionError, Record, read_record, run_digest
 from srd_train.experiment.sources import load_entry
+from srd_train.experiment.split import with_subtopics
 from srd_train.report.significance import Scores
 from srd_train.report.tables import Problem, same_benchmark
 
@@ -115,7 +116,7 @@ def _parsed(file: Path) -> Record | Problem:
 
 
 def topics_of(record: Record, recipe: Recipe | None) -> tuple[TopicSet | None, str | None]:
-    """The topics of a record; or None, and why they cannot be shown.
+    """The topics of a record, with the subtopics that are tested; or None, and why they cannot be shown.
 
     Topics are compared by their fingerprint: if the source has changed since, its texts would be those of others.
     """
@@ -128,7 +129,7 @@ def topics_of(record: Record, recipe: Recipe | None) -> tuple[TopicSet | None, s
     except (OSError, ValueError, ImportError) as error:
         return None, f"the topics ({entry.source}) cannot be read: {error}"
     if topics.fingerprint == topic_set["fingerprint"]:
-        return topics, None
+        return with_subtopics(topics, entry.test_subtopics) if entry.test_subtopics else topics, None
     return None, f"the topics ({entry.source}) are no longer those that were ranked: their content has changed since"
 
 

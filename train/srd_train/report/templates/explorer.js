@@ -106,7 +106,7 @@ const drawLists = () => {
   }
   const lists = names.map((name) => listOf(topic, name));
   const depth = Math.max(1, ...lists.map((list) => (list === null ? 0 : list.docs.length)));
-  const largest = Math.max(1, ...lists.flatMap((list) => (list && list.gains ? list.gains : [])));
+  const largest = Math.max(1, ...lists.flatMap((list) => (list && list.gains ? list.gains.map(Math.abs) : [])));
   const seen = lists.map(() => new Map());
   const rows = Array.from({ length: depth }, (_, rank) => el("tr", {},
     el("th", { scope: "row" }, String(rank + 1)),
@@ -121,7 +121,8 @@ const drawLists = () => {
   const start = table.querySelector("td[data-doc]");
   if (start) start.tabIndex = 0;
   if (topic.subtopics) {
-    byId("lists-hint").textContent = `Filled: covered for the first time. Dashed: covered again. Numbers and bars: what the document adds to ${current().measures[0]}. Arrow keys move between documents; the same document is marked in the other lists.`;
+    const bars = lists.some((list) => list && list.gains) ? ` Numbers and bars: what the document adds to ${current().measures[0]}.` : "";
+    byId("lists-hint").textContent = `Filled: covered for the first time. Dashed: covered again.${bars} Arrow keys move between documents; the same document is marked in the other lists.`;
   }
 };
 
@@ -142,9 +143,8 @@ const drawSubtopics = (topic) => {
 
 const listHead = (topic, name, list, seen) => {
   if (list === null) return el("th", { scope: "col" }, el("bdi", {}, name), el("span", { class: "none" }, " no ranking: its run is missing, or lacks this topic"));
-  const value = list.gains ? list.gains.reduce((sum, gain) => sum + gain, 0) / 1e4 : null;
   const head = el("th", { scope: "col" }, el("bdi", {}, name), list.several ? el("small", {}, `seed ${list.seed}`) : null,
-    value === null ? null : el("span", { class: "value" }, value.toFixed(3)));
+    el("span", { class: "value", title: current().measures[0] }, (list.value / 1e4).toFixed(3)));
   if (topic.subtopics) {
     const covered = topic.subtopics.filter((_, i) => seen.has(i)).length;
     head.append(el("small", {}, `covers ${covered} of ${topic.subtopics.length}`),
@@ -172,9 +172,9 @@ const documentCell = (topic, list, rank, column, seen, largest) => {
     const gain = list.gains ? list.gains[rank] : null;
     cell.append(el("div", { class: "top" },
       el("span", { class: "chips" }, chips.length ? chips : el("span", { class: "none" }, "covers nothing"), hiddenText(said.length ? `covers ${said.join(", ")}` : "")),
-      gain === null ? null : el("span", { class: "gain" }, `+${(gain / 1e4).toFixed(3)}`)));
+      gain === null ? null : el("span", { class: "gain" }, `${gain < 0 ? "−" : "+"}${(Math.abs(gain) / 1e4).toFixed(3)}`)));
     if (gain !== null) cell.append(svg("svg", { class: "bar", "aria-hidden": "true" },
-      svg("rect", { class: "all", width: "100%", height: 4 }), svg("rect", { width: `${((100 * gain) / largest).toFixed(1)}%`, height: 4 })));
+      svg("rect", { class: "all", width: "100%", height: 4 }), svg("rect", { width: `${((100 * Math.abs(gain)) / largest).toFixed(1)}%`, height: 4 })));
   }
   if (text) {
     const [title, ...rest] = text.split("\n");

@@ -6,8 +6,9 @@ import html
 from pathlib import Path
 
 import pytest
-from made_results import record, table_of, write_records
+from made_results import recipe, record, table_of, write_records
 
+from srd_train.experiment.sources import TopicsEntry
 from srd_train.report.markup import columns, write_page
 from srd_train.report.page import Report, report
 from srd_train.report.results import read_results
@@ -91,6 +92,16 @@ def test_folds_with_a_seed_each_are_one_row_in_all_forms(tmp_path: Path) -> None
     assert row.wins_ties_losses == (10, 0, 0)
     write_records(tmp_path / "results", records)
     assert all("daletor" in form for form in forms(report(tmp_path / "results")))
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_seeds_that_lack_folds_are_left_out_unless_each_fold_has_its_own(apart: bool) -> None:
+    entry = TopicsEntry(name="made", source="synthetic:tiny:15:0", run_folds=(1, 2), one_seed_a_fold=apart)
+    records = of_folds("random", 0.3, 2, history=None) + of_folds("mmr", 0.2, 2, history=None, seed=7)
+    (table,), problems = complete_tables(records, recipe("mmr", "random", topics=(entry,), seeds=(7, 8)))
+    assert [row.ranker for row in table.rows] == ["mmr", "random"][: 1 + apart]
+    lacking = [] if apart else [f"made, random, seed {seed}: 2 of 4" for seed in (7, 8)]
+    assert [str(problem)[: len("made, random, seed 7: 2 of 4")] for problem in problems] == lacking
 
 
 def test_a_fold_that_is_missing_leaves_the_row_out() -> None:

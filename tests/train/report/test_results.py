@@ -117,6 +117,9 @@ def test_cells_of_earlier_recipes_do_not_count(tmp_path: Path) -> None:
     write_recipe(tmp_path, recipe("mmr", "random"), [record("mmr")["cell"], record("random")["cell"]])
     assert [one["ranker"] for one in read_results(tmp_path)[0]] == ["mmr", "random"]
     assert report(tmp_path).recipe == recipe("mmr", "random")
+    write_recipe(tmp_path, recipe("mmr", "random"), [record("mmr")["cell"], "made.stored.fold1.seed0"])
+    (lacking,) = read_results(tmp_path)[1]
+    assert "1 of 2 cells have no record here (made.stored.fold1.seed0); left out" in str(lacking)
 
 
 def test_the_order_of_seeds_changes_nothing_where_each_fold_has_its_own() -> None:

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from srd_gym.data.parquet import opened_for_arrow
 from srd_gym.files import written_atomically
-from srd_gym.reading import existing_file, read_json_object, reading
+from srd_gym.reading import existing_file, few, read_json_object, reading
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_run
 from srd_train.experiment.recipe import CELLS, RECIPE_FILE, Recipe
@@ -58,7 +58,7 @@ def read_results(folder: Path) -> tuple[list[Record], list[Problem]]:
 
     Returns:
         The records that can be used, by name of their cells, each with `folder`, which the path of its run starts
-        from; and a problem for each failed cell and each record that cannot be used.
+        from; and a problem for each failed cell, each record that cannot be used, and the cells without a record.
 
     Raises:
         FileNotFoundError: no folder, or one without cells.
@@ -85,6 +85,10 @@ def read_results(folder: Path) -> tuple[list[Record], list[Problem]]:
             )
             problems.append(Problem(kind="twice", what=str(latest[key]["cell"]), why=why))
         latest[key] = {**record, "folder": folder}
+    if lacking := sorted(set(ids or ()) - {file.stem for file in files}):
+        many = f"{len(lacking)} of {len(ids or ())} cells have no record here ({few(lacking)})"
+        why = f"{many}; left out (removed, or taken from another file by --beside)"
+        problems.append(Problem(kind="incomplete", what=str(folder), why=why))
     if not latest:
         first_problems = "; ".join(map(str, problems[:3]))
         raise ValueError(f"no record that a report could be made of in {folder}: {first_problems}")

@@ -175,7 +175,8 @@ def complete_tables(
     """
     tables, problems = [], []
     for group in grouped(records, same_benchmark).values():
-        complete, incomplete = _complete_runs(group)
+        entry = None if recipe is None else recipe.entry(group[0]["topic_set"]["name"])
+        complete, incomplete = _complete_runs(group, by_seed=entry is not None and not entry.one_seed_a_fold)
         problems += incomplete
         if complete:
             tables.append(_table(complete, recipe, reference))
@@ -199,13 +200,18 @@ def same_benchmark(record: Record) -> tuple[object, ...]:
     )
 
 
-def _complete_runs(records: Sequence[Record]) -> tuple[list[Record], list[Problem]]:
-    """The records of rankers and seeds that were run on all topics of a table, and a problem for each of the others."""
+def _complete_runs(records: Sequence[Record], *, by_seed: bool) -> tuple[list[Record], list[Problem]]:
+    """The records of rankers and seeds that were run on all topics of a table, and a problem for each of the others.
+
+    Args:
+        records: of one table.
+        by_seed: whether every seed was to be run on all folds; else a ranker may have one seed a fold.
+    """
     wanted = {query_id for record in records for query_id in record["per_topic"]}
     complete: list[Record] = []
     problems = []
     rankers = grouped(records, itemgetter("ranker")).items()
-    apart = {ranker for ranker, several in rankers if _one_seed_a_fold(several)}
+    apart = {ranker for ranker, several in rankers if not by_seed and _one_seed_a_fold(several)}
     runs = grouped(records, lambda record: (record["ranker"], None if record["ranker"] in apart else record["seed"]))
     for (ranker, seed), several in runs.items():
         missing = len(wanted) - len({query_id for record in several for query_id in record["per_topic"]})

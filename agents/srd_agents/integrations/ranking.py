@@ -240,7 +240,7 @@ class Subtopics:
     async def of(
         self,
         query: str | None,
-        texts: Sequence[object],
+        texts: Sequence[object] | None,
         metadata: Sequence[Mapping[str, object]],
         *,
         later: bool = False,
@@ -249,7 +249,7 @@ class Subtopics:
 
         Args:
             query: its text.
-            texts: of the N documents.
+            texts: of the N documents; None: not known.
             metadata: of the N documents.
             later: whether a model is awaited.
 
@@ -260,7 +260,8 @@ class Subtopics:
             return self._listed(metadata)
         if self._names is None:
             return None
-        contents, name = [text or "" for text in texts], query or "of these documents"
+        contents = None if texts is None else [text or "" for text in texts]
+        name = query or "of these documents"
         if later:
             return await named_later(self._names, query, contents, name)
         return named_by(self._names, [query], [contents], [name])[0]

@@ -239,7 +239,7 @@ def _check_asked(names: Names, query_id: str, query: object, texts: object) -> N
     if texts is None and wants_texts(names):
         raise ValueError(
             f"topic {query_id!r}: the function that names its subtopics needs the documents' texts; "
-            "give texts=, one per document"
+            "give texts= (diversify_hits: text=), one per document"
         )
 
 

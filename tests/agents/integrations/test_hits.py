@@ -162,6 +162,21 @@ def test_texts_stand_in_for_vectors() -> None:
     assert asked == [words]
 
 
+@pytest.mark.parametrize("source", [
+    {"subtopics": lambda query: ["last", "third"]}, {"namer": lambda prompt: '["last", "third"]'},
+    {"subtopics": lambda query: [VECTORS[3], VECTORS[2]], "embed": None},
+])  # fmt: skip
+def test_subtopics_are_named_without_texts(source: Any) -> None:
+    """The document of the first subtopic comes first, then that of the second."""
+    vectors = {"q": [1, 1, 1], "q: last": VECTORS[3], "q: third": VECTORS[2]}
+    asked = {"query_text": "q", "embed": lambda texts: [vectors[text] for text in texts]} | source
+    rows = [{"id": n, "score": 1.0, "emb": VECTORS[n]} for n in NAMES]
+    assert [row["id"] for row in diversify_hits(rows, 2, **asked)] == [3, 2]
+    if "subtopics" in source:
+        asked["subtopics"] = lambda query, texts: texts
+        refused(lambda: diversify_hits(rows, **asked), "needs the documents' texts.*diversify_hits: text=")
+
+
 def _ids(hits: Any) -> list[Any]:
     return [hit.get("id", hit.get("_id")) for hit in hits]
 

@@ -183,6 +183,15 @@ def test_subtopics_may_weigh(srd: Srd, feed: Any) -> None:
     assert "hold their weights" in srd.fails("rank", "pm2")
 
 
+@pytest.mark.parametrize("ranker", ["mmr", "safe", "retrieval-order"])
+def test_per_cost_chooses_alike_in_place_of_any_ranker(srd: Srd, feed: Any, ranker: str) -> None:
+    line = {**LINE, "doc_vectors": [[1, 0], [1, 0], [0, 1]], "retrieval_scores": [4, 3.9, 1]}
+    limits = {"costs": [1, 1, 1], "budget": 2, "per_cost": True, "diversity": 0.1}
+    feed(*(line | limits | more for more in ({}, {"near_duplicates": 1}, {"near_duplicates": None})))
+    answers = srd.works("rank", ranker).out.splitlines()
+    assert [json.loads(answer)["ranking"] for answer in answers] == [["a", "c"]] * 3, "b is a copy of a"
+
+
 NOTHING: dict[str, Any] = {"query_id": 1, "doc_ids": []}
 
 

@@ -184,13 +184,13 @@ class _LineRanker:
 
     def _request(self, limits: Mapping[str, object], **of_topic: Any) -> RankingRequest:
         """The request of a line; where it says nothing of near-duplicates, the ranker does."""
-        ranker: Ranker | None = self._model.ranker
-        copies = ranker.copies if puts_copies_last(ranker) else None
-        asked: dict[str, Any] = {"near_duplicates": copies}
+        ranker: Ranker | None = None
+        asked = dict[str, Any]()
+        if not limits["per_cost"]:  # which chooses in place of the command's ranker
+            ranker = self._model.ranker
+            asked["near_duplicates"] = ranker.copies if puts_copies_last(ranker) else None
         asked |= {name: limits[name] for name in _OF_REQUEST if limits[name] is not None}
         asked |= {name: limits[name] is not None for name in ("groups", "costs")}
-        if limits["per_cost"]:
-            ranker = None  # it chooses in place of the command's ranker
         return RankingRequest(ranker=ranker, strict=True, **asked, **of_topic)
 
 

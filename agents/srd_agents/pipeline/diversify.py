@@ -94,8 +94,8 @@ def diversify(
         subtopics: what the query may mean or ask about (query suggestions, facets, senses, aspects that a language
             model lists): vectors in the documents' space, or texts (also {text: weight}) and `embed`; None, or none of
             them, where nobody knows. Or a function that gives either for the query's text, and is given the documents'
-            `texts` too if it has a parameter of that name; `srd_agents.pipeline.naming.Namer` asks a language model. A
-            query for which it gives none is ranked by "safe".
+            `texts` too if it has a parameter of that name; `srd_agents.pipeline.naming.Namer` asks a language model.
+            A query with none of them ([], None in a batch, nothing from a function) is ranked by "safe".
         subtopic_weights: how much each of them counts, above 0; None: all alike.
         subtopic_scores: how far each document speaks of each of them, as a cross-encoder or a language model says
             (ratings, probabilities): any scale, higher is more, NaN or None if unrated. They count for each subtopic in

@@ -39,7 +39,7 @@ def lacking(gaps: Gaps) -> list[str]:
 def warn_lacking(gaps: Gaps) -> None:
     """Warn once of what documents of a call lack."""
     if told := lacking(gaps):
-        warnings.warn(f"{'; '.join(told)}; strict=True refuses them", stacklevel=5)
+        warnings.warn(f"{'; '.join(told)}; strict=True refuses them", stacklevel=4)
 
 
 def each_once(given: Any) -> tuple[Any, list[int] | None]:

@@ -29,9 +29,8 @@ from srd_agents.pipeline.explanation import kept
 from srd_agents.pipeline.given import Given, topic_of
 from srd_agents.pipeline.groups import check_counts
 from srd_agents.pipeline.limits import COPIES, Limits, show
-from srd_agents.pipeline.naming import Named
 from srd_agents.pipeline.per_cost import PerCost
-from srd_agents.pipeline.safe import SafeConfig
+from srd_agents.pipeline.safe import Safe, SafeConfig
 from srd_agents.registry import RANKERS, load_ranker
 from srd_gym.checks import name_of, refuse_class
 from srd_gym.files import PathLike
@@ -78,6 +77,7 @@ class RankingRequest(Knobs):
         knobs = self.knobs()
         check_knobs(knobs)
         self._check_limits()
+        self._unnamed: Ranker | None = None
         self.made = self._ready()
         copies = None if self.diversity == 0 else self.near_duplicates
         if copies == COPIES and puts_copies_last(self.made) and not self.similarity:
@@ -85,9 +85,6 @@ class RankingRequest(Knobs):
         knobs |= {"near_duplicates": copies, "budget": float(self.budget or 0.0)}
         knobs["metric"] = "given" if self.similarity else "cosine"
         self.limits = Limits(**{each.name: knobs[each.name] for each in fields(Limits) if each.name in knobs})
-        self._unnamed: RankingRequest | None = None
-        if self.subtopics and self.ranker is not None:  # which may rank no topic without subtopics
-            self._unnamed = replace(self, ranker=None, subtopics=False)
 
     def _ready(self) -> Ranker:
         """The ranker, told what is asked of it."""
@@ -102,6 +99,8 @@ class RankingRequest(Knobs):
         ranker = with_relevance(as_ranker(self.ranker), self.relevance)
         if self.subtopics:
             check_uses_subtopics(ranker)
+            if not isinstance(ranker, Safe):  # which may rank no topic without subtopics
+                self._unnamed = replace(self, ranker=None, subtopics=False).made
         if self.similarity:
             ranker = with_metric(ranker, "given", "similarity")
         elif self.metric is not None:
@@ -137,7 +136,7 @@ class RankingRequest(Knobs):
     ) -> list[Diversified]:
         """The documents to show of each topic, with what decided: the ranker's `explain(topic)`, or its name.
 
-        A topic for which a function or a model named no subtopics is ranked by `DEFAULT_RANKER`.
+        Where topics have subtopics, one without is ranked by `DEFAULT_RANKER`, or by the ranker if that is a `Safe`.
 
         Args:
             given: the topics.
@@ -149,11 +148,6 @@ class RankingRequest(Knobs):
             TypeError: something holds no numbers.
             ValueError: shapes that do not match, no documents, numbers that are not finite, or what the ranker refuses.
         """
-        if self._unnamed is not None and any(map(_is_unnamed, given)):
-            requests = [self._unnamed if _is_unnamed(one) else self for one in given]
-            return [
-                own.diversified([one], k, alone=alone, near=near)[0] for own, one in zip(requests, given, strict=True)
-            ]
         topics, orders, limits, notes, lost = [], [], [], [], Counter[str]()
         for one in given:
             gaps: Gaps = None if self.strict else {}
@@ -165,11 +159,12 @@ class RankingRequest(Knobs):
             lost.update(gaps or {})
         warn_lacking(lost)
         rankings = self.show(topics, k, limits, alone=alone)
-        explain = getattr(self.made, "explain", lambda topic: f"ranked by {name_of(self.made)}")
         results = []
         every = zip(rankings, orders, topics, limits, strict=True)
         for place, ((ranking, scores), order, topic, limit) in enumerate(every):
-            told, seen = [explain(topic), *notes[place], limit.missed(ranking)], limit.already_shown
+            made, seen = self._ranker_of(topic), limit.already_shown
+            why = made.explain(topic) if hasattr(made, "explain") else f"ranked by {name_of(made)}"
+            told = [why, *notes[place], limit.missed(ranking)]
             note = "; ".join(filter(None, told))
             rows = np.array([*seen, *ranking], np.int64) if seen else ranking
             positions = rows.copy() if order is None else order[rows]
@@ -184,14 +179,24 @@ class RankingRequest(Knobs):
 
         Where `min_per_group` cannot be met, there is one warning.
         """
-        made = self.made
-        rankings = made.show(topics, k, limits) if isinstance(made, PerCost) else show(made, topics, k, limits)
+        rankers, found = list(map(self._ranker_of, topics)), dict[int, Scored]()
+        for made in (self.made, self._unnamed):
+            places = [place for place, ranker in enumerate(rankers) if ranker is made]
+            some = [topics[place] for place in places], k, [limits[place] for place in places]
+            if made is not None and places:
+                shown = made.show(*some) if isinstance(made, PerCost) else show(made, *some)
+                found.update(zip(places, shown, strict=True))
+        rankings = [found[place] for place in range(len(topics))]
         if self.min_per_group is not None:
             for topic, (ranking, _), limit in zip(topics, rankings, limits, strict=True):
                 if missed := limit.missed(ranking):
                     warnings.warn(missed if alone else f"topic {as_text(topic.query_id)}: {missed}", stacklevel=4)
                     break
         return rankings
+
+    def _ranker_of(self, topic: Topic) -> Ranker:
+        """The ranker of a topic, as `diversified` says."""
+        return self.made if self._unnamed is None or topic.n_subtopics else self._unnamed
 
 
 def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
@@ -214,11 +219,6 @@ def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
         'ranker must be a name such as "mmr", the folder of a trained ranker, or an object with rank(topic, k) and '
         f"rank_batch(topics, k), got {kind_of(ranker)}; scores go by name: scores=..."
     )
-
-
-def _is_unnamed(given: Given) -> bool:
-    """Whether a function or a model named no subtopics of the topic."""
-    return isinstance(given.subtopics, Named) and not given.subtopics and given.subtopic_scores is None
 
 
 def is_ours(ranker: PathLike | Ranker | None) -> bool:

@@ -13,9 +13,10 @@ from chat_server import asking, client_with
 from namers import DOCUMENTS, LISTED, NAMES, QUERY, RAISES, TEXTS, DownError, Llm, Nameless, embed, show
 from small_topics import refused
 
-from srd_agents import diversify
+from srd_agents import diversify, make_ranker
 from srd_agents.llm.answers import tidied
 from srd_agents.pipeline.naming import PROMPT, Namer, about, named_later, wants_texts
+from srd_agents.pipeline.safe import Safe
 
 # Answers
 
@@ -188,6 +189,23 @@ def test_without_names_nothing_changes() -> None:
     for names in (lambda query: [], lambda query: None, lambda query: ["", " "], Namer(Llm("[]"))):
         for ranker in (None, "safe", "xquad", "pm2", "vrisker"):
             assert show(names, ranker=ranker) == show(None)
+
+
+@pytest.mark.parametrize("ranker", ["xquad", "pm2", "vrisker", make_ranker("safe", near_duplicates=0.9)])
+def test_a_query_without_subtopics_is_ranked_by_safe_however_that_is_said(ranker: Any) -> None:
+    batch: dict[str, Any] = {"scores": [[6, 5, 4, 3, 2, None]] * 4, "query_text": list("abcd")}
+    some, safe = embed(NAMES), ranker if isinstance(ranker, Safe) else "safe"
+    named, unnamed = (
+        diversify(None, DOCUMENTS, 6, by, scores=range(6, 0, -1), subtopics=vectors).indices.tolist()
+        for by, vectors in ((ranker, some), (safe, None))
+    )
+    assert named != unnamed
+    for subtopics in ([some, None, [], some], {"a": some, "b": None, "c": [], "d": some}.get):
+        with pytest.warns(UserWarning, match="without a score") as told:
+            found = diversify(None, [DOCUMENTS] * 4, 6, ranker, subtopics=subtopics, **batch)
+        assert found.indices.tolist() == [named, unnamed, unnamed, named]
+        assert [each.filename for each in told] == [__file__], "one warning for the call, at the call"
+    assert show([], ranker=ranker) == show(lambda query: None, ranker=ranker) == unnamed
 
 
 def test_the_documents_texts_go_to_those_who_ask_for_them() -> None:

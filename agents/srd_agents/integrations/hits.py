@@ -44,6 +44,12 @@ _NUMBERS = ".values"
 """End of the path of a dense tensor of Vespa."""
 
 
+class _Fields(Adapter):
+    """Options of `diversify_hits`."""
+
+    group_option = "group"
+
+
 def diversify_hits(
     response: object,
     k: int = 10,
@@ -95,7 +101,9 @@ def diversify_hits(
         ['a', 'c']
     """
     check_integer("k", k, 1)
-    adapter = Adapter(group_key=group, **options)
+    if "group_key" in options:
+        raise TypeError("diversify_hits takes the field of a hit's group as group=, got group_key=; rename it")
+    adapter = _Fields(group_key=group, **options)
     request = adapter.request(diversity)
     source = Subtopics(adapter.subtopics, adapter.namer, "give embed=")
     path = _place_of(response)

@@ -9,7 +9,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Adapter(Knobs):
     """Key that is true for documents shown before: they are not shown again, and what is shown differs from them."""
     pinned_key: str | None = None
     """Key of the place, from 0, of documents that have a fixed one."""
+    group_option: ClassVar[str] = "group_key"
+    """The caller's word for `group_key`, for errors."""
 
     def request(
         self,
@@ -93,7 +95,7 @@ class Adapter(Knobs):
             subtopics=named,
             groups=self.group_key is not None,
             costs=self.cost_key is not None,
-            called={"diversity": called, "groups": "group_key", "costs": "cost_key"},
+            called={"diversity": called, "groups": self.group_option, "costs": "cost_key"},
             **self.knobs(),
         )
 
@@ -154,7 +156,7 @@ class Adapter(Knobs):
     def _keys(self) -> Iterator[tuple[str, str, str | None]]:
         """Parts of a topic in the metadata, the option that names each, and its key."""
         for kind in [self.group_key] if isinstance(self.group_key, str) else self.group_key or ():
-            yield "groups", "group_key", kind
+            yield "groups", self.group_option, kind
         for part in ("costs", "scores"):
             yield part, f"{part[:-1]}_key", getattr(self, f"{part[:-1]}_key", None)
 

@@ -275,7 +275,16 @@ def test_vectors_must_be_found_and_fit() -> None:
     )
     refused(lambda: diversify_hits([{"v": [0.1, 0.2]}, {"v": [0.1, 0.2, 0.3]}]), "vector")
     refused(lambda: diversify_hits([{"v": "0.1 0.2"}], vector="v"), "'v' must hold a vector, got", TypeError)
-    refused(lambda: diversify_hits([{"v": [0.1, 0.2]}], group="site"), "belong together")
+
+
+@pytest.mark.parametrize(("options", "message", "error"), [
+    ({"group": "site"}, "^group and max_per_group belong together", ValueError),
+    ({"group": "site", "max_per_group": 1, "strict": True}, "has no group: group='site' is not in", ValueError),
+    ({"fill": True}, "give group and max_per_group", ValueError),
+    ({"group_key": "site", "max_per_group": 1}, "as group=, got group_key=", TypeError),
+])  # fmt: skip
+def test_errors_name_the_options_that_there_are(options: Any, message: str, error: type[Exception]) -> None:
+    refused(lambda: diversify_hits([{"v": [0.1, 0.2]}], **options), message, error)
 
 
 def test_solr_has_one_score_and_scores_of_qdrant_may_be_distances() -> None:

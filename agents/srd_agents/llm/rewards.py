@@ -32,7 +32,8 @@ class CoverageReward:
 
     Args:
         topics: judged topics, a path or a name; prompts need the texts of queries and documents.
-        what: the measure, with its cutoff k; any of `srd_gym`, nDCG among them.
+        what: the diversity measure, with its cutoff k, such as "alpha_nDCG@5"; measures of relevance, such as nDCG, and
+            measures without judgments are refused.
         prompt: form of the prompts, and how many candidates they hold: numbers beyond these are out of range.
         format_weight: reward for an answer that is k different numbers of candidates and nothing else; by default none.
         normalizer: ideal ranking of the measure, as of `evaluate`: "pool" or "candidates".
@@ -41,7 +42,8 @@ class CoverageReward:
         counts: flaws of all answers so far: "ok", "wrong_format", "outside", "repeated", "missing".
 
     Raises:
-        ValueError: topics without judgments, a measure without a cutoff or one of which less is better.
+        ValueError: topics without judgments, a measure without a cutoff, one of which less is better, or one that is no
+            diversity measure.
     """
 
     __repr__ = repr_of("measure", "topics")

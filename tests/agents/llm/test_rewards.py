@@ -226,6 +226,8 @@ def test_rewards_need_judgments_and_prompts_need_texts() -> None:
     unjudged = TopicSet([replace(topics[0], judgments=None)], name="unjudged")
     refused(lambda: CoverageReward(unjudged), "topic 'q' has no judgments")
     refused(lambda: CoverageReward(WORDS, "alpha_nDCG"), "a reward needs a measure with a cutoff")
+    refused(lambda: CoverageReward(WORDS, "nDCG@5"), "is of relevance")
+    refused(lambda: CoverageReward(WORDS, "Vendi@5"), "without judgments")
     refused(lambda: CoverageReward(WORDS, "VRisk@5"), "of which more is better")
     refused(lambda: REWARD.score("jaguars", PLAIN), "jaguar")
     refused(lambda: CoverageReward(WORDS, format_weight=-1), "format_weight must be")

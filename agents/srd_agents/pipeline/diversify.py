@@ -202,7 +202,7 @@ def diversify(
     )
     try:
         given = ready_to_rank(list(filter(has_documents, every)), embed, named=named, names=names, alone=alone)
-        chosen = request.diversified(given, k, alone=alone, near=near_duplicates or COPIES or 1.0)
+        chosen = request.diversified(given, k, alone=alone, explain=True)
     except (TypeError, ValueError) as error:
         if alone:
             plainly(error)

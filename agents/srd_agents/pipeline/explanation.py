@@ -6,7 +6,7 @@ Shapes: N documents of a query, K chosen, S subtopics, F vector width.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from srd_agents.pipeline.documents import of_each_kind
 from srd_agents.pipeline.near_duplicates import BLOCK, COMPARED, ROUNDING
 from srd_gym.checks import array_from, is_missing
-from srd_gym.dtypes import IntArray
+from srd_gym.dtypes import IntArray, ScoreArray
 from srd_gym.measures.label_free import mean_cosines, vendi_scores
 from srd_gym.topic import Topic
 
@@ -43,12 +43,12 @@ class Reason(NamedTuple):
     near_duplicate_of: int | None
     """Position of the first document shown before it of which it is a near-duplicate."""
     subtopic: str | None
-    """The subtopic that it is rated highest for, or else is nearest to (above 0; ratings without any above 0: above the
-    lowest); without texts, its number from 1."""
+    """The subtopic that it is rated highest for, or if it is unrated nearest to (above 0; ratings without any above 0:
+    above the lowest); without texts, its number from 1."""
     group: str | None
     """Its group."""
     cost: float | None
-    """Its cost."""
+    """Its cost, as the budget counts it."""
 
 
 @dataclass(frozen=True)
@@ -131,19 +131,23 @@ class Kept(NamedTuple):
     """A sentence on what decided the ranking."""
 
 
-def kept(given: Any, topic: Topic, rows: IntArray, positions: IntArray, chosen: int, *told: Any) -> Kept:
+def kept(
+    given: Any, topic: Topic, costs: ScoreArray | None, rows: IntArray, positions: IntArray, chosen: int, *told: Any
+) -> Kept:
     """Copies of what is shown of a topic.
 
     Args:
         given: a `srd_agents.pipeline.given.Given`.
         topic: the same as it was ranked.
+        costs: [N] of its candidates, as the budget counts them.
         rows: [P + K] candidates of it.
         positions: as of `Kept`, as are the following.
         chosen: K.
         told: near and note.
     """
-    names, least = ("scores", "costs", "subtopic_scores"), 0.0
+    names, least = ("scores", "subtopic_scores"), 0.0
     parts = {name: _taken(part, positions) for name in names if (part := getattr(given, name)) is not None}
+    parts["costs"] = None if costs is None else costs[rows]
     parts["doc_vectors"] = topic.require_vectors("explain()").take(rows, axis=0)
     if given.groups is not None:
         parts["groups"] = of_each_kind(given.groups, lambda row: _taken(row, positions))
@@ -242,17 +246,23 @@ def _group(groups: object, place: int) -> str | None:
 
 
 def _nearest(why: Kept, chosen: Cosines) -> list[str | None]:
-    """[K] the subtopic that each document is rated highest for, or is nearest to."""
-    given, names = why.given, why.given.names
-    if given.subtopic_scores is not None:
-        near = array_from(given.subtopic_scores).astype(np.float64)[-why.chosen :]
-        near[np.isnan(near)] = -np.inf
-    elif given.subtopics is not None:
-        near = chosen @ _units(given.subtopics).T
-    else:
-        return [None] * len(chosen)
-    best = [(row, int(row.argmax())) for row in near]
-    return [(names[s] if names else str(s + 1)) if row[s] > why.least else None for row, s in best]
+    """[K] the subtopic that each document is rated highest for, or if it is unrated nearest to."""
+    given, nearest = why.given, list[str | None]([None] * why.chosen)
+    if given.subtopics is not None:
+        nearest = _highest(given.names, chosen @ _units(given.subtopics).T, 0.0)
+    if given.subtopic_scores is None or not np.size(given.subtopic_scores):
+        return nearest
+    rated = array_from(given.subtopic_scores).astype(np.float64)[len(why.positions) - why.chosen :]
+    unrated = np.isnan(rated)
+    rated[unrated] = -np.inf
+    highest = _highest(given.names, rated, why.least)
+    return [nearest[i] if unrated[i].all() else highest[i] for i in range(why.chosen)]
+
+
+def _highest(names: Sequence[str], values: Cosines, least: float) -> list[str | None]:
+    """[K] the subtopic, or its number, of the highest value of each row of [K, S]; None: it is not above the least."""
+    best = [(row, int(row.argmax())) for row in values]
+    return [(names[s] if names else str(s + 1)) if row[s] > least else None for row, s in best]
 
 
 def _units(vectors: object) -> Cosines:

@@ -132,7 +132,7 @@ class RankingRequest(Knobs):
             SafeConfig(near_duplicates=self.near_duplicates)
 
     def diversified(
-        self, given: Sequence[Given], k: int, *, alone: bool = False, near: float | None = None
+        self, given: Sequence[Given], k: int, *, alone: bool = False, explain: bool = False
     ) -> list[Diversified]:
         """The documents to show of each topic, with what decided: the ranker's `explain(topic)`, or its name.
 
@@ -142,7 +142,7 @@ class RankingRequest(Knobs):
             given: the topics.
             k: documents wanted.
             alone: whether there is one topic, which a warning then need not name.
-            near: cosine of near-duplicates in explanations; None: results keep nothing to explain them.
+            explain: whether results keep what explains them.
 
         Raises:
             TypeError: something holds no numbers.
@@ -159,7 +159,7 @@ class RankingRequest(Knobs):
             lost.update(gaps or {})
         warn_lacking(lost)
         rankings = self.show(topics, k, limits, alone=alone)
-        results = []
+        results, near = [], self.limits.near_duplicates or self.near_duplicates or COPIES
         every = zip(rankings, orders, topics, limits, strict=True)
         for place, ((ranking, scores), order, topic, limit) in enumerate(every):
             made, seen = self._ranker_of(topic), limit.already_shown
@@ -169,8 +169,8 @@ class RankingRequest(Knobs):
             rows = np.array([*seen, *ranking], np.int64) if seen else ranking
             positions = rows.copy() if order is None else order[rows]
             found = Diversified(positions[len(seen) :], scores, [note], limit.filled(ranking))
-            if near is not None:
-                found._why = (kept(given[place], topic, rows, positions, len(ranking), near, note),)
+            if explain:
+                found._why = (kept(given[place], topic, limit.costs, rows, positions, len(ranking), near, note),)
             results.append(found)
         return results
 

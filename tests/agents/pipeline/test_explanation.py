@@ -15,7 +15,7 @@ from markdown_code import ROOT, run_page
 from rich.console import Console
 from small_topics import refused
 
-from srd_agents import Diversified, diversify
+from srd_agents import Diversified, diversify, make_ranker
 from srd_agents.pipeline import explanation
 
 VECTORS = [[2, 0], [0, 1], [1, 0], [3, 4]]
@@ -40,6 +40,7 @@ def explained(**given: Any) -> Any:
     ({"near_duplicates": 0.7}, "near_duplicate_of", [None, None, 1, 0]),
     ({"near_duplicates": None}, "near_duplicate_of", [None, None, None, 0]),
     ({"near_duplicates": 1, "doc_vectors": [[1, 0.01], [0, 1], [1, 0], [3, 4]]}, "near_duplicate_of", [None] * 4),
+    ({"ranker": make_ranker("safe", near_duplicates=0.7), "diversity": None}, "near_duplicate_of", [None, None, 1, 0]),
     ({}, "subtopic", [None] * 4),
     ({"already_shown": [0, 3]}, "most_similar", [0.8, 1]),
     ({}, "most_similar_to", [None, 1, 1, 0]),
@@ -64,6 +65,11 @@ def test_what_speaks_for_each_document(given: dict[str, Any], field: str, wanted
      {0: "b", 1: None, 2: "b", 3: None}),
     ({"subtopics": ["a", "b"], "subtopic_scores": [[NAN, 5], [NAN, 0], [NAN, 2], [NAN, NAN]]},
      {0: "b", 1: None, 2: "b", 3: None}),
+    ({"subtopics": np.eye(2), "subtopic_scores": [[5, 0], [NAN, NAN], [0, 0], [NAN, 0]]},
+     {0: "1", 1: "2", 2: None, 3: None}),
+    ({"subtopics": np.eye(2), "subtopic_scores": np.full((4, 2), NAN)}, {0: "1", 1: "2", 2: "1", 3: "2"}),
+    ({"subtopics": [[-1, 0]], "subtopic_scores": np.full((4, 1), NAN)}, dict.fromkeys(range(4))),
+    ({"subtopic_scores": np.zeros((4, 0))}, dict.fromkeys(range(4))),
     ({"subtopics": lambda query: ["right"], "query_text": "up", "embed": lambda texts: [[1, 0]]},
      {1: None, 0: "right", 3: "right", 2: "right"}),
 ])  # fmt: skip
@@ -168,14 +174,15 @@ def test_results_compare_and_convert() -> None:
     assert batch != found
 
 
-def test_what_a_document_lacks_is_unknown() -> None:
+def test_what_a_document_lacks_is_unknown_but_for_its_cost() -> None:
     with pytest.warns(UserWarning, match="documents without a score"):
         shown = explained(scores=[3, 4, None, 2], groups=["x", NAN, None, "z"], max_per_group=1, costs=[1, 2, 3, NAN],
                           budget=99)  # fmt: skip
     assert [reason.document for reason in shown.reasons] == [1, 0, 3, 2]
     assert [reason.relevance for reason in shown.reasons] == [4, 3, 2, None]
     assert [reason.group for reason in shown.reasons] == [None, "x", "z", None]
-    assert [reason.cost for reason in shown.reasons] == [2, 1, None, 3]
+    assert [reason.cost for reason in shown.reasons] == [2, 1, 3, 3], "as the budget counts it"
+    assert shown.cost == 9
     assert "documents without a cost, which count as the largest: 1" in shown.note
 
 

@@ -36,8 +36,8 @@ class Reason(NamedTuple):
     relevance: float | None
     """Its score as given; without scores, its cosine with the query."""
     most_similar: float | None
-    """Highest cosine with a document shown before it, in an earlier list or above it in this one; None: none was. Of a
-    long list as many are compared as for near-duplicates."""
+    """Highest cosine with a document shown before it, in an earlier list or above it in this one; None: none was, or
+    one of the two has no vector. Of a long list as many are compared as for near-duplicates."""
     most_similar_to: int | None
     """Position of the first document with that cosine."""
     near_duplicate_of: int | None
@@ -149,6 +149,7 @@ def kept(
     parts = {name: _taken(part, positions) for name in names if (part := getattr(given, name)) is not None}
     parts["costs"] = None if costs is None else costs[rows]
     parts["doc_vectors"] = topic.require_vectors("explain()").take(rows, axis=0)
+    parts["without_vector"] = tuple(np.flatnonzero(np.isin(positions, given.without_vector)).tolist())
     if given.groups is not None:
         parts["groups"] = of_each_kind(given.groups, lambda row: _taken(row, positions))
     if given.similarity is not None:
@@ -198,12 +199,13 @@ def _above(why: Kept, units: Cosines) -> list[tuple[float | None, int | None, in
     """
     before = len(units) - why.chosen
     columns = np.arange(max(0, before - COMPARED), min(before + COMPARED, len(units)))
+    bare = np.isin(np.arange(len(units)), why.given.without_vector)
     found = list[tuple[float | None, int | None, int | None]]()
     for start in range(before, len(units), BLOCK):
         rows = np.arange(start, min(start + BLOCK, len(units)))
         whole = units[rows]
         alike = whole[:, columns] if why.given.doc_vectors is None else whole @ units[columns].T
-        alike[columns >= rows[:, None]] = -np.inf
+        alike[(columns >= rows[:, None]) | bare[rows, None] | bare[columns]] = -np.inf
         near, best = alike >= why.near - ROUNDING, alike.argmax(axis=1)
         similar, first = why.positions[columns[best]], why.positions[columns[near.argmax(axis=1)]]
         values = (alike[np.arange(len(rows)), best], similar, first, near.any(axis=1))

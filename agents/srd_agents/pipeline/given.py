@@ -63,6 +63,8 @@ class Given(NamedTuple):
     """[N, N], in place of vectors."""
     pinned: Any = None
     """[R] positions, None for places that are not pinned."""
+    without_vector: tuple[int, ...] = ()
+    """Positions of documents ranked by their scores alone, whose vectors stand in for missing ones."""
 
 
 def taken_apart(*, thin: bool, **parts: Any) -> tuple[list[Given], bool]:

@@ -27,7 +27,7 @@ from srd_gym.protocols import Ranker
 from srd_gym.reading import few, with_type
 from srd_gym.reading import shown as as_text
 from srd_gym.showing import short_repr
-from srd_gym.topic import Topic
+from srd_gym.topic import FloatArray, Topic
 
 COPIES = SafeConfig.near_duplicates
 """Cosine from which on a document is a near-duplicate, unless another is asked for."""
@@ -63,6 +63,8 @@ class Limits:
     """[R] candidate that stands in each of the first places; None: the ranker chooses."""
     metric: Metric = "cosine"
     """Similarity by which documents are near-duplicates."""
+    without_vector: tuple[int, ...] = ()
+    """Candidates that are no near-duplicates, as they have no vectors of their own."""
     fill: bool = False
     """Whether documents above `max_per_group` come last, where those within it are too few, not at all."""
 
@@ -81,7 +83,8 @@ class Limits:
             ValueError: other lengths, or a value out of range.
         """
         groups, costs, seen, pinned = given.groups, given.costs, given.already_shown, given.pinned
-        if groups is None and costs is None and seen is None and pinned is None:
+        bare = given.without_vector
+        if groups is None and costs is None and seen is None and pinned is None and not bare:
             return self
         query_id, count = topic.query_id, topic.n_candidates
         order = np.arange(count) if order is None else order
@@ -100,6 +103,7 @@ class Limits:
             costs=prices,
             already_shown=tuple(dict.fromkeys(shown)),
             pinned=() if pinned is None else _pinned(query_id, pinned, candidate_of),
+            without_vector=tuple(candidate_of[list(bare)].tolist()),
         )
         limits._check_pinned(query_id)
         return limits
@@ -152,10 +156,18 @@ class Limits:
             return False
         if self.near_duplicates is None or copies_last:
             return True
-        vectors = topic.require_vectors("near_duplicates=").take(ranking, axis=0)
+        vectors = self.compared(topic).take(ranking, axis=0)
         if self.metric == "given":
             vectors = vectors[:, ranking]
         return not near_copies(vectors, self.near_duplicates, self.metric).any()
+
+    def compared(self, topic: Topic) -> FloatArray:
+        """[N, F] vectors by which documents are near-duplicates: zeros, which are like none, for `without_vector`."""
+        vectors = topic.require_vectors("near_duplicates=")
+        if self.without_vector:
+            vectors = vectors.copy()
+            vectors[list(self.without_vector)] = 0.0
+        return vectors
 
     def filled(self, ranking: IntArray) -> BoolArray:
         """[K] documents of a ranking that are above `max_per_group`: with `fill`, its last ones."""
@@ -217,6 +229,11 @@ def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limit
     Raises:
         ValueError: what the ranker refuses, or an answer of it that is no ranking.
     """
+    bare = any(limit.without_vector for limit in limits)
+    plain = ranker.with_copies(None) if bare and puts_copies_last(ranker) and ranker.copies is not None else None
+    if plain is not None:  # The ranker would compare documents without vectors of their own.
+        each = zip(topics, limits, strict=True)
+        return [show(plain if limit.without_vector else ranker, [topic], k, [limit])[0] for topic, limit in each]
     if scored := hasattr(ranker, "rank_scored"):
         found = list[Scored](ranker.rank_scored(topics, k))
         rankings = checked_rankings([ranking for ranking, _ in found], topics, ranker, k)

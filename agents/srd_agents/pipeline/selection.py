@@ -46,8 +46,9 @@ class Selection:
             progress.add(document)
         self._originals = None
         if limits.near_duplicates is not None:
-            vectors = topic.require_vectors("near_duplicates=")
-            self._originals = Originals(limits.metric, vectors, limits.near_duplicates, limits.already_shown)
+            self._originals = Originals(
+                limits.metric, limits.compared(topic), limits.near_duplicates, limits.already_shown
+            )
             self._originals.sift(pins)
         self._spent = float(self._costs[pins].sum())
         self._quotas = Quotas(limits.groups, self._rooms, self._left, self._costs, most, self._money - self._spent)

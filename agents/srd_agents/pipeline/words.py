@@ -37,7 +37,7 @@ def with_vectors(
     them, they are compared by their words, and so is the query, unless scores say what is relevant and no subtopics are
     named: cosines with a word or two may hardly differ, and are then no scale for scores. A document without a vector
     among others that have one is then ranked by its score alone: its cosine with another document is the mean cosine of
-    two documents.
+    two documents, and it is no near-duplicate.
 
     Args:
         given: a `srd_agents.pipeline.given.Given`; documents without a vector are None.
@@ -76,7 +76,7 @@ def with_vectors(
     if embed is not None and texts is not None:
         note, made = f"{some} embedded by their texts", vectors_by(embed, [texts[place] for place in gaps])
     elif given.scores is not None:
-        note = f"{some} ranked by their scores alone"
+        note, given = f"{some} ranked by their scores alone", given._replace(without_vector=tuple(gaps))
         made = _average(array_from([each for each in vectors if each is not None]).astype(np.float32), len(gaps))
         warnings.warn(f"{topic * (not alone)}{note}; give embed= and texts, or their vectors", stacklevel=4)
     else:

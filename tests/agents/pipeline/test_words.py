@@ -161,6 +161,40 @@ def test_a_document_without_a_vector_is_ranked_by_its_score_alone(diversity: flo
     assert ranks == [3, 10, 20] or diversity is not None
 
 
+@pytest.mark.parametrize("ranker", ["safe", "retrieval-order"])
+@pytest.mark.parametrize("limit", [0.9999, 0.5])
+@pytest.mark.parametrize("width", [1, 2, 3, 64])
+def test_a_document_without_a_vector_is_no_near_duplicate(width: int, limit: float, ranker: str) -> None:
+    generator = np.random.default_rng(width)
+    vectors = np.abs(generator.normal(size=(12, width)))[generator.integers(12, size=12)]
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    with_vector = generator.random(12) < 0.5
+    first, last = list[int](), list[int]()
+    for i in range(12):
+        near = with_vector[i] and any(with_vector[j] and units[i] @ units[j] >= limit - 1e-6 for j in first)
+        (last if near else first).append(i)
+    given: Any = [vector if known else None for vector, known in zip(vectors, with_vector, strict=True)]
+    whole = vectors[::-1]
+    with pytest.warns(UserWarning, match="have no vector"):
+        both = diversify(None, [given, whole], 12, ranker, [range(12, 0, -1)] * 2, near_duplicates=limit)  # type: ignore[list-item]
+    found, other = both.topics()
+    assert found.indices.tolist() == first + last
+    assert other == diversify(None, whole, 12, ranker, range(12, 0, -1), near_duplicates=limit)
+    reasons = {reason.document: reason for reason in found.explain().reasons}
+    assert all(reasons[i].most_similar is reasons[i].near_duplicate_of is None for i in np.flatnonzero(~with_vector))
+    assert {i for i, reason in reasons.items() if reason.near_duplicate_of is not None} == set(last)
+
+
+@pytest.mark.parametrize(("seen", "wanted"), [([], [0, 1, 2, 3]), ([2], [0, 1, 3]), ([1], [0, 2, 3])])
+def test_no_document_is_like_one_without_a_vector(seen: list[int], wanted: list[int]) -> None:
+    """The vectors that stand in for those of 0 and 2 are the one there is."""
+    with pytest.warns(UserWarning, match="have no vector"):
+        found = diversify(None, [None, [1, 2], None, [2, 4]], 4, scores=[4, 3, 2, 1], already_shown=seen)
+    assert found.indices.tolist() == wanted
+    near = [reason.near_duplicate_of for reason in found.explain().reasons]
+    assert near == [None] * (len(wanted) - 1) + [1]
+
+
 @pytest.mark.parametrize(("given", "error", "said"), [
     ({}, ValueError, r"give doc_vectors \(\[N, F\]\)"),
     ({"doc_vectors": [None, None]}, ValueError, "there are no documents; give"),

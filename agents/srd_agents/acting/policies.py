@@ -18,6 +18,7 @@ from pettingzoo import ParallelEnv
 
 from srd_agents.heuristic.stepwise import EXACT, PartialRanking, best, progress_of
 from srd_agents.registry import load_ranker
+from srd_agents.sb3.spaces import topics_of
 from srd_gym.checks import name_of
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import AnyArray, IntArray
@@ -104,7 +105,8 @@ class RankerPolicy:
             [B] int64, or one number for a single observation; and `state`.
 
         Raises:
-            ValueError: an observation without what the ranker needs; the message says which one has it.
+            ValueError: an observation without what the ranker needs (the message says which one has it), or compact
+                observations of sub-environments with different topic sets.
         """
         rows, single = _rows_of(observation, action_masks)
         self._rows += [None] * (len(rows) - len(self._rows))
@@ -315,15 +317,14 @@ def _arrays_of(env: object) -> TopicArrays:
 
     Raises:
         TypeError: no environment with topics.
+        ValueError: sub-environments with different topic sets.
     """
-    if env is None:
-        raise TypeError("compact observations name topics by index: as_policy(ranker, env) needs the environment")
     inner: Any = getattr(env, "unwrapped", env)
-    core = getattr(inner, "core", None)
-    if core is None and hasattr(env, "get_attr"):
-        (core, *_) = env.get_attr("core")
-    if core is not None:
-        arrays: TopicArrays = core.arrays
-        return arrays
-    source: TopicSource = env  # type: ignore[assignment]
+    source: TopicSource | None
+    if (core := getattr(inner, "core", None)) is not None:
+        source = core.arrays
+    else:
+        source = topics_of(inner) if hasattr(inner, "get_attr") else inner
+    if source is None:
+        raise TypeError("compact observations name topics by index: as_policy(ranker, env) needs the environment")
     return arrays_from(source)

@@ -59,7 +59,7 @@ def topics_of(env: object) -> TopicArrays | None:
     """The topics that an environment ranks, if all its sub-environments rank the same.
 
     Args:
-        env: `SRD-v0` under any wrappers, or an SB3 `VecEnv` of such.
+        env: `SRD-v0` under any wrappers, or a vector environment of such (SB3's `VecEnv` or Gymnasium's).
 
     Returns:
         The topics' arrays; None where full observations of the same shapes come from several sets, which is fine.
@@ -73,7 +73,7 @@ def topics_of(env: object) -> TopicArrays | None:
     for unlike in others:
         if unlike != shapes:
             raise ValueError(
-                f"the sub-environments of this VecEnv observe different spaces: {shapes} and {unlike}; give all the "
+                f"the sub-environments observe different spaces: {shapes} and {unlike}; give all the "
                 "same topics, or at least the same max_candidates, horizon and vector width"
             )
     for other in sets:
@@ -82,9 +82,9 @@ def topics_of(env: object) -> TopicArrays | None:
         if shapes.topics is None:
             return None
         raise ValueError(
-            f"the sub-environments of this VecEnv rank different topic sets: {sets[0].topics!r} and {other.topics!r}. "
-            "A compact observation names a topic by its index, so one lookup cannot serve both: give all the same "
-            "topics, or leave observation='compact' out"
+            f"the sub-environments rank different topic sets: {sets[0].topics!r} and {other.topics!r}. A compact "
+            "observation names a topic by its index, so one lookup cannot serve both: give all the same topics, or "
+            "leave observation='compact' out"
         )
     arrays: TopicArrays = sets[0]
     return arrays

@@ -17,7 +17,7 @@ from srd_agents.acting.policies import observed_topic
 from srd_agents.heuristic.stepwise import Stepwise
 from srd_agents.registry import RANKERS, make_ranker
 from srd_gym import Topic, TopicSet, load_topics, scoring_v0
-from srd_gym.envs import FEATURES
+from srd_gym.envs import FEATURES, SelectionEnv
 from srd_gym.protocols import Ranker
 from srd_gym.pruning import KNN
 from srd_gym.testing import check_ranker
@@ -93,6 +93,19 @@ def test_in_vectors_of_episodes_each_has_its_ranking(observation: str, shared: b
                 np.testing.assert_array_equal(info["ranking"][place], ranker.rank(topic, 10))
                 checked += 1
         assert checked >= 5
+
+
+def test_compact_observations_of_one_topic_set_have_their_topics_and_of_several_none() -> None:
+    def policy_of(*sets: TopicSet) -> tuple[Any, Any, Any]:
+        several = [lambda topics=topics: SelectionEnv(topics, observation="compact") for topics in sets]
+        env = gym.wrappers.vector.RecordEpisodeStatistics(gym.vector.SyncVectorEnv(several))
+        return as_policy("mmr", env), *env.reset(seed=3)
+
+    policy, seen, info = policy_of(SERP, SERP[:])
+    firsts = make_ranker("mmr").rank_batch(SERP.select(info["query_id"]), 1)
+    np.testing.assert_array_equal(policy.predict(seen)[0], np.concatenate(firsts))
+    policy, seen, _ = policy_of(SERP, load_topics("synthetic:serp:16:1"))
+    refused(lambda: policy.predict(seen), "rank different topic sets")
 
 
 def test_masks_pruning_empty_ranks_and_others_choices_are_read_from_the_observation() -> None:

@@ -82,10 +82,12 @@ class CandidateExtractor(BaseFeaturesExtractor):
         if self.lookup is not None:
             topics, which = self.lookup(observations["topic"].flatten().long())
             return self.network(topics, ranking, which), allowed
-        documents = observations["documents"]
-        # Rows of padding are zeros. A ranked document is off the mask, but its row is there.
-        present = allowed | (documents != 0).any(2)
-        columns = order_columns(observations["retrieval_scores"].cpu().numpy(), present.cpu().numpy())
+        documents, scores = observations["documents"], observations["retrieval_scores"]
+        # Padding comes last: all zeros, masked, never ranked. Empty ranks mark candidate 0, which every topic has.
+        real = allowed | (documents != 0).any(2) | (scores != 0)
+        real = real.scatter(1, ranking.clamp(min=0), True)
+        present = real.flip(1).cumsum(1).flip(1) > 0
+        columns = order_columns(scores.cpu().numpy(), present.cpu().numpy())
         order = torch.from_numpy(columns).to(documents.device)
         return self.network(Inputs(observations["query"], documents, present, order), ranking), allowed
 

@@ -14,7 +14,7 @@ from small_topics import EvenOnly, refused
 import srd_gym  # noqa: F401 - registers the environments
 from srd_gym.data.synthetic import generate
 from srd_gym.envs import SelectionEnv
-from srd_gym.topic import TopicSet
+from srd_gym.topic import Topic, TopicSet
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
@@ -61,8 +61,21 @@ def test_it_trains_and_never_chooses_what_is_not_on_offer(name: str, observation
             assert info["invalid_action"] is False
 
 
-def test_full_and_compact_observations_say_the_same() -> None:
-    full, compact = env_of(pruning=EvenOnly()), env_of(observation="compact", pruning=EvenOnly())
+def with_zero_vectors(topics: TopicSet) -> TopicSet:
+    """The topics without scores, with vectors of zeros for candidates 2, 3 and the last even one."""
+
+    def vectors(topic: Topic) -> Any:
+        made = topic.require_vectors("a test").copy()
+        made[[2, 3, (topic.n_candidates - 1) // 2 * 2]] = 0
+        return made
+
+    several = [replace(topic, doc_vectors=vectors(topic), retrieval_scores=None) for topic in topics]
+    return TopicSet(several, name="zeros")
+
+
+@pytest.mark.parametrize("topics", [TOPICS, with_zero_vectors(TOPICS)], ids=["as they are", "zero vectors"])
+def test_full_and_compact_observations_say_the_same(topics: TopicSet) -> None:
+    full, compact = (env_of(topics, observation=kind, pruning=EvenOnly()) for kind in ("full", "compact"))
     model = model_of("MaskablePPO", full)
     twin = model_of("MaskablePPO", compact)
     twin.policy.load_state_dict(model.policy.state_dict())

@@ -41,7 +41,7 @@ class Sb3AlgorithmConfig(Config):
     policy: Literal["candidates", "stock"] = "candidates"
     """Ours, which scores every candidate alike (`srd_agents.sb3.policies`), or SB3's "MultiInputPolicy"."""
     steps: Count = 20_000
-    """Environment steps; an episode has `horizon`."""
+    """Environment steps; an episode has `horizon`, or fewer where its topic has fewer candidates."""
     environments: Count = 16
     """Environments side by side."""
     validations: Count = 10
@@ -78,7 +78,7 @@ class Sb3Algorithm(SideBySide):
             seed: of SB3, which seeds the global generators with it.
 
         Returns:
-            The episodes and steps that were played.
+            The episodes that ended, and the steps that were played.
 
         Raises:
             ValueError: topics that cannot be learned from.
@@ -101,11 +101,12 @@ class Sb3Algorithm(SideBySide):
         made = {"policy_kwargs": its, "gamma": 1.0, "device": "cpu", **(config.options or {})}
         model = kind(policy, env, seed=seed, **made)
         self._ranker = self._ranking_with(model)
+        played = _Episodes()
         best = None if validation is None else _Best(self._ranker, validation, config.steps / config.validations)
-        model.learn(config.steps, callback=best)
+        model.learn(config.steps, callback=[played] if best is None else [played, best])
         if best is not None:
             best.restore()
-        return {"episodes": model.num_timesteps // config.horizon, "steps": model.num_timesteps}
+        return {"episodes": played.ended, "steps": model.num_timesteps}
 
     def _ranking_with(self, model: Any) -> Ranker:
         """The model as a ranker."""
@@ -148,6 +149,16 @@ class _ShuffledVecEnv(RolloutVecEnv):
     def _deal(self, places: BoolArray) -> None:
         """Give places the topics of their next episodes."""
         self._topics[places] = [self._order.next(self._generator) for _ in range(int(places.sum()))]
+
+
+class _Episodes(BaseCallback):
+    """Counts the episodes that have ended."""
+
+    ended = 0
+
+    def _on_step(self) -> bool:
+        self.ended += int(self.locals["dones"].sum())
+        return True
 
 
 class _Best(BaseCallback):

@@ -38,13 +38,20 @@ def fitted(
     learner = kind(config)
     told = learner.fit(FOLD.train, FOLD.validation, seed=1)
     assert steps <= told["steps"] <= steps + 40
-    assert told["episodes"] == told["steps"] // 10
     return learner
 
 
 @pytest.mark.parametrize("algorithm", FAST)
 def test_each_algorithm_trains_and_ranks(algorithm: str) -> None:
     check_ranker(fitted(algorithm), list(FOLD.test)[:1])
+
+
+@pytest.mark.parametrize(("algorithm", "policy"), [("A2C", "candidates"), ("A2C", "stock"), ("DQN", "stock")])
+def test_episodes_end_with_the_candidates_of_their_topic(algorithm: Any, policy: Any) -> None:
+    four = generate("tiny", n_topics=6, seed=1, candidates=(4, 4))
+    config = Sb3AlgorithmConfig(algorithm=algorithm, policy=policy, steps=60, environments=2, options=FAST[algorithm])
+    told = Sb3Algorithm(config).fit(four, FOLD.validation)
+    assert told["episodes"] == 2 * (told["steps"] // 2 // 4), "two environments, four steps an episode"
 
 
 def test_the_same_seed_learns_the_same() -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from srd_agents.training.learner import LearnerConfig
 from srd_agents.training.options import Count, CountFromZero, MeasureOption, Positive, Share, at_least
 from srd_gym.checks import check_number
+from srd_gym.core import Clicks
 from srd_gym.measures import Measure
 
 
@@ -26,9 +27,9 @@ class ScoringConfig(LearnerConfig):
     """Gradient updates after each batch of topics."""
     batch_size: Count = 256
     """Visits (a topic with its joint actions) sampled from the replay for one gradient update."""
-    reward: MeasureOption = "alpha_nDCG@10"
+    reward: MeasureOption | Clicks = "alpha_nDCG@10"
     """Measure that is the reward. Several, joined by " + ", are added (published code: alpha_nDCG@5 +
-    alpha_nDCG@15)."""
+    alpha_nDCG@15). Or users, alone: "Clicks(...)"."""
     n_scores: Annotated[int, at_least(2)] = 15
     """A: scores are 0 to A - 1 (the paper: as many as a list has documents)."""
     attention_width: Count = 64
@@ -68,9 +69,9 @@ class ScoringConfig(LearnerConfig):
         check_number("epsilon_end", self.epsilon_end, 0.0, self.epsilon_start)
 
     @property
-    def rewards(self) -> tuple[str | Measure, ...]:
-        """The measures that the reward adds up."""
-        return (self.reward,) if isinstance(self.reward, Measure) else tuple(map(str.strip, self.reward.split(" + ")))
+    def rewards(self) -> tuple[str, ...] | Measure | Clicks:
+        """The measures that the reward adds up, or users."""
+        return tuple(map(str.strip, self.reward.split(" + "))) if isinstance(self.reward, str) else self.reward
 
 
 @dataclass(frozen=True, kw_only=True)

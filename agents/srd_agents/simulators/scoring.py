@@ -15,6 +15,7 @@ from srd_agents.simulators.topics import NoTensorFormError, TopicTensors
 from srd_gym.core import ScoringCore
 from srd_gym.core.arrays import Topics
 from srd_gym.measures import Measure, Normalizer
+from srd_gym.protocols import Reward
 
 
 class ScoringSimulator:
@@ -38,7 +39,7 @@ class ScoringSimulator:
         self,
         topics: Topics | TopicTensors,
         *,
-        reward: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
+        reward: str | Measure | Reward | Sequence[str | Measure] = "alpha_nDCG@10",
         n_scores: int = 30,
         normalizer: Normalizer | None = None,
         device: str | torch.device = "cpu",

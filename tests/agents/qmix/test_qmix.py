@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_topics import ragged, refused
+from small_topics import FirstRankOnly, ragged, refused
 
 from srd_agents.qmix.replay import Visits
 from srd_agents.registry import make_ranker
 from srd_agents.simulators import ScoringSimulator
-from srd_gym.core import ScoringCore, TopicArrays
+from srd_gym.core import Clicks, ScoringCore, TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic
 
@@ -112,6 +112,16 @@ def test_several_measures_add_up() -> None:
     actions, rewards = ranker.play(np.arange(6), 0.5)
     cores = (ScoringCore(topics, reward=name, n_scores=5) for name in ("alpha_nDCG@5", "StRecall@3"))
     np.testing.assert_allclose(rewards[:, 0], sum(core.step(np.arange(6), actions[:, 0]) for core in cores))
+
+
+def test_users_pay_as_in_the_simulator() -> None:
+    topics, users = generate("tiny", n_topics=6, seed=0), Clicks(cutoff=3, expected=True)
+    ranker: Any = make_ranker("vdn", **SMALL, reward=users)
+    ranker.prepare(topics)
+    actions, rewards = ranker.play(np.arange(6), 0.5)
+    core = ScoringCore(topics, reward=users, n_scores=5)
+    np.testing.assert_allclose(rewards[:, 0], core.step(np.arange(6), actions[:, 0]))
+    refused(lambda: make_ranker("qmix", reward=FirstRankOnly()), "text or a measure or Clicks, got", TypeError)
 
 
 def test_the_flattened_state_needs_topics_of_one_size_to_train_and_none_to_rank() -> None:

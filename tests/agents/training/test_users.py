@@ -27,8 +27,9 @@ def test_learners_learn_from_users_and_repeat_themselves(name: str, tmp_path: Pa
     assert not all(np.array_equal(weights[0][key], weights[2][key]) for key in weights[0])
 
 
-def test_a_folder_keeps_the_users_as_text(tmp_path: Path) -> None:
-    learner: Any = make_ranker("reinforce", epochs=1, reward=Clicks(pays="reciprocal_rank"))
+@pytest.mark.parametrize("name", ["reinforce", "qmix", "vdn", "iql"])
+def test_a_folder_keeps_the_users_as_text(name: str, tmp_path: Path) -> None:
+    learner: Any = make_ranker(name, epochs=1, reward=Clicks(pays="reciprocal_rank"))
     learner.fit(TOPICS[:6], TOPICS[6:], seed=0)
     learner.save(tmp_path)
     assert load_ranker(tmp_path).config.reward == USERS

@@ -33,7 +33,16 @@ class Predicts(Protocol):
 
 
 class _Batches:
-    """Ranks as many topics side by side as memory has room for."""
+    """Ranks topics of one shape side by side, as many as memory has room for.
+
+    Args:
+        max_candidates: N of the observations; None: each topic's own.
+    """
+
+    def __init__(self, max_candidates: int | None) -> None:
+        if max_candidates is not None:
+            check_integer("max_candidates", max_candidates, 1)
+        self.max_candidates = max_candidates
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k documents of the topic, best first: [min(k, N)] int64."""
@@ -48,10 +57,16 @@ class _Batches:
             TypeError: the policy answers with something else than one action per topic, or one score per document.
         """
         check_integer("k", k, 1)
-        most = max((topic.n_candidates * (topic.vector_width or 1) for topic in topics), default=1)
-        step = max(1, _AT_ONCE // most)
-        parts = (self._side_by_side(topics[start : start + step], k) for start in range(0, len(topics), step))
-        return [ranking for part in parts for ranking in part]
+        groups: dict[tuple[int, int | None], list[int]] = {}
+        for place, topic in enumerate(topics):
+            groups.setdefault((self.max_candidates or topic.n_candidates, topic.vector_width), []).append(place)
+        rankings: dict[int, IntArray] = {}
+        for (n, width), places in groups.items():
+            step = max(1, _AT_ONCE // (n * (width or 1)))
+            for start in range(0, len(places), step):
+                part = places[start : start + step]
+                rankings |= zip(part, self._side_by_side([topics[place] for place in part], k), strict=True)
+        return [rankings[place] for place in range(len(topics))]
 
     @abstractmethod
     def _side_by_side(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
@@ -113,9 +128,13 @@ class PolicyRanker(_Batches):
         self.observation: Literal["full", "features"] = kind or ("features" if "features" in space else "full")
         further = [key for key in PARTS if key in space and key not in KINDS[self.observation]]
         self._seen = [self.observation, *further], mask_dtype
-        self.horizon = horizon or (space["ranking"].shape[0] if "ranking" in space else 10)
-        check_integer("horizon", self.horizon, 1)
-        self.max_candidates = max_candidates or (space["action_mask"].shape[0] if "action_mask" in space else None)
+        if horizon is None:
+            horizon = space["ranking"].shape[0] if "ranking" in space else 10
+        if max_candidates is None and "action_mask" in space:
+            max_candidates = space["action_mask"].shape[0]
+        check_integer("horizon", horizon, 1)
+        super().__init__(max_candidates)
+        self.horizon: int = horizon
         self._width = space["documents"].shape[1] if "documents" in space else None
         self._form = observation if callable(observation) else None
         self._masks = isinstance(policy, Predicts) and _takes_masks(policy.predict)
@@ -177,7 +196,7 @@ class ScoringRanker(_Batches):
             [B, N], higher is better; those of padding are ignored, ties go by candidate order.
         observation: "full" or "flat".
         n_scores: A, of the `action_mask` in full observations.
-        max_candidates: N; None takes the largest topic's.
+        max_candidates: N; None: each topic's own.
         name: in tables.
 
     Raises:
@@ -198,6 +217,7 @@ class ScoringRanker(_Batches):
         if not callable(policy):
             raise TypeError(f"policy must be a function of observations, got {shown(policy)}")
         check_option("observation", observation, ("full", "flat"))
+        super().__init__(max_candidates)
         self.name, self.policy = name, policy
         self._how: dict[str, Any] = {"observation": observation, "n_scores": n_scores, "max_candidates": max_candidates}
 

@@ -204,6 +204,21 @@ def test_what_predicts_is_a_ranker() -> None:
     assert found.indices.tolist() == ranker.rank(topic, 2).tolist()
 
 
+@pytest.mark.parametrize("kind", [PolicyRanker, ScoringRanker])
+def test_topics_are_not_padded_to_others(kind: Any) -> None:
+    """Nearness to the mean of all rows, which padding would change."""
+    topics = [judged_topic(n, seed) for seed, n in enumerate((4, 8, 4, 7))]
+
+    def nearness(seen: Any) -> Any:
+        documents = seen["documents"]
+        return -np.linalg.norm(documents - documents.mean(axis=1, keepdims=True), axis=2)
+
+    act = nearness if kind is ScoringRanker else lambda seen: (nearness(seen) - 9 * (1 - seen["action_mask"])).argmax(1)
+    for topic, ranking in zip(topics, kind(act).rank_batch(topics, 9), strict=True):
+        distances = np.linalg.norm(topic.doc_vectors - topic.doc_vectors.mean(axis=0), axis=1)
+        np.testing.assert_array_equal(ranking, distances.argsort())
+
+
 @pytest.mark.parametrize("name", ["mmr", "dpp", "relational-pretrained"])
 def test_there_and_back_is_the_ranker(name: str) -> None:
     ranker: Any = make_ranker(name)
@@ -323,6 +338,8 @@ def test_what_cannot_act_or_rank_is_refused() -> None:
     refused(lambda: as_ranker(3), "policy must have predict", TypeError)  # type: ignore[arg-type]
     for kind in (as_ranker, ScoringRanker):
         refused(lambda kind=kind: kind(First), "policy must be an object", TypeError)
+        refused(lambda kind=kind: kind(len, max_candidates=0), "max_candidates must be at least 1")
+    refused(lambda: as_ranker(len, horizon=0), "horizon must be at least 1")
     refused(lambda: ScoringRanker(3), "policy must be a function", TypeError)  # type: ignore[arg-type]
     compact = gym.make("srd_gym:SRD-v0", topics=SERP, observation="compact")
     observation, _ = compact.reset(seed=0)

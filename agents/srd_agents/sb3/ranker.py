@@ -6,17 +6,18 @@ Shapes: N candidates, F vector width, K horizon.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from srd_agents.sb3.config import MaskablePpoConfig, Sb3ModelConfig
-from srd_agents.sb3.spaces import Shapes, shapes_of
+from srd_agents.sb3.spaces import FULL, Shapes, shapes_of
 from srd_agents.training.learner import tell_foreign
 from srd_gym.checks import check_integer, unknown
-from srd_gym.core import TopicArrays
+from srd_gym.core import SelectionCore
 from srd_gym.dtypes import IntArray, ScoreArray
+from srd_gym.envs.observations import Observer
 from srd_gym.files import PathLike
 from srd_gym.installing import how_to_install
 from srd_gym.reading import existing_file, shown
@@ -75,6 +76,8 @@ class SB3Ranker:
                 "VecNormalize scales the observations of this model, but not what it ranks; train with norm_obs=False"
             )
         self.shapes: Shapes = shapes_of(model.observation_space)
+        space: Any = model.observation_space
+        self._further = [key for key in space if key not in FULL]
         if self._network is None and self.shapes.width is None:
             raise ValueError(
                 "a stock policy on compact observations has seen topics by their index only, so it cannot rank others: "
@@ -164,20 +167,25 @@ class SB3Ranker:
                 "and make its vectors as those of training, or take srd_agents.sb3.policies.policy_for: it ranks any "
                 "number"
             )
-        arrays = TopicArrays(TopicSet([topic], name=topic.query_id), most)
-        ranking, mask = np.full(horizon, -1, np.int64), arrays.present[0].astype(np.int8)
-        observation = {"query": arrays.queries[0], "documents": arrays.documents[0], "ranking": ranking}
-        observation |= {"retrieval_scores": arrays.retrieval_scores[0], "action_mask": mask}
+        unjudged = Topic(
+            query_id=topic.query_id,
+            doc_ids=topic.doc_ids,
+            query_vector=topic.query_vector,
+            doc_vectors=topic.doc_vectors,
+            retrieval_scores=topic.retrieval_scores,
+        )
+        core = SelectionCore([unjudged], horizon=horizon, max_candidates=most, episodes=1)
+        observer = Observer(core, ["full", *self._further])
+        core.reset([0])
         scores = np.zeros(most)
-        for rank in range(min(k, n, horizon)):
-            scores = self._scores(observation)
-            ranking[rank] = best = np.where(mask == 1, scores, -np.inf).argmax()
-            mask[best] = 0
-        chosen = ranking[ranking >= 0]
+        for _ in range(min(k, n, horizon)):
+            scores = self._scores(observer.observe(0))
+            core.step(np.where(core.allowed, scores, -np.inf).argmax(1))
+        chosen = core.ranking[0, core.ranking[0] >= 0]
         order = np.argsort(-scores[:n], kind="stable")
         return np.concatenate([chosen, order[~np.isin(order, chosen)]])[: min(k, n)]
 
-    def _scores(self, observation: dict[str, object]) -> ScoreArray:
+    def _scores(self, observation: Mapping[str, object]) -> ScoreArray:
         """Scores of the candidates by the policy: logits or action values, [N] float64."""
         import torch
 

@@ -51,12 +51,13 @@ def test_every_model_is_a_ranker(name: str, ours: bool) -> None:
             check_ranker(each, list(LARGE))
 
 
+@pytest.mark.parametrize("observation", ["full", ("full", "progress")], ids=["full", "further"])
 @pytest.mark.parametrize("ours", [True, False], ids=["ours", "stock"])
 @pytest.mark.parametrize("name", ["MaskablePPO", "PPO", "DQN"])
-def test_it_ranks_as_the_model_acts(name: str, ours: bool) -> None:
-    model = model_of(name, ours=ours)
+def test_it_ranks_as_the_model_acts(name: str, ours: bool, observation: Any) -> None:
+    model = model_of(name, ours=ours, observation=observation)
     ranker = SB3Ranker(model)
-    env = SelectionEnv(TOPICS, horizon=4)
+    env = SelectionEnv(TOPICS, horizon=4, observation=observation)
     for topic in TOPICS:
         seen, info = env.reset(options={"query_id": topic.query_id})
         ended = False

@@ -260,7 +260,8 @@ class Learner(ABC, Generic[C]):
             ValueError: unlabelled topics, no vectors, nothing to learn from, a checkpoint of another run, a device that
                 is not here, or too little memory.
             FileNotFoundError: `resume` without a checkpoint in `out`.
-            KeyboardInterrupt: passed on after a checkpoint was written (where `out` is given).
+            KeyboardInterrupt: passed on after a checkpoint was written (where `out` is given). Pretraining that has not
+                ended has no checkpoint: it begins anew.
         """
         check_integer("seed", seed, 0)
         if time_budget is not None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from srd_agents.heuristic.config import XQuADConfig
-from srd_agents.heuristic.explicit import XQuAD
+from srd_agents.heuristic.explicit import Numbers, XQuAD
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.relevance import min_max, relevance_or_none
 from srd_agents.heuristic.stepwise import EXACT, TIED, PartialRanking, Scored, Stepwise, best, falling_order
@@ -33,8 +34,8 @@ class PerCost(Stepwise):
 
     The value of a set S of documents is sum_i r_i * ((1 - d) * [i in S] + d * max_{j in S} cos(i, j)), r the relevance
     in [0, 1] (scores, else cosines with the query, else 1), cosines below 0 taken as 0: a document counts itself, and
-    for those like it as far as no other does. With subtopics it is that of xQuAD, lambda = 1 - d. Both grow with every
-    document, and a document adds the less the more there is already.
+    for those like it as far as no other does. With subtopics and d above 0 it is that of xQuAD, lambda = 1 - d. Both
+    grow with every document, and a document adds the less the more there is already.
 
     A greedy choice by what a document adds per cost and one by what it adds are made, and the one of higher value is
     taken. Where a budget is the only limit, that is at least (1 - 1/e) / 2 of the highest value there is, and half of
@@ -64,8 +65,10 @@ class PerCost(Stepwise):
 
     def _beginning(self, topic: Topic) -> Callable[[], PartialRanking]:
         """A function that starts empty choices of a topic; they share its cosines."""
-        if topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None):
-            return partial(XQuAD(XQuADConfig(lambda_=1.0 - self.diversity)).progress, topic)
+        named = topic.n_subtopics and (topic.subtopic_vectors is not None or topic.subtopic_scores is not None)
+        if named and self.diversity:
+            options: dict[str, Any] = {"lambda_": 1.0 - self.diversity, "relevance": self.relevance or "auto"}
+            return partial(_Covering(XQuADConfig(**options)).progress, topic)
         relevance = min_max(relevance_or_none(topic, self.relevance)).astype(np.float64)
         return partial(_Standing, _Likeness(topic, self.diversity, relevance))
 
@@ -79,7 +82,7 @@ class PerCost(Stepwise):
         if limits.costs is None:
             return plain
         dense = limits.choose(topic, k, _PerUnit(begin(), limits.costs))
-        worth = np.array([_value(begin(), limits, chosen) for chosen, _ in (dense, plain)])
+        worth = np.array([_value(begin(), limits, chosen[~limits.filled(chosen)]) for chosen, _ in (dense, plain)])
         return (dense, plain)[best(worth, None, TIED)]
 
 
@@ -92,6 +95,14 @@ def _value(progress: PartialRanking, limits: Limits, chosen: IntArray) -> float:
         value += progress.gain(document) if isinstance(progress, _Standing) else float(progress.scores()[document])
         progress.add(document)
     return value
+
+
+class _Covering(XQuAD):
+    """xQuAD with relevance in [0, 1], so that no document lowers the value."""
+
+    def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
+        value = super()._value(topic, order)
+        return value if self.config.relevance == "auto" else self.config.lambda_ * min_max(value)
 
 
 class _PerUnit(PartialRanking):
@@ -114,13 +125,13 @@ class _Likeness:
     """Worth of documents: alone, [N], and to those like them, [M, N]; nothing like that at diversity 0."""
 
     def __init__(self, topic: Topic, diversity: float, relevance: ScoreArray) -> None:
-        rows = rows_of(topic.require_vectors("per_cost="))
         n = topic.n_candidates
         represented = falling_order(relevance)[: min(_REPRESENTED, _COSINES // n) if diversity else 0]
         self.own: ScoreArray = (1.0 - diversity) * relevance
         self.weights = (diversity * relevance[represented]).astype(np.float32)
         self.cosines: FloatArray = np.empty((len(represented), n), np.float32)
         if len(represented):
+            rows = rows_of(topic.require_vectors("per_cost="))
             alike = rows.unit(represented)
             step = max(1, _BLOCK // max(alike.shape))
             for start in range(0, n, step):

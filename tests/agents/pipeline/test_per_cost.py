@@ -81,6 +81,43 @@ def test_subtopics_are_covered_for_their_cost() -> None:
     assert set(found.tolist()) == {1, 3, 4}, "the cheaper document of each subtopic"
 
 
+@pytest.mark.parametrize("relevance", ["cosine", "minmax", "scores", "rank", "matched"])
+def test_subtopics_leave_the_kind_of_relevance(relevance: str) -> None:
+    vectors = np.eye(4) + 0.1
+    given: dict[str, Any] = {"scores": [9, 5, 2, 1], "relevance": relevance, "diversity": 0.01}
+    rest: dict[str, Any] = {"subtopics": vectors[:2], "costs": [1] * 4, "budget": 2, "per_cost": True}
+    found = diversify(vectors[3], vectors, 4, **given, **rest).indices
+    assert found.tolist() == ([3, 0] if relevance == "cosine" else [0, 1])
+
+
+@pytest.mark.parametrize("subtopics", [None, np.eye(4)[3:]])
+def test_relevance_below_0_lowers_no_value(subtopics: Any) -> None:
+    """As logits have it; the best document alone costs as much as the others together."""
+    given: dict[str, Any] = {"costs": [3, 1, 1, 1], "budget": 3, "subtopics": subtopics, "diversity": 0.01}
+    scores = [-1, -1.1, -1.2, -5]
+    found = diversify(None, np.eye(4), 4, scores=scores, relevance="scores", per_cost=True, **given).indices
+    assert found.tolist() == [1, 2, 3]
+    assert value_of(found, np.eye(4), scores, 0) > value_of([0], np.eye(4), scores, 0)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_diversity_0_is_the_order_of_relevance(named: bool) -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(30):
+        vectors, query, subtopics = (generator.normal(size=(n, 6)) for n in (8, 1, 3))
+        cosines = vectors @ query[0] / np.linalg.norm(vectors, axis=1)
+        given: dict[str, Any] = {"costs": np.ones(8), "budget": 3, "subtopics": subtopics if named else None}
+        found = diversify(query, vectors, 8, diversity=0, per_cost=True, **given).indices
+        assert found.tolist() == np.argsort(-cosines)[:3].tolist()
+
+
+def test_what_fills_up_comes_after_the_choice_within_the_limits() -> None:
+    given: dict[str, Any] = {"costs": [5, 3, 9], "budget": 16, "groups": [1, 1, 1], "max_per_group": 1}
+    found = diversify(None, np.eye(3), 3, scores=[1, 3, 6], per_cost=True, fill=True, **given)
+    assert found.indices.tolist() == [2, 1], "the third document alone is worth most"
+    assert found.filled.tolist() == [False, True]
+
+
 def test_other_limits_and_batches_hold() -> None:
     generator = np.random.default_rng(0)
     vectors, scores, costs = generator.normal(size=(30, 8)), generator.uniform(size=30), generator.integers(1, 9, 30)

@@ -155,7 +155,7 @@ class Safe(SideBySide):
                 f"kept the order of {order}{last}: without named subtopics nothing tried is safely better; "
                 "naming subtopics or setting a diversity changes it"
             )
-            return _kept(self._relevance), why
+            return _kept(self._relevance, self._metric), why
         if self._relevance is not None:
             relevance_of(topic, self._relevance, f"ranker {self.name!r}")
         if topic.query_vector is None:
@@ -207,6 +207,6 @@ def _made(
 
 
 @lru_cache(maxsize=64)
-def _kept(relevance: Relevance | None) -> Ranker:
+def _kept(relevance: Relevance | None, metric: Metric) -> Ranker:
     """The order of relevance of this kind, or else that of the scores."""
-    return RetrievalOrder() if relevance is None else ByRelevance(relevance)
+    return RetrievalOrder() if relevance is None else ByRelevance(relevance, metric)

@@ -364,6 +364,10 @@ def test_the_kind_of_relevance_is_that_of_the_order_that_is_kept() -> None:
     assert found.indices.tolist() == diversify(query, documents, 5, diversity=0).indices.tolist()
     assert found.indices.tolist() != diversify(query, documents, 5, scores=scores).indices.tolist()
     assert found.note.startswith("kept the order of relevance (cosine), near-duplicates last")
+    documents *= np.arange(1, 10)[:, None]
+    by_product = diversify(query, documents, 5, scores=scores, relevance="cosine", metric="dot").indices.tolist()
+    assert by_product == np.argsort(-(documents @ query))[:5].tolist()
+    assert by_product != found.indices.tolist()
 
 
 def test_lists_with_subtopics_do_not_depend_on_the_scale_of_scores() -> None:

@@ -185,7 +185,7 @@ def diversify(
     )
     names = subtopics if callable(subtopics) else None
     every, alone = taken_apart(
-        thin=is_ours(ranker),
+        thin=is_ours(ranker) and names is None,
         query_vector=query_vector,
         doc_vectors=doc_vectors,
         similarity=similarity,

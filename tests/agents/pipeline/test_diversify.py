@@ -398,5 +398,13 @@ def test_rankers_of_others_see_all_columns_of_sparse_matrices() -> None:
     assert widths == [5]
 
 
+def test_subtopics_of_a_function_see_all_columns_of_sparse_matrices() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    rows, query, names = np.eye(3, 6), np.eye(6)[0], np.eye(6)[2:5]
+    wanted = diversify(query, rows, 3, scores=[3, 2, 1], subtopics=names).indices.tolist()
+    told: dict[str, Any] = {"subtopics": lambda text: names, "query_text": "jaguar"}
+    assert diversify(query, sparse.csr_array(rows), 3, scores=[3, 2, 1], **told).indices.tolist() == wanted
+
+
 def test_nothing_retrieved_may_have_no_groups_of_several_kinds() -> None:
     assert not len(diversify(None, [], 3, groups={"site": []}, max_per_group={"site": 1}).indices)

@@ -14,6 +14,7 @@ from srd_agents.heuristic.stepwise import OneByOne, falling_order
 from srd_agents.training.options import Config, Positive
 from srd_gym.checks import check_integer
 from srd_gym.dtypes import IntArray
+from srd_gym.reading import shown
 from srd_gym.topic import Topic
 
 
@@ -45,16 +46,17 @@ class QueryExpansion(OneByOne):
         """The first k documents: [min(k, N)] int64.
 
         Raises:
-            ValueError: the topic has no vectors of documents, of the query or of subtopics, or k is below 1.
+            ValueError: the topic has no vectors of documents, of the query or of subtopics, subtopics have scores, or k
+                is below 1.
         """
         check_integer("k", k, 1)
         who, query = f"ranker {self.name!r}", topic.query_vector
-        # Scores of subtopics say nothing of a wider query.
-        names = (
-            rows_of(subtopics_of(named_only(replace(topic, subtopic_scores=None)), self.name))
-            .unit(slice(None))
-            .mean(axis=0)
-        )
+        if topic.subtopic_scores is not None:
+            raise ValueError(
+                f"topic {shown(topic.query_id)} has subtopic scores, but {who} widens the query by the vectors of "
+                "subtopics: leave subtopic_scores out and give subtopics, or take safe, xquad or pm2"
+            )
+        names = rows_of(subtopics_of(named_only(topic), self.name)).unit(slice(None)).mean(axis=0)
         if query is not None:
             query = rows_of(query[None]).unit(0) + self.config.weight * names
         near = relevance_of(replace(topic, query_vector=query, retrieval_scores=None), "cosine", who)

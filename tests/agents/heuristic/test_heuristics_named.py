@@ -267,8 +267,9 @@ def test_query_expansion_is_the_cosine_with_query_and_names(weight: float) -> No
     check_ranker(ranker, [topic, drawn(4, n=3)])
     for part, message in (("query_vector", "has no query vector"), ("subtopic_vectors", "has no subtopic vectors")):
         refused(lambda part=part: ranker.rank(replace(topic, **{part: None}), 3), message)
-    rated = replace(topic, subtopic_vectors=None, subtopic_scores=np.ones((60, 4)))
-    refused(lambda: ranker.rank(rated, 3), "has no subtopic vectors")
+    for vectors in (topic.subtopic_vectors, None):
+        rated = replace(topic, subtopic_vectors=vectors, subtopic_scores=np.ones((60, 4)))
+        refused(lambda rated=rated: ranker.rank(rated, 3), "has subtopic scores, .* leave subtopic_scores out")
 
 
 @needs_data

@@ -19,7 +19,6 @@ from srd_agents.pipeline.capabilities import puts_copies_last
 from srd_agents.pipeline.documents import Gaps, add_gaps
 from srd_agents.pipeline.groups import Kind, kinds_of
 from srd_agents.pipeline.near_duplicates import near_copies
-from srd_agents.pipeline.safe import SafeConfig
 from srd_agents.pipeline.selection import Selection
 from srd_gym.checks import all_finite, array_from, checked_rankings, falling, is_missing, numbers_of
 from srd_gym.dtypes import AnyArray, BoolArray, IntArray, ScoreArray
@@ -29,7 +28,7 @@ from srd_gym.reading import shown as as_text
 from srd_gym.showing import short_repr
 from srd_gym.topic import FloatArray, Topic
 
-COPIES = SafeConfig.near_duplicates
+COPIES: float | None = 0.9999
 """Cosine from which on a document is a near-duplicate, unless another is asked for."""
 
 _ROUNDED = 1 + 1e-7

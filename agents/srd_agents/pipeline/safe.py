@@ -21,6 +21,7 @@ from srd_agents.heuristic.representative import Representative
 from srd_agents.heuristic.stepwise import PartialRanking, Scored, SideBySide, progress_of, rank_scored
 from srd_agents.heuristic.trade_off import DPP, MMR
 from srd_agents.pipeline.capabilities import with_diversity, with_metric, with_relevance
+from srd_agents.pipeline.limits import COPIES, Limits
 from srd_agents.pipeline.near_duplicates import near_copies
 from srd_agents.training.options import Config
 from srd_gym.checks import check_integer, check_number, check_positive
@@ -36,7 +37,7 @@ _VARIETY = 0.3
 class SafeConfig(Config):
     """Options of the safe ranker."""
 
-    near_duplicates: float | None = 0.9999
+    near_duplicates: float | None = COPIES
     """Cosine from which on a document is a near-duplicate of one shown before it; above 0, at most 1. None: off. By
     default only documents with the same vector are, such as the same text twice: passages that differ in one fact may
     have a cosine above 0.99 (docs/results/texts.md)."""
@@ -60,9 +61,9 @@ class Safe(SideBySide):
 
     A diversity that is given replaces the last two where there are scores or a query vector: MMR ranks at it.
 
-    Of that ranking, documents whose cosine with an earlier one that is shown is at least `near_duplicates` come after
-    all others, in their order, as `srd_agents.pipeline.near_duplicates` says. A zero vector is no near-duplicate of
-    anything.
+    Documents whose cosine with one shown before them is at least `near_duplicates` come after all others, as
+    `srd_agents.pipeline.near_duplicates` says; the choice of the others does not depend on them. A zero vector is no
+    near-duplicate of anything.
 
     Args:
         config: what a near-duplicate is.
@@ -174,20 +175,11 @@ class Safe(SideBySide):
             )
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray, scores: ScoreArray) -> Scored:
-        """As many documents as the ranking has, near-duplicates last; where some are moved, it is ranked on."""
-        vectors = topic.require_vectors(f"ranker {self.name!r}")
-        if self.config.near_duplicates is None:
+        """The ranking, chosen anew without its near-duplicates, which come last, where there are any."""
+        vectors, limit = topic.require_vectors(f"ranker {self.name!r}"), self.config.near_duplicates
+        if limit is None or not near_copies(vectors[ranking], limit).any():
             return ranking, scores
-        wanted = len(ranking)
-        while True:
-            copies = near_copies(vectors[ranking], self.config.near_duplicates)
-            found = np.count_nonzero(copies)
-            if not found and len(ranking) == wanted:
-                return ranking, scores
-            if len(copies) - found >= wanted or len(ranking) == topic.n_candidates:
-                order = np.argsort(copies, kind="stable")[:wanted]
-                return ranking[order], scores[order]
-            ((ranking, scores),) = rank_scored(ranker, [topic], 2 * len(ranking))
+        return Limits(near_duplicates=limit).choose(topic, len(ranking), progress_of(ranker, topic))
 
 
 def _repeat_the_query(topic: Topic) -> bool:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.representative import Representative
+from srd_agents.heuristic.stepwise import best_of
 from srd_agents.pipeline import near_duplicates
 from srd_agents.pipeline.near_duplicates import near_copies
 from srd_gym.data import load_texts
@@ -51,11 +52,6 @@ def drawn(n: int, seed: int, kind: str = "scores", copied: int = 0, width: int =
     )
 
 
-def without_copies(topic: Topic, kind: str) -> list[int]:
-    """What it ranks before copies are moved, all of it."""
-    return KINDS[kind].rank(topic, topic.n_candidates).tolist()
-
-
 def test_ratings_of_which_none_is_known_change_nothing() -> None:
     topic = drawn(30, 1, "scores")
     unrated = replace(topic, subtopic_ids=("a", "b"), subtopic_scores=np.full((30, 2), np.nan, np.float32))
@@ -63,15 +59,20 @@ def test_ratings_of_which_none_is_known_change_nothing() -> None:
     assert RANKER.rank(unrated, 9).tolist() == RANKER.rank(topic, 9).tolist()
 
 
-def plain_copies_last(topic: Topic, ranking: list[int], limit: float = 0.9999) -> list[int]:
-    """The rule, pair by pair."""
+def plain_copies_last(topic: Topic, ranker: Any, limit: float = 0.9999) -> list[int]:
+    """The rule, step by step and pair by pair: all candidates."""
     vectors = topic.doc_vectors.astype(float)
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
-    shown: list[int] = []
-    for d in ranking:
-        if all(units[d] @ units[s] < limit for s in shown):
-            shown.append(d)
-    return shown + [d for d in ranking if d not in shown]
+    left, shown, last = list(range(topic.n_candidates)), list[int](), list[int]()
+    while left:
+        fresh = [d for d in left if all(units[d] @ units[s] < limit for s in shown)]
+        progress, allowed = ranker.progress(topic), np.isin(np.arange(topic.n_candidates), fresh or left)
+        for document in (*shown, *last):
+            progress.add(document)
+        document = best_of(progress, allowed)[0]
+        (shown if fresh else last).append(document)
+        left.remove(document)
+    return shown + last
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -79,8 +80,14 @@ def plain_copies_last(topic: Topic, ranking: list[int], limit: float = 0.9999) -
 @settings(max_examples=50, deadline=None)
 def test_near_copies_come_last(kind: str, n: int, k: int, copied: int, seed: int) -> None:
     topic = drawn(n, seed, kind, copied)
-    wanted = plain_copies_last(topic, without_copies(topic, kind))[:k]
-    assert RANKER.rank(topic, k).tolist() == wanted
+    assert RANKER.rank(topic, k).tolist() == plain_copies_last(topic, KINDS[kind])[:k]
+
+
+def test_a_near_duplicate_that_is_not_shown_covers_no_subtopic() -> None:
+    vectors, scores = [[3, 0, 1], [1, 0, 1], [2, 1, 1], [2, 3, 0], [3, 0, 1]], [5, 4, 3, 2, 1]
+    given: dict[str, Any] = {"k": 3, "subtopics": [[1, 0, 0], [0, 1, 0]]}
+    for count in (4, 5):  # the fifth has the first one's vector
+        assert diversify(None, vectors[:count], scores=scores[:count], **given).indices.tolist() == [0, 3, 2]
 
 
 def test_it_is_a_ranker_of_whatever_topics_have() -> None:

@@ -140,7 +140,7 @@ def test_the_laws_hold_for_learners_with_parts_of_ones_own() -> None:
     ("reinforce", {"reward": Gains}, r"reward must be text.*Gains\(\.\.\.\)"),
     ("reinforce", {"reward": object()}, "reward must be .* `name` and `bind`"),
     ("reinforce", {"pruning": First}, r"pruning must be text.*First\(\.\.\.\)"),
-    ("qmix", {"reward": Gains()}, "reward must be text or a measure, got"),
+    ("qmix", {"reward": Gains()}, "reward must be text or a measure or Clicks, got"),
     ("listmle", {"validation_measure": First(3)}, "validation_measure must be text"),
 ])  # fmt: skip
 def test_what_is_neither_is_refused(name: str, options: dict[str, Any], message: str) -> None:

@@ -69,6 +69,8 @@ def held_back() -> Iterator[Callable[[], None]]:
     A terminal that closes sends SIGHUP more than once, and service managers send SIGTERM and SIGHUP: these all wait.
     Where signals cannot be handled (other threads) or someone else handles them, nothing changes.
 
+    Where the block ends by an error, an interrupt that waits is raised in its place.
+
     Yields:
         A function to call where an interrupt suits: it raises the one that waits.
     """
@@ -83,8 +85,12 @@ def held_back() -> Iterator[Callable[[], None]]:
         if waiting:
             raise Stopped(waiting[0])
 
-    with _handled(hold_back, (signal.default_int_handler, _stop)):
-        yield let_through
+    try:
+        with _handled(hold_back, (signal.default_int_handler, _stop)):
+            yield let_through
+    except Exception:
+        let_through()
+        raise
     let_through()
 
 

@@ -133,7 +133,7 @@ class TopicVectorEnv(VectorEnv[object, IntArray, object]):
         return topics
 
     def _asked_topics(self, options: dict[str, Any], episodes: IntArray) -> dict[int, int]:
-        """Topic index by episode, of those of these episodes for which the reset options ask for one."""
+        """Topic index of each of these episodes for which the reset options name a topic."""
         if "query_id" in options and "query_ids" in options:
             raise ValueError("reset options query_id (one topic for all) and query_ids (one each) exclude each other")
         query_ids = options.get("query_ids")
@@ -146,10 +146,11 @@ class TopicVectorEnv(VectorEnv[object, IntArray, object]):
             raise ValueError(
                 f"query_ids must hold one id (or None) for each of {self.num_envs} sub-environments, got {came}"
             )
+        names = list(query_ids)
         return {
-            episode: self._topic_set.position(query_id)
-            for episode, query_id in enumerate(query_ids)
-            if query_id is not None and episode in episodes
+            episode: self._topic_set.position(names[episode])
+            for episode in episodes.tolist()
+            if names[episode] is not None
         }
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from subprocess import CalledProcessError
 from typing import Any, ClassVar, Self
 
@@ -18,7 +17,7 @@ from srd_gym.installing import how_to_install
 from srd_gym.measures.base import Measure, Statistics
 from srd_gym.measures.bound import Term
 
-AD_HOC = ("AP", "Bpref", "Judged", "P", "R", "RR", "Rprec", "Success", "nDCG")
+AD_HOC = ("AP", "Bpref", "IPrec", "Judged", "P", "R", "RR", "Rprec", "Success", "nDCG")
 """Measures by their names in ir_measures."""
 AD_HOC_ALIASES = {"map": "AP", "mrr": "RR", "precision": "P", "recall": "R"}
 """Other names that ir_measures has for some of them."""
@@ -104,11 +103,11 @@ def ad_hoc_scores(
         names[each.parsed()].append(name)
     scores = {query_id: dict.fromkeys(measures, 0.0) for query_id in grades}
     # Numbers stand for ids: gdeval takes no query ids of letters, and no document ids with spaces.
-    queries = dict(zip(map(str, count()), grades, strict=False))
+    queries = {str(number): query_id for number, query_id in enumerate(grades)}
     judged, run = {}, {}
     for query, query_id in queries.items():
         own, ranking = grades[query_id], rankings.get(query_id, ())
-        judged[query] = dict(zip(map(str, count()), own.values(), strict=False))
+        judged[query] = {str(number): grade for number, grade in enumerate(own.values())}
         numbers: dict[str | None, str] = dict(zip(own, judged[query], strict=True))
         ids = [numbers.get(doc_id) or f"unjudged{rank}" for rank, doc_id in enumerate(ranking)]
         if ids:

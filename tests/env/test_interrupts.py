@@ -74,6 +74,17 @@ def test_an_interrupt_waits_until_it_suits_or_for_the_end(number: signal.Signals
     assert updates(number, suits=False) == [number.name, f"stopped by {number.name}"]
 
 
+def test_an_interrupt_that_waits_goes_before_an_error() -> None:
+    def fails() -> None:
+        with stopped_by_signals(), held_back():
+            send(signal.SIGTERM)
+            raise ValueError
+
+    with pytest.raises(Stopped) as caught:
+        fails()
+    assert isinstance(caught.value.__context__, ValueError)
+
+
 def test_a_second_ctrl_c_does_not_wait_and_other_signals_do() -> None:
     again = ["SIGTERM", "SIGHUP", "SIGHUP", "stopped by SIGINT"]
     assert updates(signal.SIGTERM, signal.SIGHUP, signal.SIGHUP, signal.SIGINT, suits=False) == again

@@ -18,7 +18,7 @@ from pettingzoo import ParallelEnv
 
 from srd_agents.heuristic.stepwise import EXACT, PartialRanking, best, progress_of
 from srd_agents.registry import load_ranker
-from srd_agents.sb3.spaces import topics_of
+from srd_agents.sb3.spaces import shared
 from srd_gym.checks import name_of
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import AnyArray, IntArray
@@ -26,7 +26,7 @@ from srd_gym.envs.observations import KINDS
 from srd_gym.measures.judgments import NoJudgmentsError
 from srd_gym.protocols import Ranker
 from srd_gym.reading import few, shown
-from srd_gym.sources import TopicSource, arrays_from
+from srd_gym.sources import arrays_from
 from srd_gym.topic import FloatArray, Topic
 
 Observations = Mapping[str, object]
@@ -319,12 +319,11 @@ def _arrays_of(env: object) -> TopicArrays:
         TypeError: no environment with topics.
         ValueError: sub-environments with different topic sets.
     """
-    inner: Any = getattr(env, "unwrapped", env)
-    source: TopicSource | None
-    if (core := getattr(inner, "core", None)) is not None:
-        source = core.arrays
-    else:
-        source = topics_of(inner) if hasattr(inner, "get_attr") else inner
-    if source is None:
+    if env is None:
         raise TypeError("compact observations name topics by index: as_policy(ranker, env) needs the environment")
-    return arrays_from(source)
+    inner: Any = getattr(env, "unwrapped", env)
+    if (core := getattr(inner, "core", None)) is not None:
+        return arrays_from(core.arrays)
+    return (
+        shared([each.arrays for each in inner.get_attr("core")]) if hasattr(inner, "get_attr") else arrays_from(inner)
+    )

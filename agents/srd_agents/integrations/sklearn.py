@@ -90,7 +90,7 @@ class DiverseNeighbors(Knobs, BaseEstimator):
         except (TypeError, ValueError) as error:
             plainly(error)
             raise
-        warn_lacking(gaps)
+        warn_lacking(gaps, stacklevel=3)
         self.nearest_ = NearestNeighbors(metric="cosine").fit(self.documents_)
         return self
 

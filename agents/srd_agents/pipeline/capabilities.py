@@ -5,7 +5,7 @@
 | `with_diversity(diversity)` | `diversity=` |
 | `with_relevance(relevance)` | `relevance=` |
 | `with_metric(metric)` | `metric=` and `similarity=` |
-| `uses_subtopics = True` | `subtopics=`, and `subtopic_scores=` unless it refuses them when it ranks |
+| `uses_subtopics = True` | `subtopics=` and `subtopic_scores=` (`query-expansion` refuses the scores) |
 | `copies` and `with_copies(copies)` | `near_duplicates=`, and puts near-duplicates last itself |
 | `progress(topic)` (`heuristic.stepwise.StepByStep`) or `score` (`SequentialScorer`) | limits, step by step |
 | `weighs_cosines = True` | the query's vector for relevance where an adapter's documents have no scores |

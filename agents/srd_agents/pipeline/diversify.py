@@ -76,8 +76,8 @@ def diversify(
     | result | [at most min(k, N)] | [B, at most min(k, largest N)] |
 
     Where nothing was retrieved (N = 0), nothing is shown. Fewer than min(k, N) are shown only where `groups`, `costs`
-    or `already_shown` leave fewer. A batch gives the same rankings as its topics one by one, except
-    by "random", whose draws depend on a topic's place in the batch.
+    or `already_shown` leave fewer. A batch gives the same rankings as its topics one by one. Those of
+    "random" depend on a topic's place in the batch.
 
     Args:
         query_vector: of the query, in the documents' vector space; None where there is none.

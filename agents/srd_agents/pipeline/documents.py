@@ -36,10 +36,10 @@ def lacking(gaps: Gaps) -> list[str]:
     return [f"documents without a {what}: {count}" for what, count in gaps.items()] if gaps else []
 
 
-def warn_lacking(gaps: Gaps) -> None:
-    """Warn once of what documents of a call lack."""
+def warn_lacking(gaps: Gaps, stacklevel: int = 4) -> None:
+    """Warn once of what documents of a call lack, at the line that called so many functions up."""
     if told := lacking(gaps):
-        warnings.warn(f"{'; '.join(told)}; strict=True refuses them", stacklevel=4)
+        warnings.warn(f"{'; '.join(told)}; strict=True refuses them", stacklevel=stacklevel)
 
 
 def each_once(given: Any) -> tuple[Any, list[int] | None]:

@@ -43,8 +43,8 @@ class Reason(NamedTuple):
     near_duplicate_of: int | None
     """Position of the first document shown before it of which it is a near-duplicate."""
     subtopic: str | None
-    """The subtopic that it is rated highest for, or if it is unrated nearest to (above 0; ratings without any above 0:
-    above the lowest); without texts, its number from 1."""
+    """The subtopic that it is rated highest for; of an unrated document, the nearest one. Without texts, its number
+    from 1. None: no rating or cosine is above 0, or, where no document has a rating above 0, above the lowest."""
     group: str | None
     """Its group."""
     cost: float | None

@@ -228,11 +228,8 @@ def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limit
     Raises:
         ValueError: what the ranker refuses, or an answer of it that is no ranking.
     """
-    bare = any(limit.without_vector for limit in limits)
-    plain = ranker.with_copies(None) if bare and puts_copies_last(ranker) and ranker.copies is not None else None
-    if plain is not None:  # The ranker would compare documents without vectors of their own.
-        each = zip(topics, limits, strict=True)
-        return [show(plain if limit.without_vector else ranker, [topic], k, [limit])[0] for topic, limit in each]
+    if any(limit.without_vector for limit in limits) and puts_copies_last(ranker):
+        ranker = ranker.with_copies(None)  # it would compare documents without vectors of their own
     if scored := hasattr(ranker, "rank_scored"):
         found = list[Scored](ranker.rank_scored(topics, k))
         rankings = checked_rankings([ranking for ranking, _ in found], topics, ranker, k)

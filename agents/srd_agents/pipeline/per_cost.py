@@ -100,6 +100,8 @@ def _value(progress: PartialRanking, limits: Limits, chosen: IntArray) -> float:
 class _Covering(XQuAD):
     """xQuAD with relevance in [0, 1], so that no document lowers the value."""
 
+    name = "per_cost"
+
     def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
         value = super()._value(topic, order)
         return value if self.config.relevance == "auto" else self.config.lambda_ * min_max(value)

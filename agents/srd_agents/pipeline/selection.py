@@ -111,8 +111,9 @@ class Selection:
                 self._show(document)
             return shown
 
-        for start in range(0, len(documents), BLOCK):
-            block = documents[start : start + BLOCK]
+        step = min(BLOCK, max(32, 2 * self._most))  # few of them are shown where few are wanted
+        for start in range(0, len(documents), step):
+            block = documents[start : start + step]
             if not self._most:
                 break
             if self._originals is None or self._near[block[0]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -68,7 +69,7 @@ def topics_of(env: object) -> TopicArrays | None:
         TypeError: no such environment.
         ValueError: sub-environments of different spaces, or compact observations of different sets.
     """
-    sets = [core.arrays for core in _asked(env, "core")]
+    sets: list[TopicArrays] = [core.arrays for core in _asked(env, "core")]
     shapes, *others = (shapes_of(space) for space in _asked(env, "observation_space"))
     for unlike in others:
         if unlike != shapes:
@@ -76,18 +77,30 @@ def topics_of(env: object) -> TopicArrays | None:
                 f"the sub-environments observe different spaces: {shapes} and {unlike}; give all the "
                 "same topics, or at least the same max_candidates, horizon and vector width"
             )
-    for other in sets:
-        if other is sets[0] or other.topics.fingerprint == sets[0].topics.fingerprint:
-            continue
-        if shapes.topics is None:
-            return None
+    if shapes.topics is None and _another(sets) is not None:
+        return None
+    return shared(sets)
+
+
+def _another(sets: Sequence[TopicArrays]) -> TopicArrays | None:
+    """The first topics that are not those of the first sub-environment."""
+    first = sets[0].topics.fingerprint
+    return next((each for each in sets if each is not sets[0] and each.topics.fingerprint != first), None)
+
+
+def shared(sets: Sequence[TopicArrays]) -> TopicArrays:
+    """The topics of all sub-environments, which compact observations name by their index.
+
+    Raises:
+        ValueError: they are several sets.
+    """
+    if (other := _another(sets)) is not None:
         raise ValueError(
             f"the sub-environments rank different topic sets: {sets[0].topics!r} and {other.topics!r}. A compact "
             "observation names a topic by its index, so one lookup cannot serve both: give all the same topics, or "
             "leave observation='compact' out"
         )
-    arrays: TopicArrays = sets[0]
-    return arrays
+    return sets[0]
 
 
 def _asked(env: Any, name: str) -> list[Any]:

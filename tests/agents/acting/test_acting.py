@@ -107,6 +107,19 @@ def test_compact_observations_of_one_topic_set_have_their_topics_and_of_several_
     policy, seen, _ = policy_of(SERP, load_topics("synthetic:serp:16:1"))
     refused(lambda: policy.predict(seen), "rank different topic sets")
 
+    class Nested(gym.ObservationWrapper[Any, Any, Any]):
+        def __init__(self) -> None:
+            super().__init__(SelectionEnv(SERP, observation="compact"))
+            self.observation_space = gym.spaces.Dict({"observed": self.env.observation_space})
+
+        def observation(self, observation: Any) -> Any:
+            return {"observed": observation}
+
+    env = gym.vector.SyncVectorEnv([Nested, Nested])
+    seen, info = env.reset(seed=3)
+    firsts = make_ranker("mmr").rank_batch(SERP.select(info["query_id"]), 1)
+    np.testing.assert_array_equal(as_policy("mmr", env).predict(seen["observed"])[0], np.concatenate(firsts))
+
 
 def test_masks_pruning_empty_ranks_and_others_choices_are_read_from_the_observation() -> None:
     ranker, topic = make_ranker("mmr"), SERP[0]

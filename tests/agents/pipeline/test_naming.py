@@ -191,7 +191,7 @@ def test_without_names_nothing_changes() -> None:
             assert show(names, ranker=ranker) == show(None)
 
 
-@pytest.mark.parametrize("ranker", ["xquad", "pm2", "vrisker", make_ranker("safe", near_duplicates=0.9)])
+@pytest.mark.parametrize("ranker", ["xquad", "pm2", "vrisker", make_ranker("safe", near_duplicates=None)])
 def test_a_query_without_subtopics_is_ranked_by_safe_however_that_is_said(ranker: Any) -> None:
     batch: dict[str, Any] = {"scores": [[6, 5, 4, 3, 2, None]] * 4, "query_text": list("abcd")}
     some, safe = embed(NAMES), ranker if isinstance(ranker, Safe) else "safe"

@@ -170,16 +170,17 @@ def test_a_document_without_a_vector_is_no_near_duplicate(width: int, limit: flo
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     with_vector = generator.random(12) < 0.5
     first, last = list[int](), list[int]()
-    for i in range(12):
+    scores = generator.permutation(12)
+    for i in np.argsort(-scores).tolist():
         near = with_vector[i] and any(with_vector[j] and units[i] @ units[j] >= limit - 1e-6 for j in first)
         (last if near else first).append(i)
     given: Any = [vector if known else None for vector, known in zip(vectors, with_vector, strict=True)]
     whole = vectors[::-1]
     with pytest.warns(UserWarning, match="have no vector"):
-        both = diversify(None, [given, whole], 12, ranker, [range(12, 0, -1)] * 2, near_duplicates=limit)  # type: ignore[list-item]
+        both = diversify(None, [given, whole], 12, ranker, [scores] * 2, near_duplicates=limit)  # type: ignore[list-item]
     found, other = both.topics()
     assert found.indices.tolist() == first + last
-    assert other == diversify(None, whole, 12, ranker, range(12, 0, -1), near_duplicates=limit)
+    assert other == diversify(None, whole, 12, ranker, scores, near_duplicates=limit)
     reasons = {reason.document: reason for reason in found.explain().reasons}
     assert all(reasons[i].most_similar is reasons[i].near_duplicate_of is None for i in np.flatnonzero(~with_vector))
     assert {i for i, reason in reasons.items() if reason.near_duplicate_of is not None} == set(last)

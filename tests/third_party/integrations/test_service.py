@@ -88,9 +88,9 @@ async def single_and_tail(port: int) -> tuple[float, float]:
 
 
 def test_64_clients_at_once_get_their_answers_in_good_time(port: int) -> None:
-    # Other work on the machine adds to either side, and only ever adds to the second.
+    # Other work on the machine makes either side longer: the quietest rounds count. Alone it is 35 to 80 times as long.
     singles, tails = zip(*(asyncio.run(single_and_tail(port)) for _ in range(ROUNDS)), strict=True)
-    assert min(tails) / max(singles) < 200
+    assert min(tails) < 200 * np.median(singles)
 
 
 @pytest.mark.parametrize(("content", "said"), [

@@ -126,6 +126,9 @@ def test_several_runs_without_texts_are_learned_from_and_compared_with(srd: Srd,
     assert 'name = "third"\nconfig = { by = "third" }\n' in recipe
     assert 'select_by = "alpha_nDCG@12"\ndepth = 15 ' in recipe
     assert "12 test topics, folds 1 to 6" in shown.out
+    (out / "topics.parquet").unlink()
+    srd.works(*command, out, *options, "--rankers", "mmr,r-ltr", "--write-only")
+    assert (out / "recipe.toml").read_text() == recipe
     assert f"folds_file = {json.dumps((tmp_path / 'folds').as_posix())}" in recipe
     assert all(f"\n  {row} " in shown.out for row in ("retrieval-order", "combsum", "combmnz", "a", "third", "r-ltr"))
     assert "simulated" not in (out / "table.md").read_text()

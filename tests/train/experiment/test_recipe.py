@@ -102,7 +102,6 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
     ({"rankers": [{"ranker": "random"}, {"name": "x"}]}, "number 2: no ranker; expected ranker"),
     (second_topics("synthetic:tinny:12:0"), ": 'tinny'. Did you mean tiny"),
     ({"measures": ["alphanDCG@x"]}, "measure 'alphanDCG@x'"),
-    ({"measures": ["StRecall@10", "nDCG@20"]}, "'nDCG@20' measures 20 ranks, and depth is 10; set depth = 20"),
     (topics(noise=["a"]), "noise must be a number"),
     (ranker("mmr", grid={"lambda_": 0.5}), "'lambda_' in grid must be a list"),
     (view("mmr", lambda_=0.3), "in view 'v' of 'x': 'lambda_'"),
@@ -210,3 +209,5 @@ def test_relevance_is_a_column_and_no_choice() -> None:
             recipe_from(values | {"select_by": name}, "t", "t.toml")
     with pytest.raises(ValueError, match="measure 'P': ir_measures refuses it"):
         check_recipe(recipe_from(values | {"measures": ["P"]}, "t", "t.toml"))
+    with pytest.raises(ValueError, match="'nDCG@20' measures 20 ranks, and depth is 10; set depth = 20"):
+        check_recipe(recipe_from(values | {"measures": ["StRecall@10", "nDCG@20"]}, "t", "t.toml"))

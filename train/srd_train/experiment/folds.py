@@ -32,7 +32,8 @@ def cut_of(topics: TopicSet, entry: TopicsEntry) -> Cut:
     if folds is not None and not entry.run_folds and len(folds.test_sets) != entry.folds:
         count = len(folds.test_sets)
         raise ValueError(
-            f"folds is {entry.folds}, and {file} has {count} folds; set folds = {count}, or name some as run_folds"
+            f"folds is {entry.folds}, and {file} has {count} folds; set folds = {count} (at least 3), or list the "
+            "folds to run as run_folds"
         )
     return Cut(folds, groups_in(entry, topics))
 

@@ -190,14 +190,8 @@ class Recipe(Config):
             self._check_seeds(entry)
         if not self.seeds or not self.measures:
             raise ValueError("expected seeds and measures")
-        self._check_measures()
-
-    def _check_measures(self) -> None:
-        """Refuse measures that see more ranks than there are, and those that options cannot be chosen by."""
         for name in self.measures:
-            if (parse_measure(name).cutoff or 0) > self.depth:
-                cutoff = parse_measure(name).cutoff
-                raise ValueError(f"{name!r} measures {cutoff} ranks, and depth is {self.depth}; set depth = {cutoff}")
+            parse_measure(name)
         for name in (self.select_by, *(entry.select_by for entry in self.rankers if entry.select_by)):
             if isinstance(parse_measure(name), AdHoc | LabelFree):
                 raise ValueError(f"select_by {name!r}: options are chosen by a measure such as alpha_nDCG@10")
@@ -224,7 +218,7 @@ def _names_a_folder(name: str) -> bool:
 
 
 def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:
-    """Refuse what may run other people's code, and measures that cannot be computed here.
+    """Refuse what may run other people's code, and measures that cannot be computed here or of so few ranks.
 
     Args:
         recipe: the product.
@@ -232,11 +226,16 @@ def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:
 
     Raises:
         ImportError: a measure's library is not installed.
-        ValueError: a ranker that is not trusted, or parameters that a measure does not have.
+        ValueError: a ranker that is not trusted, parameters that a measure does not have, or a cutoff above the depth.
     """
     for name in recipe.measures:
         if isinstance(chosen := parse_measure(name), AdHoc):
             chosen.parsed()
+        if (chosen.cutoff or 0) > recipe.depth:
+            raise ValueError(
+                f"recipe {recipe.name!r}: {name!r} measures {chosen.cutoff} ranks, and depth is {recipe.depth}; set "
+                f"depth = {chosen.cutoff}"
+            )
     for row in recipe.rankers:
         if row.resolved.spec.requires_trust and not trust:
             raise ValueError(

@@ -168,9 +168,9 @@ def _tukey(scores: Sequence[Scores]) -> list[float]:
     left = means - means.mean(axis=0) - means.mean(axis=1, keepdims=True) + means.mean()
     freedom = (rankers - 1) * (topics - 1)
     error = np.sqrt((left**2).sum() / max(freedom, 1) / topics)
-    apart = [abs(float(first.mean() - second.mean())) for first, second in combinations(means, 2)]
     if error < ROUNDING:  # every ranker differs by the same on every topic, or there is one topic
-        return holm([1.0 if each < ROUNDING else 2.0 ** (1 - topics) for each in apart])
+        return holm([paired_test(pair) for pair in combinations(scores, 2)])
+    apart = [abs(float(first.mean() - second.mean())) for first, second in combinations(means, 2)]
     return [float(stats.studentized_range.sf(each / error, rankers, freedom)) for each in apart]
 
 

@@ -105,8 +105,8 @@ class RankingRequest(Knobs):
             ranker = with_metric(ranker, "given", "similarity")
         elif self.metric is not None:
             ranker = with_metric(ranker, self.metric)
-        if (self.near_duplicates is None or self.similarity) and puts_copies_last(ranker):
-            ranker = ranker.with_copies(None)
+        if (self.near_duplicates != COPIES or self.similarity) and puts_copies_last(ranker):
+            ranker = ranker.with_copies(None if self.similarity else self.near_duplicates)
         return with_diversity(ranker, self.diversity, self.called.get("diversity", "diversity"))
 
     def _check_limits(self) -> None:

@@ -107,6 +107,7 @@ def test_candidates_without_an_order_may_stand_in_any() -> None:
     [
         (1.0, {}, True),
         (0.99995, {}, True),
+        (0.99995, {"near_duplicates": 1}, False),
         (0.9995, {}, False),  # such as two passages that differ in one fact
         (0.995, {}, False),
         (0.995, {"near_duplicates": 0.99}, True),

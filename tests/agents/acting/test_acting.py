@@ -96,29 +96,20 @@ def test_in_vectors_of_episodes_each_has_its_ranking(observation: str, shared: b
 
 
 def test_compact_observations_of_one_topic_set_have_their_topics_and_of_several_none() -> None:
-    def policy_of(*sets: TopicSet) -> tuple[Any, Any, Any]:
-        several = [lambda topics=topics: SelectionEnv(topics, observation="compact") for topics in sets]
+    def nested(topics: TopicSet) -> Any:
+        env = SelectionEnv(topics, observation="compact")
+        space = gym.spaces.Dict(seen=env.observation_space)
+        return gym.wrappers.TransformObservation(env, lambda seen: {"seen": seen}, space)
+
+    def firsts(*sets: TopicSet) -> Any:
+        several = [lambda topics=topics: nested(topics) for topics in sets]
         env = gym.wrappers.vector.RecordEpisodeStatistics(gym.vector.SyncVectorEnv(several))
-        return as_policy("mmr", env), *env.reset(seed=3)
+        observation, info = env.reset(seed=3)
+        acted, _ = as_policy("mmr", env).predict(observation["seen"])
+        return acted, np.concatenate(make_ranker("mmr").rank_batch(SERP.select(info["query_id"]), 1))
 
-    policy, seen, info = policy_of(SERP, SERP[:])
-    firsts = make_ranker("mmr").rank_batch(SERP.select(info["query_id"]), 1)
-    np.testing.assert_array_equal(policy.predict(seen)[0], np.concatenate(firsts))
-    policy, seen, _ = policy_of(SERP, load_topics("synthetic:serp:16:1"))
-    refused(lambda: policy.predict(seen), "rank different topic sets")
-
-    class Nested(gym.ObservationWrapper[Any, Any, Any]):
-        def __init__(self) -> None:
-            super().__init__(SelectionEnv(SERP, observation="compact"))
-            self.observation_space = gym.spaces.Dict({"observed": self.env.observation_space})
-
-        def observation(self, observation: Any) -> Any:
-            return {"observed": observation}
-
-    env = gym.vector.SyncVectorEnv([Nested, Nested])
-    seen, info = env.reset(seed=3)
-    firsts = make_ranker("mmr").rank_batch(SERP.select(info["query_id"]), 1)
-    np.testing.assert_array_equal(as_policy("mmr", env).predict(seen["observed"])[0], np.concatenate(firsts))
+    np.testing.assert_array_equal(*firsts(SERP, SERP[:]))
+    refused(lambda: firsts(SERP, load_topics("synthetic:serp:16:1")), "rank different topic sets")
 
 
 def test_masks_pruning_empty_ranks_and_others_choices_are_read_from_the_observation() -> None:
@@ -219,12 +210,10 @@ def test_what_predicts_is_a_ranker() -> None:
 
 @pytest.mark.parametrize("kind", [PolicyRanker, ScoringRanker])
 def test_topics_are_not_padded_to_others(kind: Any) -> None:
-    """Nearness to the mean of all rows, which padding would change."""
     topics = [judged_topic(n, seed) for seed, n in enumerate((4, 8, 4, 7))]
 
-    def nearness(seen: Any) -> Any:
-        documents = seen["documents"]
-        return -np.linalg.norm(documents - documents.mean(axis=1, keepdims=True), axis=2)
+    def nearness(seen: Any) -> Any:  # to the mean of all rows, which padding would change
+        return -np.linalg.norm(seen["documents"] - seen["documents"].mean(axis=1, keepdims=True), axis=2)
 
     act = nearness if kind is ScoringRanker else lambda seen: (nearness(seen) - 9 * (1 - seen["action_mask"])).argmax(1)
     for topic, ranking in zip(topics, kind(act).rank_batch(topics, 9), strict=True):

@@ -313,16 +313,21 @@ def test_runs_alone_make_a_page(browser: Any, tmp_path: Path) -> None:
 
 def test_where_lower_is_better_lists_have_their_scores_and_documents_take_away(browser: Any, tmp_path: Path) -> None:
     made = made_runs(tmp_path, topics=1)
-    runs, qrels = {name: read_run(made[name]) for name in ("first", "second")}, read_qrels(made["qrels"])
+    runs, qrels = {name: read_run(made[name]) for name in ("first", "second", "third")}, read_qrels(made["qrels"])
+    risks = {name: evaluate_run(qrels, run, ["VRisk@5"]).measures["VRisk@5"] for name, run in runs.items()}
+    assert risks["second"] != risks["third"]
     compare(qrels, runs, ["VRisk@5"]).write(html=tmp_path / "page.html")
     opened = Opened(browser, tmp_path / "page.html")
     opened.see_all()
+    best = min(("second", "third"), key=risks.__getitem__)
+    assert opened.page.locator("#first option:checked").inner_text() == best
+    assert opened.page.locator("#lists thead bdi").all_inner_texts() == ["first", "second", "third"]
     for name, value in zip(
         opened.page.locator("#lists thead bdi").all_inner_texts(),
         opened.page.locator("#lists .value").all_inner_texts(),
         strict=True,
     ):
-        assert float(value) == pytest.approx(evaluate_run(qrels, runs[name], ["VRisk@5"]).measures["VRisk@5"], abs=1e-3)
+        assert float(value) == pytest.approx(risks[name], abs=1e-3)
     assert any(gain.startswith("\N{MINUS SIGN}") for gain in opened.page.locator("#lists .gain").all_inner_texts())
     assert opened.complaints == [], "no bar has a negative width"
     opened.page.close()

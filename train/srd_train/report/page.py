@@ -37,7 +37,7 @@ from srd_train.report.markup import (
 from srd_train.report.rankings import rankings_of
 from srd_train.report.results import read_results, topics_of
 from srd_train.report.significance import Scores, by_topic
-from srd_train.report.tables import Problem, ResultTable, complete_tables
+from srd_train.report.tables import Problem, ResultTable, complete_tables, sign_of
 
 SCRIPTS = ("elements.js", "scales.js", "tables.js", "charts.js", "pairs.js", "explorer.js", "start.js")
 """In this order they make one script."""
@@ -246,6 +246,7 @@ def _set(table: ResultTable, topics: TopicSet | None) -> dict[str, object]:
         "title": table.title,
         "reference": table.reference,
         "measures": list(table.measures),
+        "sign": sign_of(table.measures[0]),
         "topics": list(table.topic_ids),
         "queries": [texts.get(query_id, "") for query_id in table.topic_ids],
         "rankers": [

@@ -21,7 +21,7 @@ const fillExplorer = () => {
   const measure = set.measures[0];
   const reference = set.rankers.find((ranker) => ranker.name === set.reference);
   const rivals = set.rankers.filter((ranker) => ranker !== reference && !ranker.reads);
-  rivals.sort((one, other) => other.means[measure] - one.means[measure]);
+  rivals.sort((one, other) => set.sign * (other.means[measure] - one.means[measure]));
   const first = [rivals[0], reference, rivals[1]].filter((ranker) => ranker).slice(0, window.innerWidth < 640 ? 2 : 3);
   look.chosen = new Map(set.rankers.map((ranker) => [ranker.name, first.includes(ranker)]));
   byId("explorer").querySelector(".choices").replaceChildren(...set.rankers.map((ranker) => {

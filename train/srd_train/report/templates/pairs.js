@@ -10,7 +10,7 @@ const fillPairs = () => {
   const reference = set.rankers.findIndex((ranker) => ranker.name === set.reference);
   const measure = set.measures[0];
   const rivals = set.rankers.map((ranker, i) => i).filter((i) => i !== reference && !set.rankers[i].reads);
-  rivals.sort((one, other) => set.rankers[other].means[measure] - set.rankers[one].means[measure]);
+  rivals.sort((one, other) => set.sign * (set.rankers[other].means[measure] - set.rankers[one].means[measure]));
   options(byId("first"), names, rivals.length ? rivals[0] : 0);
   options(byId("second"), names, Math.max(0, reference));
 };
@@ -102,6 +102,6 @@ const drawExtremes = (set, one, other) => {
       el("button", { type: "button", onclick: () => openTopic(topic) }, el("bdi", {}, topicName(set, topic))),
       el("span", { class: "number" }, signed(pair.differences[topic]))))));
   byId("extremes").replaceChildren(
-    list(`Largest leads of ${one}`, pair.order.slice(0, Math.min(6, pair.wins))),
-    list(`Largest leads of ${other}`, pair.order.slice(Math.max(pair.order.length - 6, pair.order.length - pair.losses)).reverse()));
+    list(`Furthest above ${other}: ${one}`, pair.order.slice(0, Math.min(6, pair.wins))),
+    list(`Furthest above ${one}: ${other}`, pair.order.slice(Math.max(pair.order.length - 6, pair.order.length - pair.losses)).reverse()));
 };

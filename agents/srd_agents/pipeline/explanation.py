@@ -149,7 +149,8 @@ def kept(
     parts = {name: _taken(part, positions) for name in names if (part := getattr(given, name)) is not None}
     parts["costs"] = None if costs is None else costs[rows]
     parts["doc_vectors"] = topic.require_vectors("explain()").take(rows, axis=0)
-    parts["without_vector"] = tuple(np.flatnonzero(np.isin(positions, given.without_vector)).tolist())
+    if given.without_vector:
+        parts["without_vector"] = tuple(np.flatnonzero(np.isin(positions, given.without_vector)).tolist())
     if given.groups is not None:
         parts["groups"] = of_each_kind(given.groups, lambda row: _taken(row, positions))
     if given.similarity is not None:

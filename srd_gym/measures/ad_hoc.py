@@ -95,8 +95,8 @@ def ad_hoc_scores(
         Query id -> name -> value.
 
     Raises:
-        ImportError, ValueError: as `AdHoc.parsed`; or nothing that is installed computes the measure
-            of these grades.
+        ImportError, ValueError: as `AdHoc.parsed`; or nothing that is installed computes the measure of
+            these grades.
     """
     names: defaultdict[Any, list[str]] = defaultdict(list)
     for name, each in measures.items():

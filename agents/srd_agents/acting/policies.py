@@ -18,7 +18,7 @@ from pettingzoo import ParallelEnv
 
 from srd_agents.heuristic.stepwise import EXACT, PartialRanking, best, progress_of
 from srd_agents.registry import load_ranker
-from srd_agents.sb3.spaces import shared
+from srd_agents.sb3.spaces import common_topics
 from srd_gym.checks import name_of
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.dtypes import AnyArray, IntArray
@@ -324,6 +324,6 @@ def _arrays_of(env: object) -> TopicArrays:
     inner: Any = getattr(env, "unwrapped", env)
     if (core := getattr(inner, "core", None)) is not None:
         return arrays_from(core.arrays)
-    return (
-        shared([each.arrays for each in inner.get_attr("core")]) if hasattr(inner, "get_attr") else arrays_from(inner)
-    )
+    if hasattr(inner, "get_attr"):
+        return common_topics([each.arrays for each in inner.get_attr("core")])
+    return arrays_from(inner)

@@ -195,7 +195,7 @@ class RankingRequest(Knobs):
         return rankings
 
     def _ranker_of(self, topic: Topic) -> Ranker:
-        """The ranker of a topic, as `diversified` says."""
+        """The ranker of a topic; another where the request has subtopics and the topic has none."""
         return self.made if self._unnamed is None or topic.n_subtopics else self._unnamed
 
 

@@ -79,7 +79,7 @@ def topics_of(env: object) -> TopicArrays | None:
             )
     if shapes.topics is None and _another(sets) is not None:
         return None
-    return shared(sets)
+    return common_topics(sets)
 
 
 def _another(sets: Sequence[TopicArrays]) -> TopicArrays | None:
@@ -88,7 +88,7 @@ def _another(sets: Sequence[TopicArrays]) -> TopicArrays | None:
     return next((each for each in sets if each is not sets[0] and each.topics.fingerprint != first), None)
 
 
-def shared(sets: Sequence[TopicArrays]) -> TopicArrays:
+def common_topics(sets: Sequence[TopicArrays]) -> TopicArrays:
     """The topics of all sub-environments, which compact observations name by their index.
 
     Raises:

@@ -87,7 +87,7 @@ SITES: dict[str, Any] = {"groups": [1, 1, 2, 2, 2], "max_per_group": 1}
     (Named(), {}, [0, 2, 3, 4, 1]),
     (LastItself(), {}, [0, 1, 2, 4, 3]),  # as it says, not as cosines say
     (LastItself(), {"near_duplicates": None}, [0, 1, 2, 3, 4]),
-    (LastItself(), {"near_duplicates": 0.5}, [0, 1, 2, 4, 3]),  # it is told the limit
+    (LastItself(), {"near_duplicates": 0.5}, [0, 1, 2, 4, 3]),  # the ranker is told the limit
     (Steps(), {}, [4, 0, 2, 3, 1]),
     (Steps(), SITES, [4, 0]),
     (Steps(), {"already_shown": [4]}, [0, 2, 3, 1]),  # asked in the light of what was shown

@@ -102,6 +102,6 @@ const drawExtremes = (set, one, other) => {
       el("button", { type: "button", onclick: () => openTopic(topic) }, el("bdi", {}, topicName(set, topic))),
       el("span", { class: "number" }, signed(pair.differences[topic]))))));
   byId("extremes").replaceChildren(
-    list(`Furthest above ${other}: ${one}`, pair.order.slice(0, Math.min(6, pair.wins))),
-    list(`Furthest above ${one}: ${other}`, pair.order.slice(Math.max(pair.order.length - 6, pair.order.length - pair.losses)).reverse()));
+    list(`Topics where ${one} is furthest above ${other}`, pair.order.slice(0, Math.min(6, pair.wins))),
+    list(`Topics where ${other} is furthest above ${one}`, pair.order.slice(Math.max(pair.order.length - 6, pair.order.length - pair.losses)).reverse()));
 };
